@@ -2,7 +2,7 @@
  * The registry of error codes. A code is stable once released and never used for another meaning;
  * docs/reference/errors.md says for each what to do about it.
  */
-export type ErrorCode =
+type ErrorCode =
   | 'CONFIG_INVALID'
   | 'KUBECONFIG_INVALID'
   | 'STATIC_POD_DIRECTORY_MISSING'

@@ -25,7 +25,7 @@ export interface ClusterParts {
   readonly overduePods: OverduePods;
 }
 
-export interface ClusterPartOptions {
+interface ClusterPartOptions {
   readonly server: string;
   /** The kernel's boot id, where this node's drains end with the boot. */
   readonly endsWithBoot: string | undefined;

@@ -57,7 +57,7 @@ export interface PeopleParts {
 }
 
 /** What wakes the loop, and the watchdog that is told that the loop does not hang. */
-export interface LoopParts {
+interface LoopParts {
   readonly wakeup: Wakeup;
   readonly markProgress: () => void;
 }

@@ -22,7 +22,7 @@ export interface Machine {
   readonly runtime: ContainerRuntime;
 }
 
-export interface MachineOptions {
+interface MachineOptions {
   readonly config: AgentConfig;
   readonly nodeName: string;
   readonly clock: Clock;

@@ -17,7 +17,7 @@ import type { Step, Steps, Turn } from './turn/step.ts';
 import type { Storage } from './storage-problem.ts';
 
 /** What the steps need beside the parts of the agent. */
-export interface StepDependencies {
+interface StepDependencies {
   readonly phases: PassPhases;
   readonly passes: StaticPodPasses;
   readonly firstQuestion: Pick<FirstQuestion, 'note'>;

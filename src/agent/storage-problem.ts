@@ -11,7 +11,7 @@ export interface Storage {
   readonly retry: () => Promise<void>;
 }
 
-export interface StorageDependencies {
+interface StorageDependencies {
   readonly state: Pick<StateFiles, 'problem' | 'retry'>;
   readonly journal: Pick<Mover, 'problem' | 'retry'>;
   readonly nodeName: string;

@@ -8,7 +8,7 @@ export interface LoopWatchdog {
   run(signal: AbortSignal): Promise<void>;
 }
 
-export interface LoopWatchdogOptions {
+interface LoopWatchdogOptions {
   /** The pause between two beats, in milliseconds. */
   readonly everyMs: number;
   /** A loop without progress for so long hangs, in milliseconds. */

@@ -1,7 +1,7 @@
 /** The API group `lifecycle.k8s.io` of Kubernetes 1.37 (KEP-4563, as released): the second dialect of evictions. */
 import type { Condition, KubeObject } from './meta.ts';
 
-export const LIFECYCLE_GROUP = 'lifecycle.k8s.io';
+const LIFECYCLE_GROUP = 'lifecycle.k8s.io';
 export const LIFECYCLE_API_VERSION = `${LIFECYCLE_GROUP}/v1alpha1`;
 
 /** The responder that ends pods by the Eviction API; the only one with a reserved name and a priority below 1000. */
@@ -31,7 +31,7 @@ export const NO_INTENT = 'CanceledDueToNoRequesters';
 export const NO_FURTHER_RESPONDER = 'NoFurtherResponder';
 
 /** Whether a requester wants the pod to leave, or does not want it any more. */
-export type Intent = 'Eviction' | 'Withdrawn';
+type Intent = 'Eviction' | 'Withdrawn';
 
 export type ResponderState = 'Inactive' | 'Active' | 'Interrupted' | 'Canceled' | 'Completed';
 

@@ -64,7 +64,7 @@ export interface NodeSelector {
   readonly nodeSelectorTerms: readonly NodeSelectorTerm[];
 }
 
-export interface NodeSelectorTerm {
+interface NodeSelectorTerm {
   readonly matchExpressions?: readonly SelectorRequirement[];
   readonly matchFields?: readonly SelectorRequirement[];
 }

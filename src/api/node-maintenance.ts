@@ -22,7 +22,7 @@ export interface NodeMaintenanceSpec {
 }
 
 /** KEP-4212, StageStatus. */
-export interface StageStatus {
+interface StageStatus {
   readonly name: Stage;
   readonly startTimestamp: string;
 }

@@ -35,7 +35,7 @@ export interface PodVolume {
 }
 
 /** v1.PodCondition. */
-export interface PodCondition {
+interface PodCondition {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';
   readonly lastTransitionTime?: string | null;

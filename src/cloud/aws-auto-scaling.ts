@@ -18,7 +18,7 @@ export interface LifecycleHook {
   readonly now: () => number;
 }
 
-export interface LifecycleActionDependencies {
+interface LifecycleActionDependencies {
   readonly hook: LifecycleHook;
   /** Reads a path below /latest/meta-data; undefined where there is nothing. */
   readonly read: (path: string, signal: AbortSignal) => Promise<string | undefined>;

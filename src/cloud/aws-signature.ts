@@ -9,14 +9,14 @@ export interface AwsCredentials {
 }
 
 /** What a signature is valid for. */
-export interface SignatureScope {
+interface SignatureScope {
   readonly region: string;
   readonly service: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
 }
 
-export interface UnsignedPost {
+interface UnsignedPost {
   /** Without a query. */
   readonly url: URL;
   readonly contentType: string;

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { describeError, NodemaintError } from '../errors.ts';
 
 /** A request to a metadata service. */
-export interface MetadataRequest {
+interface MetadataRequest {
   readonly method?: 'GET' | 'PUT' | 'POST';
   /** Includes the query. */
   readonly path: string;
@@ -15,7 +15,7 @@ export interface MetadataRequest {
   readonly timeoutMs?: number;
 }
 
-export interface MetadataAnswer {
+interface MetadataAnswer {
   readonly status: number;
   readonly body: string;
   readonly etag: string | undefined;

@@ -18,7 +18,7 @@ const BASES: Readonly<Record<Provider, string>> = {
   tencent: 'http://metadata.tencentyun.com',
 };
 
-export interface ProviderOptions {
+interface ProviderOptions {
   /** Another address of the metadata service, as configured. */
   readonly metadataUrl: string | undefined;
   /** Whether Azure may be told to start an event early. */

@@ -5,7 +5,7 @@ import { NOTES_BY_ANNOTATION } from '../api/names.ts';
  * A Lease that has not changed for this long has expired (as --leader-elect-lease-duration of kube-controller-manager). Agents
  * use it too, because they do not know the controller's setting while the Lease has no holder.
  */
-export const LEASE_DURATION_MS = 15_000;
+const LEASE_DURATION_MS = 15_000;
 
 /** A Lease as this process has observed it (client-go: observedRecord, observedTime). */
 export interface LeaseObservation {
@@ -23,7 +23,7 @@ export type LeaseDecision =
   | { readonly kind: 'follow'; readonly holder: string };
 
 /** A candidate of the leader election. */
-export interface LeaseCandidate {
+interface LeaseCandidate {
   readonly identity: string;
   /** In milliseconds. */
   readonly durationMs: number;

@@ -10,7 +10,7 @@ import type { Log } from '../telemetry/log.ts';
 import { serveDemoCri } from './cri-server.ts';
 import { type DemoPod, type DemoPodState, startDemoPod } from './pod-process.ts';
 
-export interface DemoRuntimeOptions {
+interface DemoRuntimeOptions {
   readonly staticPodPath: string;
   /** The path of the CRI socket; an existing socket is replaced. */
   readonly socketPath: string;
@@ -19,7 +19,7 @@ export interface DemoRuntimeOptions {
 }
 
 /** A pod of the demo runtime. */
-export interface DemoPodView {
+interface DemoPodView {
   readonly namespace: string;
   readonly podName: string;
   readonly file: string;

@@ -61,7 +61,7 @@ export async function readCgroupText(pid: number): Promise<string> {
 }
 
 /** One process at one moment. */
-export interface ProcessReading {
+interface ProcessReading {
   readonly argv: readonly string[];
   readonly name: string;
   readonly uids: readonly number[];

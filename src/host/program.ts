@@ -11,7 +11,7 @@ const MAX_STDERR_BYTES = 500;
 /** A killed process that has not ended after this time is not waited for: it may wait in the kernel for a dead disk. */
 const KILLED_WITHIN_MS = 1_000;
 
-export interface ProgramLimits {
+interface ProgramLimits {
   readonly env: NodeJS.ProcessEnv;
   readonly timeoutMs: number;
 }

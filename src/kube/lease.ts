@@ -17,7 +17,7 @@ export async function readLease(client: KubeClient, place: LeaseName, signal: Ab
 }
 
 /** A write of a Lease. */
-export interface LeaseWrite {
+interface LeaseWrite {
   /** The Lease as it was read, which is replaced; undefined where there was none, and it is created. */
   readonly old: Lease | undefined;
   readonly spec: LeaseSpec;

@@ -19,7 +19,7 @@ export type AskPage<T> = (
 ) => Promise<ObjectPage<T> | undefined>;
 
 /** All objects of a list. */
-export interface ObjectList<T> {
+interface ObjectList<T> {
   readonly items: readonly T[];
   readonly resourceVersion: string;
   /** Objects that are too large to be read and are missing, as NAMESPACE/NAME or NAME. */
@@ -84,7 +84,7 @@ export async function readPages<T extends KubeObject, K = T>(
 }
 
 /** Which list to read, as which user, and how much of it. */
-export interface ListScope {
+interface ListScope {
   readonly path: string;
   /** Selectors. */
   readonly query?: Readonly<Record<string, string>>;

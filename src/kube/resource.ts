@@ -75,7 +75,7 @@ export function statusMessage(response: KubeResponse): string {
 }
 
 /** One of details.causes of a metav1.Status. */
-export interface StatusCause {
+interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
 }

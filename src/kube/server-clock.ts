@@ -5,7 +5,7 @@ import type { KubeClient } from './client.ts';
 const TOLERATED_MS = 2_000;
 
 /** The API server's time, learned from its answers. */
-export interface ServerClock {
+interface ServerClock {
   /**
    * Its wall time is the API server's, and this machine's where both agree. All that write times into the cluster agree on
    * that time even where the clock of one machine is wrong or is set: a time is credible, and a deadline has passed, by the

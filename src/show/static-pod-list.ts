@@ -1,7 +1,7 @@
 import { type ParkedPod, podKey, type StaticPod } from '../decide/static-pod/moves.ts';
 
 /** Where the manifest of a static pod is, and whether the pod runs. */
-export type StaticPodState =
+type StaticPodState =
   /** In the static pod directory: the kubelet runs it. */
   | 'in place'
   /** Moved out, and containers of it still run. */
@@ -26,7 +26,7 @@ export interface StaticPodEntry {
 }
 
 /** The contents of the directories, and the containers that run. */
-export interface StaticPodListFacts {
+interface StaticPodListFacts {
   readonly inPlace: readonly (StaticPod & { readonly priority: number })[];
   readonly parked: readonly (ParkedPod & { readonly priority: number })[];
   readonly superseded: readonly string[];

@@ -21,7 +21,7 @@ export type RestoreOutcome = 'restored' | 'restored-changed' | 'kept-newer';
  * In the static pod directory: originals of manifests whose copies are parked, kept because a process may have been writing
  * into them. It exists only if the parked directory is on another file system, which rename does not reach.
  */
-export const LEFT = '.nodemaint-superseded';
+const LEFT = '.nodemaint-superseded';
 
 /** The moves of one manifest. Errors are those of the disk. */
 export interface FileMoves {

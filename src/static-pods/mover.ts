@@ -17,7 +17,7 @@ import { LEAVING } from './transfer.ts';
 import type { MoverPaths } from './places.ts';
 
 /** What `recover` found: manifests that are not where they should be. */
-export interface Recovery {
+interface Recovery {
   /** Moves that could not be finished; the manifest stays where it was. */
   readonly failed: readonly { readonly file: string; readonly reason: string }[];
   /** Manifests that are parked according to the journal and were removed by another program. */

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { errorCodeOf } from '../errors.ts';
 
 /** The configuration of these directories. */
-export interface ConfiguredPlaces {
+interface ConfiguredPlaces {
   readonly staticPodPath: string;
   readonly parkedPath?: string | undefined;
   readonly stateDirectory: string;

@@ -25,7 +25,7 @@ export interface Route {
 }
 
 /** Gives the verified copy its final name; returns false if another file has that name. */
-export type Place = (arriving: string) => Promise<boolean>;
+type Place = (arriving: string) => Promise<boolean>;
 
 /** Moves between file systems. */
 export interface Transfer {

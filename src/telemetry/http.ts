@@ -14,7 +14,7 @@ export interface MetricsText {
 }
 
 /** The dependencies of the HTTP server. */
-export interface HttpDependencies {
+interface HttpDependencies {
   readonly metrics: MetricsText;
   /** Why this process is not ready; undefined where it is. */
   readonly notReady: () => string | undefined;

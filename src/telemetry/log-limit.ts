@@ -1,14 +1,14 @@
 /** Which lines of the log are written: of each object only so many in a minute, whoever makes it change again and again. */
 
 /** What becomes of a line. */
-export interface LineVerdict {
+interface LineVerdict {
   readonly isWritten: boolean;
   /** How many lines were left out in the minute before; told once, with the first line after it. */
   readonly leftOutBefore: number;
 }
 
 /** Judges a line by its fields and its message. */
-export type LogLimit = (fields: object, message: string) => LineVerdict;
+type LogLimit = (fields: object, message: string) => LineVerdict;
 
 /** Further lines with the same message about the same object within a minute are left out. */
 const MAX_PER_MINUTE = 30;

@@ -8,7 +8,7 @@ import { createQueueMetrics, type QueueObserver } from './queue-metrics.ts';
 import { createMaintenanceMetrics, type MaintenanceMetrics } from './maintenance-metrics.ts';
 
 /** Numbers that are counted when the metrics are read. */
-export interface ControllerCounts {
+interface ControllerCounts {
   /** Requests by their active interceptor. */
   readonly active: ReadonlyMap<string, number>;
   /** Requests by each interceptor that has finished. */
@@ -159,7 +159,7 @@ export interface NoticeObserver {
 }
 
 /** The metrics of an agent. */
-export interface AgentRegistry extends MetricsText {
+interface AgentRegistry extends MetricsText {
   readonly notices: NoticeObserver;
   readonly gauges: AgentGauges;
 }

@@ -25,7 +25,7 @@ const NAMES: ResponderNames = { responder: IMPERATIVE_RESPONDER, interceptor: IM
 export type EvictorOptions = Partial<Pick<EngineHabits, 'patience' | 'promiseWords'>>;
 
 /** The default evictor. */
-export interface Evictor {
+interface Evictor {
   readonly reconcile: Reconcile;
   /** The Evictions that are worth another attempt after this PodDisruptionBudget has changed. */
   budgetChanged(key: string): readonly string[];

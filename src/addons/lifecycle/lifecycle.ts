@@ -81,7 +81,7 @@ export function defaultEvictor({ context, objects, notes, options, queueOf }: Sc
 }
 
 /** Both, as `kube-controller-manager` is to have them. */
-export const CONTROLLERS: readonly ControllerPart[] = [evictionController, defaultEvictor];
+const CONTROLLERS: readonly ControllerPart[] = [evictionController, defaultEvictor];
 
 /** Works until the signal is aborted, or the cluster does not serve the group any more. */
 async function work(

@@ -71,7 +71,7 @@ export async function writeRequestStatus(
 }
 
 /** An Eviction to be created. */
-export interface EvictionDraft {
+interface EvictionDraft {
   readonly name: string;
   readonly namespace: string;
   readonly target: PodReference;

@@ -79,7 +79,7 @@ export function createMaintenanceTransform(nodeName: string): Transform<NodeMain
 }
 
 /** Tells which changes of maintenances are news for the agent of a node. */
-export interface SignificantChanges {
+interface SignificantChanges {
   /** Notes that the copy of this name changed; returns whether anything did that the agent goes by. */
   changed(name: string): boolean;
 }

@@ -14,7 +14,7 @@ export interface OnDemandWatch<T extends KubeObject> {
 }
 
 /** What is watched, and the log message of a watch that fails. */
-export interface OnDemandScope<T extends KubeObject> {
+interface OnDemandScope<T extends KubeObject> {
   readonly scope: WatchScope;
   readonly failure: string;
   /** What is kept of an object; all of it unless given. */

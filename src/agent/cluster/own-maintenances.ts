@@ -32,7 +32,7 @@ export interface OwnMaintenances
 }
 
 /** What this node's maintenances are made with. */
-export interface OwnMaintenanceParts {
+interface OwnMaintenanceParts {
   readonly maintenances: Pick<NodeMaintenances, 'get' | 'list'>;
   readonly made: MadeMaintenances;
   /** The kernel's boot id, where the node's drains end with the boot. */

@@ -5,7 +5,7 @@ import { createLogOnce } from '../../telemetry/log-once.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 
 /** What the API server says of the Node object of this machine. */
-export type OwnNodeState =
+type OwnNodeState =
   | { readonly kind: 'present'; readonly node: Node }
   /** There is none; `forMs` since that was read first, with no other answer since. */
   | { readonly kind: 'absent'; readonly forMs: number }

@@ -6,7 +6,7 @@ import type { ControlHandler } from './socket.ts';
 import type { AgentStatus } from './status.ts';
 
 /** A shutdown that a client announces, `deadlineMs` milliseconds from now where given. */
-export interface TriggerRequest {
+interface TriggerRequest {
   readonly by: ControlClient;
   readonly reason: string;
   readonly deadlineMs?: number | undefined;

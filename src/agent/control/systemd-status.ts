@@ -7,7 +7,7 @@ import { statusLine } from './status-line.ts';
 const REPEAT_MS = 30_000;
 
 /** What is shown, and what says whether it has to be shown again. */
-export interface ShownState {
+interface ShownState {
   readonly phase: () => Phase;
   /** The storage problem; undefined while there is none. */
   readonly problem: () => string | undefined;

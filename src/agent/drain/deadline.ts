@@ -10,7 +10,7 @@ import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 import { isRunning, type StaticPodView } from '../static-pods/view.ts';
 
 /** Where the deadline is read and written. */
-export interface DeadlineCluster {
+interface DeadlineCluster {
   readonly maintenances: Pick<NodeMaintenances, 'get'>;
   readonly own: Pick<OwnMaintenances, 'state' | 'setDeadline' | 'clearDeadline' | 'setShutdownKind'>;
 }
@@ -64,7 +64,7 @@ export function staticDeadlineOf(
 }
 
 /** What an offline drain is about: the pods that the runtime shows, the static pods, and the plan as configured. */
-export interface OfflineScope {
+interface OfflineScope {
   readonly pods: readonly RuntimePod[];
   readonly view: StaticPodView;
   readonly drainPlan: readonly DrainPlanEntry[];

@@ -13,7 +13,7 @@ export interface DrainStep {
   pass(facts: PassFacts, signal: AbortSignal): Promise<DrainPass>;
 }
 
-export interface DrainStepDependencies {
+interface DrainStepDependencies {
   readonly drainers: Readonly<Record<DrainerKind, Drainer>>;
   /** Absent where no cluster is configured. */
   readonly controller: Pick<ControllerWatch, 'observe' | 'suspend'> | undefined;

@@ -28,7 +28,7 @@ export interface StaticPodPass {
   readonly left?: string;
 }
 
-export interface StaticPodPassDependencies {
+interface StaticPodPassDependencies {
   readonly staticPods: Pick<StaticPods, 'observe' | 'decide' | 'act'>;
   readonly manual: Pick<ManualRequests, 'isWanted' | 'settle' | 'withParks'>;
   readonly retentionFacts: (phase: Phase) => RetentionFacts;

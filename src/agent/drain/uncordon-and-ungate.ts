@@ -25,7 +25,7 @@ export interface GiveBack {
 }
 
 /** What an agent that has just started may have to give back. */
-export interface GiveBackFacts {
+interface GiveBackFacts {
   readonly ownNode: OwnNode;
   /** Whether the node still has the drain of a shutdown. */
   readonly isAfterShutdown: () => boolean;

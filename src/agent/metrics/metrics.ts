@@ -5,7 +5,7 @@ import type { Log } from '../../telemetry/log.ts';
 import type { NoticeObserver } from '../../telemetry/metrics.ts';
 
 /** What is read when somebody asks for the metrics. */
-export interface MetricsSource {
+interface MetricsSource {
   readonly isReady: () => boolean;
   readonly status: () => AgentStatus;
   /** Milliseconds since the epoch. */
@@ -23,7 +23,7 @@ export interface AgentMetrics {
 }
 
 /** The figures of a status. */
-export function figuresOf({ phase, lock, cluster, waitingFor, ...rest }: AgentStatus): AgentFigures {
+function figuresOf({ phase, lock, cluster, waitingFor, ...rest }: AgentStatus): AgentFigures {
   const waiting = new Map<string, number>();
   for (const { on } of waitingFor) waiting.set(on, (waiting.get(on) ?? 0) + 1);
   return {

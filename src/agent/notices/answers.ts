@@ -6,7 +6,7 @@ import type { Log } from '../../telemetry/log.ts';
 import { createWakeup, type Wakeup } from '../turn/wakeup.ts';
 
 /** The notices that this node is drained for, and how far the drain is. */
-export interface Served {
+interface Served {
   readonly ids: readonly string[];
   readonly word: Word;
 }

@@ -13,7 +13,7 @@ export interface Channel {
   notices: readonly Notice[] | undefined;
 }
 
-export interface ChannelDependencies {
+interface ChannelDependencies {
   readonly clock: Clock;
   readonly log: Log;
   /** Absent where no metrics are served. */

@@ -35,7 +35,7 @@ export interface Notices {
   run(signal: AbortSignal): Promise<void>;
 }
 
-export interface NoticeDependencies {
+interface NoticeDependencies {
   /** Finds the sources: only then is it known which cloud this is. */
   readonly sources: (signal: AbortSignal) => Promise<readonly NoticeSource[]>;
   readonly options: NoticeOptions;

@@ -5,7 +5,7 @@ import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 
-export interface NoticeSourceDependencies {
+interface NoticeSourceDependencies {
   readonly config: Pick<AgentConfig, 'cloud' | 'triggerFile'>;
   readonly clock: Clock;
   readonly log: Log;

@@ -18,7 +18,7 @@ export interface PhaseMachine {
   readonly saveTargets: (offlineTargets: readonly DrainPlanEntry[]) => Promise<void>;
 }
 
-export interface PhaseMachineDependencies {
+interface PhaseMachineDependencies {
   readonly nodeName: string;
   readonly state: StateFiles;
   readonly log: Pick<Log, 'info'>;

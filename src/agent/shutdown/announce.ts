@@ -5,7 +5,7 @@ import type { Log } from '../../telemetry/log.ts';
 import type { AgentMetrics } from '../metrics/metrics.ts';
 
 /** Where events of the phases are announced, in addition to the log. */
-export interface AnnouncerOptions {
+interface AnnouncerOptions {
   readonly nodeName: string;
   /** Absent without a cluster. */
   readonly events: EventRecorder | undefined;

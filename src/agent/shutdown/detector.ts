@@ -41,7 +41,7 @@ export interface ShutdownDetector {
   goesDown(signal: AbortSignal): Promise<boolean>;
 }
 
-export interface ShutdownDetectorDependencies {
+interface ShutdownDetectorDependencies {
   /** Without logind and systemd only the trigger counts. */
   readonly host: Host | undefined;
   /** The trigger that was given before this process started. */

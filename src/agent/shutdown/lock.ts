@@ -31,7 +31,7 @@ export interface LockReconciler {
   status(phase: Phase): Omit<AgentStatus['lock'], 'others'>;
 }
 
-export interface LockDependencies {
+interface LockDependencies {
   readonly kind: AgentConfig['lock'];
   readonly lock: ShutdownLock;
   /** Undefined where there is neither logind nor systemd. */

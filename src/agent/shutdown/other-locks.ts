@@ -14,7 +14,7 @@ export interface OtherLocks {
   status(): readonly string[];
 }
 
-export interface OtherLocksDependencies {
+interface OtherLocksDependencies {
   /** Undefined where there is neither logind nor systemd. */
   readonly host: Host | undefined;
   readonly clock: Pick<Clock, 'monotonic'>;

@@ -35,7 +35,7 @@ export interface StoryRecorder {
   run(living: AbortSignal): Promise<void>;
 }
 
-export interface StoryRecorderDependencies {
+interface StoryRecorderDependencies {
   readonly nodeName: string;
   readonly files: Pick<StoryFiles, 'read' | 'write'>;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;

@@ -8,7 +8,7 @@ import type { Log } from '../../telemetry/log.ts';
 import type { StuckManifests } from './unmovable-manifests.ts';
 import type { StaticPodStore, StaticPodView } from './view.ts';
 
-export interface StaticPodActionDependencies {
+interface StaticPodActionDependencies {
   readonly store: () => Pick<StaticPodStore, 'mover'>;
   readonly bootId: string;
   readonly runtime: ContainerRuntime;
@@ -17,7 +17,7 @@ export interface StaticPodActionDependencies {
 }
 
 /** Performs the actions in their order; returns whether all succeeded. An action that fails is logged once. */
-export type PerformActions = (
+type PerformActions = (
   actions: readonly StaticPodAction[],
   view: StaticPodView,
   shutdown: string | undefined,

@@ -23,14 +23,14 @@ export interface StaticPodLocator {
 }
 
 /** Directories that were found, and not changed yet. */
-export interface LocatedStaticPods {
+interface LocatedStaticPods {
   readonly paths: MoverPaths;
   /** Opens it for writing; call it when no other agent can be there. Throws what `openStore` throws. */
   open(): Promise<StaticPodLocator>;
 }
 
 /** What the static pods' directories are found with. */
-export interface LocatorDependencies {
+interface LocatorDependencies {
   readonly config: AgentConfig;
   readonly state: StateFiles;
   readonly nodeName: string;

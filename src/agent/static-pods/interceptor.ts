@@ -50,7 +50,7 @@ export interface KubeletInterceptor {
   report(view: StaticPodView, progress: readonly StaticPodProgress[], signal: AbortSignal): Promise<void>;
 }
 
-export interface KubeletInterceptorDependencies {
+interface KubeletInterceptorDependencies {
   readonly client: KubeClient;
   readonly cluster: {
     readonly maintenances: Pick<NodeMaintenances, 'get'>;

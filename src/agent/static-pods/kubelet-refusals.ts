@@ -6,7 +6,7 @@ const MAX_LINES = 20;
 const HOUR_MS = 3_600_000;
 
 /** What is told of processes that call themselves a kubelet and are not believed. */
-export interface KubeletRefusals {
+interface KubeletRefusals {
   /** Takes what one look found; each process is logged once. */
   readonly tell: (refused: readonly RefusedKubelet[]) => void;
 }

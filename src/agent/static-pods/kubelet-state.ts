@@ -9,7 +9,7 @@ export type KubeletState =
   /** The agent itself has stopped it. */
   | { readonly kind: 'stopped' };
 
-export interface KubeletStateDependencies {
+interface KubeletStateDependencies {
   readonly kubeletUp: (signal: AbortSignal) => Promise<boolean>;
   /** Whether the agent itself stopped the kubelet, for a drain without an API server. */
   readonly kubeletStopped: () => Promise<boolean>;

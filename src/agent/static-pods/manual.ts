@@ -51,7 +51,7 @@ export function createManualRequests(): ManualRequests {
   };
 }
 
-export interface ManualRequestDependencies {
+interface ManualRequestDependencies {
   readonly config: AgentConfig;
   readonly nodeName: string;
   readonly bootId: string;

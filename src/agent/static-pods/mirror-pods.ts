@@ -16,7 +16,7 @@ export interface ToldPods {
   readonly mirrors: MirrorPods;
 }
 
-export interface ToldPodDependencies {
+interface ToldPodDependencies {
   readonly client: KubeClient;
   readonly log: Pick<Log, 'warn'>;
   readonly nodeName: string;

@@ -2,7 +2,7 @@ import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts'
 import type { ParkStep } from '../../static-pods/journal/journal.ts';
 
 /** When manifests were parked, so that a clock that is set makes it neither longer nor shorter ago. */
-export interface ParkTimes {
+interface ParkTimes {
   /** The steps of the journal, by file, with their times as the clock is set now. */
   asOfNow(steps: ReadonlyMap<string, ParkStep>): ReadonlyMap<string, ParkStep>;
 }

@@ -28,7 +28,7 @@ export interface StaticPodIntent {
   readonly graces?: ReadonlyMap<string, number>;
 }
 
-export interface StaticPodDependencies {
+interface StaticPodDependencies {
   /** The store in use; the kubelet may come back with another directory. */
   readonly store: () => StaticPodStore;
   readonly nodeName: string;

@@ -131,7 +131,7 @@ export async function readLive(
 }
 
 /** What was known of the static pods before they are read. */
-export interface KnownStaticPods {
+interface KnownStaticPods {
   /** The step that parked each manifest, by file. */
   readonly steps: ReadonlyMap<string, ParkStep>;
   /** The manifests that were in place when the directory was read last; undefined where it never was, for a while. */

@@ -19,7 +19,7 @@ export interface Step {
 }
 
 /** Lists of steps that do not wait for each other; the steps of one list run in their order. */
-export interface ConcurrentSteps {
+interface ConcurrentSteps {
   readonly concurrent: readonly (readonly Step[])[];
 }
 

@@ -31,7 +31,7 @@ interface BoundPolicies {
 }
 
 /** All policies of a cluster; none of a kind that its API server does not have. */
-export interface PolicyObjects {
+interface PolicyObjects {
   readonly validating: BoundPolicies;
   readonly mutating: BoundPolicies;
 }

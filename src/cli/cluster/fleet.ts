@@ -8,7 +8,7 @@ import { listFleet } from '../../kube/fleet.ts';
 import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
 
 /** The nodes of a cluster, and what leads it. */
-export interface Fleet {
+interface Fleet {
   /** Sorted by name. */
   readonly nodes: readonly FleetNode[];
   /** The version of the controller that had the Lease last; undefined where none is known or it may not be read. */

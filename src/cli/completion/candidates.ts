@@ -4,7 +4,7 @@ import { NODE_MAINTENANCES, NODES, PODS, type Resource } from '../../kube/resour
 import { withCluster } from '../cluster/cluster.ts';
 
 /** A word that can come next, with its description. */
-export interface Candidate {
+interface Candidate {
   readonly value: string;
   readonly about: string;
 }

@@ -7,7 +7,7 @@ import { servicesOnce } from '../machine/local-node.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** Where the usual installations have their files. */
-export interface UsualPlaces {
+interface UsualPlaces {
   readonly kubeconfigs: readonly string[];
   readonly sockets: readonly string[];
 }
@@ -31,7 +31,7 @@ const USUAL: UsualPlaces = {
 };
 
 /** What was found; a key that nothing tells is absent. */
-export interface Detected {
+interface Detected {
   readonly kubeconfig?: string;
   readonly containerRuntimeEndpoint?: string;
 }

@@ -13,7 +13,7 @@ import type { Terminal } from '../terminal/terminal.ts';
 import type { EvictScreen } from './screen.ts';
 
 /** What watching needs from outside. */
-export interface EvictWatchContext extends FollowContext {
+interface EvictWatchContext extends FollowContext {
   readonly requester: EvictionRequester;
   /** The name of the requester entry. */
   readonly name: string;

@@ -24,7 +24,7 @@ export const STOP_REASONS = {
 } as const satisfies Record<FollowStop, string>;
 
 /** What is followed, and for how long. */
-export interface Followed<Ending> {
+interface Followed<Ending> {
   /** Looks at the copies and gives the screen what is new; returns the ending where there is nothing more to wait for. */
   look(): Ending | undefined;
   /** A sentence for the person who follows; undefined where there is none. */

@@ -14,7 +14,7 @@ export interface FollowScreen {
 }
 
 /** Makes the lines of a block for a terminal of this size, at `now` (milliseconds since the epoch). */
-export type Frame = (note: string | undefined, size: FrameSize, now: number) => readonly FrameLine[];
+type Frame = (note: string | undefined, size: FrameSize, now: number) => readonly FrameLine[];
 
 /** Cuts lines and the note below them to the size of the terminal; a line says how many are left out. */
 export function fitFrame(

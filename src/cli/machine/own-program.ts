@@ -14,7 +14,7 @@ const machineFactsSchema = z.object({ manufacturer: fact, model: fact, serial: f
 const checksSchema = z.object({ items: z.array(z.object({ result: z.enum(['ok', 'warn', 'fail']) })).min(1) });
 
 /** What this program can be asked. Both reject where it cannot be run, takes too long, or prints something else. */
-export interface OwnProgram {
+interface OwnProgram {
   /** The facts of this machine: the library that reads them would take 8 MiB of the agent's memory for good. */
   readonly machineFacts: (signal: AbortSignal) => Promise<MachineFacts>;
   /** The worst result of `nodemaint doctor`. */

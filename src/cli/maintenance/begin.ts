@@ -31,7 +31,7 @@ export interface BeginFlags {
 }
 
 /** The nodes to maintain, and the stage to reach. */
-export interface BeginTarget {
+interface BeginTarget {
   readonly nodes: readonly string[];
   readonly stage: 'Cordon' | 'Drain';
 }

@@ -116,7 +116,7 @@ async function readMachine(client: MaintenanceClient, node: Node, signal: AbortS
 }
 
 /** What is previewed. */
-export interface PreviewScope {
+interface PreviewScope {
   readonly plan: readonly DrainPlanEntry[] | undefined;
   /** The names of all nodes that are to be drained. */
   readonly leaving: readonly string[];

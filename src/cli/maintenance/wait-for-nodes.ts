@@ -15,13 +15,13 @@ export interface NodeObservation {
 }
 
 /** How waiting ended. */
-export interface NodeWaitResult {
+interface NodeWaitResult {
   readonly ending: 'done' | 'timeout' | 'interrupted';
   readonly observed: NodeObservation;
 }
 
 /** What to wait for. */
-export interface AwaitedNodes {
+interface AwaitedNodes {
   readonly maintenance: string;
   readonly nodes: readonly string[];
   readonly isDone: (observed: NodeObservation) => boolean;

@@ -52,7 +52,7 @@ function summaryOf(nodes: readonly FleetNode[]): string {
 }
 
 /** How a table of nodes is drawn: `columns` characters wide, at `now` in milliseconds since the epoch. */
-export interface NodesLook {
+interface NodesLook {
   readonly isWide: boolean;
   readonly columns: number;
   readonly now: number;

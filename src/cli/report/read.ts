@@ -12,7 +12,7 @@ import { usage } from '../arguments/parse.ts';
 import { readDrainRequests } from '../follow/maintenance/requests.ts';
 
 /** The stories of this machine. */
-export interface LocalStories {
+interface LocalStories {
   readonly directory: string;
   readonly files: StoryFiles;
   /** When each shutdown began, the newest first. */

@@ -29,7 +29,7 @@ export interface ReportFlags extends Omit<ClusterFlags, 'output'> {
 const WIDTH_OF_FILES = 120;
 
 /** A recorded shutdown; without its time line where its file cannot be read. */
-export interface HistoryLine {
+interface HistoryLine {
   readonly number: number;
   /** When it began, in milliseconds since the epoch. */
   readonly at: number;

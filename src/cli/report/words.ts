@@ -30,7 +30,7 @@ function wholeSeconds(all: readonly number[]): readonly number[] {
 }
 
 /** A part of the time of a hold: its name, its meaning, and its milliseconds, which are whole seconds. */
-export interface Part {
+interface Part {
   readonly name: string;
   readonly kind: PartKind;
   readonly ms: number;
@@ -57,7 +57,7 @@ export function partsOf({ spent }: Timeline): readonly Part[] {
 }
 
 /** The kinds of time, each with a colour of its own. */
-export type PartKind = 'ending' | 'interceptor' | 'waiting' | 'between';
+type PartKind = 'ending' | 'interceptor' | 'waiting' | 'between';
 
 /** The one sentence that says why it took so long. */
 export function sentenceOf(line: Timeline): string {

@@ -19,7 +19,7 @@ import { untrustedPlace } from '../../static-pods/trusted-places.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type LocalNode, openLocalNode } from '../machine/local-node.ts';
 
-export type MoveVerb = 'park' | 'restore';
+type MoveVerb = 'park' | 'restore';
 
 /** The flags of both commands. */
 export interface MoveFlags {

@@ -8,7 +8,7 @@ import { timeOf } from '../../decide/time.ts';
 import { formatTable } from '../terminal/text.ts';
 
 /** How the table is drawn: `columns` characters wide, at `now` in milliseconds since the epoch; wide with all names of nodes. */
-export interface OverviewLook {
+interface OverviewLook {
   readonly isWide: boolean;
   readonly columns: number;
   readonly now: number;

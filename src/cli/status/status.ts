@@ -6,7 +6,7 @@ import { readStatus } from '../machine/agent-status.ts';
 import { formatDocument } from '../terminal/document.ts';
 
 /** `nodemaint status` of this machine: what its agent does and waits for, as text. */
-export async function statusCommand(
+async function statusCommand(
   runDirectory: string,
   output: ListOutput,
   terminal: Pick<Terminal, 'now' | 'isTerminal' | 'size'>,

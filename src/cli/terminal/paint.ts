@@ -48,7 +48,7 @@ export function wrap(text: string, width: number, maxLines: number): readonly st
 const LEAST_WIDTH = 30;
 
 /** What stands before a text that may take several lines: before its first line, and before each other one. */
-export interface Hanging {
+interface Hanging {
   readonly head: string;
   /** Default: as many spaces as the head is long. */
   readonly indent?: string;

@@ -26,7 +26,7 @@ export function columnsOf({ isTerminal, size }: Pick<Terminal, 'isTerminal' | 's
 }
 
 /** The used part of an output stream of the process; the optional members are absent where it is not a terminal. */
-export interface OutputStream {
+interface OutputStream {
   readonly isTTY?: boolean;
   readonly columns?: number;
   readonly rows?: number;
@@ -36,7 +36,7 @@ export interface OutputStream {
 }
 
 /** The streams of a terminal, and the signals that stop its program. */
-export interface TerminalOptions extends Pick<Terminal, 'now' | 'stop' | 'signal'> {
+interface TerminalOptions extends Pick<Terminal, 'now' | 'stop' | 'signal'> {
   readonly output: OutputStream;
   readonly errors: OutputStream;
 }

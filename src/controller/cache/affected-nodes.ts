@@ -9,7 +9,7 @@ import { nodeStatusesOf } from '../../decide/maintenance/recorded-node.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 
 /** What each maintenance does to each node, so that a change of one concerns only the nodes for which it is a change. */
-export interface MaintenanceReach {
+interface MaintenanceReach {
   /**
    * Notes a maintenance and the nodes that it selects; undefined for one that is gone. Returns the nodes for which its
    * stage, its deadline or its targets have changed, or where its drain has begun.

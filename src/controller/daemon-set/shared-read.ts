@@ -1,5 +1,5 @@
 /** Reads something that is at least as new as the call. */
-export type SharedRead<T> = (signal: AbortSignal) => Promise<T>;
+type SharedRead<T> = (signal: AbortSignal) => Promise<T>;
 
 /**
  * Makes a read that many may ask for at once: all that ask while one is under way share the next one, so that there is

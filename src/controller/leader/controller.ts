@@ -28,7 +28,7 @@ import { createWork, type Work } from './leader-loops.ts';
 const COMPONENT = 'nodemaint-controller';
 
 /** What the controller needs from outside. */
-export interface ControllerDependencies {
+interface ControllerDependencies {
   readonly client: KubeClient;
   /** The client that keeps the Lease; calls of the other one must not hold it up. The same one unless given. */
   readonly leaseClient?: KubeClient;

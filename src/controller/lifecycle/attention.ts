@@ -7,7 +7,7 @@ import type { Log } from '../../telemetry/log.ts';
 const AVOID_MS = 10 * 60_000;
 
 /** Whether the controllers of `lifecycle.k8s.io` work on the requests of drains, as far as this process has seen. */
-export interface Attention {
+interface Attention {
   /**
    * In how many milliseconds it is clear that nobody works on the request of this key, unless somebody acts; 0 where it is
    * clear: then it stays so until a controller has looked at the request.

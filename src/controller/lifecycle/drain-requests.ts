@@ -49,13 +49,13 @@ export interface DrainRequests {
 }
 
 /** What a new request says of its drain. */
-export interface DrainMark extends Required<Pick<ObjectMeta, 'labels' | 'annotations'>> {
+interface DrainMark extends Required<Pick<ObjectMeta, 'labels' | 'annotations'>> {
   /** Whether it is the first pod of its node. */
   readonly leads: boolean;
 }
 
 /** What the requests of drains are made from. */
-export interface DrainRequestsParts {
+interface DrainRequestsParts {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Log;
@@ -64,7 +64,7 @@ export interface DrainRequestsParts {
 }
 
 /** Those of one term; each change of a request has to be noted. */
-export interface NotedDrainRequests extends DrainRequests {
+interface NotedDrainRequests extends DrainRequests {
   /** Notes that the request of the key came, changed or went. */
   note(key: string): void;
   /** The keys of those of the target, NAMESPACE/POD. */

@@ -11,7 +11,7 @@ import { retentionOf } from './request-cleanup.ts';
 import type { Refused } from './refusals.ts';
 
 /** What the Complete stage of a maintenance is judged by. */
-export interface CompletionScope {
+interface CompletionScope {
   readonly context: ControllerContext;
   readonly refused: Refused;
 }

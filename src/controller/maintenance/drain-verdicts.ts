@@ -31,13 +31,13 @@ export type Verdict =
     };
 
 /** The drains that share nodes, and what each of them may do. */
-export interface ResolvedGroup {
+interface ResolvedGroup {
   readonly drains: ReadonlyMap<string, Draining>;
   readonly verdicts: ReadonlyMap<string, Verdict>;
 }
 
 /** Resolves drains group by group; a group that has not changed is not resolved again. */
-export interface GroupResolver {
+interface GroupResolver {
   /** The group of the maintenance, which may be newer than our copy of it. */
   resolve(maintenance: NodeMaintenance, now: number): ResolvedGroup;
   /** Forgets a maintenance that is not in the stage Drain any more; it may be the turn of others then. */

@@ -10,14 +10,14 @@ import type { Clock } from '../../host/clock.ts';
 const MAX_MESSAGE = 1024;
 
 /** Why the last step of an object failed. */
-export interface Refusal {
+interface Refusal {
   readonly message: string;
   /** Since when steps of the object have failed, in milliseconds since the epoch. */
   readonly sinceAt: number;
 }
 
 /** What a step may say beside its result: why the object stays as it is, although nothing went wrong. */
-export interface Refusable {
+interface Refusable {
   readonly againMs?: number;
   readonly refused?: string;
 }

@@ -22,7 +22,7 @@ import { createRequestRemoval, type RequestRemoval } from './request-removal.ts'
 const YOUNG_TERM_MS = 60_000;
 
 /** Takes back what the controller asked for and no drain wants any more. */
-export interface RequestReturn {
+interface RequestReturn {
   /** One step of one request. */
   act(request: EvictionRequest, signal: AbortSignal): Promise<void>;
   /** Forgets a request that is gone, by its key. */
@@ -61,7 +61,7 @@ export function retentionOf(
 }
 
 /** How what was asked for is taken back in one of the dialects. */
-export interface ReturnEffects {
+interface ReturnEffects {
   /** Whether the request was there when the term began: what this leader asks for itself it knows the reasons of. */
   readonly isOfFormerTerm: (request: EvictionRequest) => boolean;
   /** Whether the request itself says that the drains have withdrawn from it. */

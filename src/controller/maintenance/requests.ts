@@ -54,7 +54,7 @@ interface Applied {
 }
 
 /** An intent, and the maintenance that has it. */
-export interface DrainIntent extends EvictionIntent {
+interface DrainIntent extends EvictionIntent {
   readonly maintenanceUid: string | undefined;
   /** Whether it is the first pod of its node. */
   readonly leads: boolean;

@@ -7,7 +7,7 @@ const NODES_AT_ONCE = 5;
 const MOST_MS = 30_000;
 
 /** The nodes whose conditions do not say yet that their drain has begun. */
-export interface WaitingReports {
+interface WaitingReports {
   /**
    * For how long the conditions of the node may still wait, in milliseconds, where they have only to say that its drain has
    * begun; nothing, and the node is forgotten, where they have to say more.

@@ -12,7 +12,7 @@ const TRIALS_AT_ONCE = 4;
 const LOOK_AGAIN_MS = 1_000;
 
 /** Whether the pods of a group may leave, all together. */
-export type GateStep =
+type GateStep =
   | { readonly kind: 'open' }
   /** Not yet; `refused` says why, and is absent while that is not known. */
   | { readonly kind: 'closed'; readonly againMs: number; readonly refused?: string };

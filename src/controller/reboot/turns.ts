@@ -12,7 +12,7 @@ import type { ControllerContext } from '../context.ts';
 import { createBudgetNeeds } from './budget-needs.ts';
 
 /** The turns of the machines that reboot. */
-export interface RebootTurns {
+interface RebootTurns {
   /** Those of the drains that wait for their turn, by name; `given` may be newer than our copy. */
   among(names: Iterable<string>, given: NodeMaintenance): ReadonlyMap<string, TurnToCome>;
 }

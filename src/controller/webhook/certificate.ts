@@ -13,7 +13,7 @@ import { issueServingCertificate } from '../../kube/certificate/x509.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** The name of the Secret, of the ValidatingWebhookConfiguration, and of the field manager of its caBundle. */
-export const WEBHOOK_NAME = 'nodemaint-webhook';
+const WEBHOOK_NAME = 'nodemaint-webhook';
 
 const SECRETS: Resource = { root: '/api/v1', plural: 'secrets', namespaced: true };
 const WEBHOOK_CONFIGURATIONS: Resource = {
@@ -38,12 +38,12 @@ interface WebhookConfiguration extends KubeObject {
 }
 
 /** The namespace of the certificate's Secret, and the names that the certificate is for. */
-export interface CertificateOptions {
+interface CertificateOptions {
   readonly namespace: string;
   readonly hosts: readonly string[];
 }
 
-export interface CertificateDependencies {
+interface CertificateDependencies {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Log;

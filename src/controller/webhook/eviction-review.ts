@@ -64,7 +64,7 @@ const reviewSchema = z.object({
 });
 
 /** An update of the status of an EvictionRequest that an API server asks about. */
-export interface StatusReview {
+interface StatusReview {
   readonly uid: string;
   /** Who writes. */
   readonly user: string;
@@ -114,7 +114,7 @@ export function parseReview(body: string): StatusReview | NoReview {
 }
 
 /** What a webhook answers (admission.k8s.io/v1, AdmissionResponse). */
-export interface ReviewResponse {
+interface ReviewResponse {
   readonly uid: string;
   readonly allowed: boolean;
   readonly status?: { readonly code: number; readonly reason: string; readonly message: string };

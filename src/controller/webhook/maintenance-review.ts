@@ -30,7 +30,7 @@ const reviewSchema = z.object({
 });
 
 /** A review of a NodeMaintenance that a client writes. */
-export interface MaintenanceReview {
+interface MaintenanceReview {
   readonly uid: string;
   /** Who writes. */
   readonly user: string;

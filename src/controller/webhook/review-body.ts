@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 
 /** What of a call is read: all of it, or nothing, and then this is the answer. */
-export type ReadBody = { readonly text: string } | { readonly status: 411 | 413 | 503; readonly why: string };
+type ReadBody = { readonly text: string } | { readonly status: 411 | 413 | 503; readonly why: string };
 
 /** Of most reviews; the calls of so many bytes at once are bounded by the connections. */
 const MAX_USUAL_BYTES = 256 * 1024;

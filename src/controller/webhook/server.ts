@@ -34,7 +34,7 @@ const TRUST_SPREADS_MS = 2_000;
 const STOP_MS = 1_000;
 
 /** How the webhook is reached. */
-export interface WebhookOptions {
+interface WebhookOptions {
   /** The address of this machine to listen on, such as :: or 127.0.0.1. */
   readonly listenAddress: string;
   readonly port: number;
@@ -46,7 +46,7 @@ export interface WebhookOptions {
   readonly namespace: string;
 }
 
-export interface WebhookDependencies {
+interface WebhookDependencies {
   /** All nodes of the cluster; undefined while they are not known, and then nothing is warned of. */
   readonly nodes: () => readonly Node[] | undefined;
   readonly client: KubeClient;

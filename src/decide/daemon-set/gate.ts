@@ -22,7 +22,7 @@ export function drainOf(pod: Pod, drains: readonly NodeDrain[]): NodeDrain | und
 }
 
 /** What is to be done about a DaemonSet pod that has no node yet. */
-export type GateStep =
+type GateStep =
   /** The gate goes away: no drain targets the pod any more. */
   | 'release'
   /** It waits, as it should. */

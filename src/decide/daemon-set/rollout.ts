@@ -5,7 +5,7 @@ import { targetNodeOf } from '../pod.ts';
 import { timeOf } from '../time.ts';
 
 /** A DaemonSet in the midst of a rolling update, with its pods. */
-export interface Rollout {
+interface Rollout {
   readonly daemonSet: DaemonSet;
   /** The hash of the current template. */
   readonly hash: string;
@@ -13,7 +13,7 @@ export interface Rollout {
 }
 
 /** What to do for a rolling update that pods of nodes under maintenance hold up. */
-export interface RolloutStep {
+interface RolloutStep {
   /** Old pods that may be deleted now. */
   readonly replace: readonly Pod[];
   /** When to look again, in milliseconds, where time alone makes a pod available. */

@@ -4,7 +4,7 @@ import { couldTake } from './placement.ts';
 import type { NodeOutlook } from './staying-nodes.ts';
 
 /** Whether a budget protects its application from the end of machines. */
-export type Protection =
+type Protection =
   /** The node runs a pod of the budget, or could take one, now or as far as is known. */
   | { readonly kind: 'protects'; readonly node: string }
   /** No node that stays runs a pod of it, and none could take one. */

@@ -76,7 +76,7 @@ function once<K, V>(find: (key: K) => V): (key: K) => V {
 }
 
 /** What stays as it is while drains move on. */
-export interface DrainIndex {
+interface DrainIndex {
   readonly drains: readonly Drain[];
   /** How many entries of its plan a drain has recorded for a node. */
   positionOn(drain: Drain, node: string): number;

@@ -14,7 +14,7 @@ function expectedEnd(pod: Pod, request: EvictionRequest | undefined, now: number
 }
 
 /** The pods that are left on a node, and their requests. */
-export interface PodsLeft {
+interface PodsLeft {
   readonly evicting: readonly Pod[];
   readonly pending: readonly Pod[];
   readonly requestOf: (pod: Pod) => EvictionRequest | undefined;

@@ -4,7 +4,7 @@ import { nodeStatusesOf } from '../maintenance/recorded-node.ts';
 import { namesText } from './summary.ts';
 
 /** What an Event of a NodeMaintenance says. */
-export interface DrainEvent {
+interface DrainEvent {
   readonly type: 'Normal' | 'Warning';
   readonly reason:
     | 'DrainBegun'

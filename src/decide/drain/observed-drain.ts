@@ -7,13 +7,13 @@ import { begunNodes, type NodeIdentity, recordedNodes } from '../maintenance/rec
 import { entriesReached, mostPowerful } from '../maintenance/drain-targets.ts';
 
 /** A node of a drain as it is seen, with the pods that are still on it. */
-export interface SeenNode extends NodeIdentity, Pick<DrainNode, 'pods' | 'volumes'> {
+interface SeenNode extends NodeIdentity, Pick<DrainNode, 'pods' | 'volumes'> {
   /** How many entries of the plan a deadline of the node has reached; 0 for none. */
   readonly due: number;
 }
 
 /** What is seen of a drain. */
-export interface DrainScope {
+interface DrainScope {
   readonly nodes: readonly SeenNode[];
   /** Whether its plan goes on with these nodes alone; otherwise it goes no further than they have reached. */
   readonly isWhole: boolean;

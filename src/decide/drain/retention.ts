@@ -73,7 +73,7 @@ export type RetentionStep =
   | 'delete';
 
 /** What a request is judged by. */
-export interface RequestSurroundings {
+interface RequestSurroundings {
   /** The target, where it is still there. */
   readonly pod: Pod | undefined;
   /** Those of `drainsOn` the node of the target. */

@@ -20,7 +20,7 @@ import { volumesLeftStatus } from '../volume/waits.ts';
 const MAX_BLOCKING = 20;
 
 /** The stage statuses with one for `stage`; stages that were never started get none (KEP-4212, "Status"). */
-export function startedStages(maintenance: NodeMaintenance, stage: Stage, now: number): NodeMaintenanceStatus {
+function startedStages(maintenance: NodeMaintenance, stage: Stage, now: number): NodeMaintenanceStatus {
   const known = maintenance.status?.stageStatuses ?? [];
   if (known.some(({ name }) => name === stage)) return { stageStatuses: known };
   const added = [...known, { name: stage, startTimestamp: rfc3339(now) }];

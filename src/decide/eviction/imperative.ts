@@ -57,7 +57,7 @@ export interface EvictionMemory {
 export const NO_ATTEMPT: EvictionMemory = { count: 0, nextAt: 0, blockedBy: [], postponed: 0 };
 
 /** What the imperative interceptor does next. */
-export type EvictionStep =
+type EvictionStep =
   /** Nothing but to say so, and to look again; `idle` where no work is done, so that no heartbeat is due. */
   | { readonly kind: 'wait'; readonly progress: Progress; readonly againMs: number; readonly idle?: true }
   /** Marks the pod for its controller (Pod Evict Policy). */

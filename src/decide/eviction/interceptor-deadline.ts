@@ -17,7 +17,7 @@ export function othersDeadline({ metadata }: EvictionRequest): number | undefine
 }
 
 /** When an interceptor has to give way, and why. */
-export interface GiveWay {
+interface GiveWay {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly why: 'silent' | 'deadline';

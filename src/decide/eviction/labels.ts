@@ -6,7 +6,7 @@ import { nodeAnnotation, nodeLabel } from '../node-label.ts';
 type Labels = Readonly<Record<string, string>>;
 
 /** What the labels of a request have to be, and whether they are. */
-export interface LabelDecision {
+interface LabelDecision {
   /** The labels of the target, and the node that it runs on. */
   readonly wanted: Labels;
   /** The whole name of that node, where it is longer than a label may be. */

@@ -5,7 +5,7 @@ import { timeOf } from '../time.ts';
 import { isFinished } from './request.ts';
 
 /** KEP-1397: how many evictions may be in flight; absent for as many as one likes. */
-export interface EvictionLimits {
+interface EvictionLimits {
   readonly maxEvictionsPerNode?: number | undefined;
   readonly maxEvictionsPerNamespace?: number | undefined;
 }
@@ -31,7 +31,7 @@ export interface EvictionCandidate extends EvictionPlace {
 }
 
 /** What is known of the eviction of a pod. */
-export interface KnownEviction {
+interface KnownEviction {
   readonly pod: Pod | undefined;
   readonly request: EvictionRequest | undefined;
   /** Since when anybody asks for it in `lifecycle.k8s.io`, in milliseconds since the epoch; undefined where nobody does. */

@@ -4,7 +4,7 @@ import type { Pod } from '../../api/pod.ts';
 import { rfc3339 } from '../time.ts';
 
 /** What is said of an eviction that has no EvictionRequest in the cluster. */
-export interface OwnEntry {
+interface OwnEntry {
   /** When the eviction began, in milliseconds since the epoch. */
   readonly startedAt: number;
   /** What the interceptor said last. */

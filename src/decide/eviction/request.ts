@@ -25,7 +25,7 @@ import { isInPodGroup, isTerminal } from '../pod.ts';
 import { timeOf } from '../time.ts';
 
 /** An Event on a request, for what people should know of it. */
-export interface EvictionEvent {
+interface EvictionEvent {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
@@ -58,7 +58,7 @@ export function isFinished(request: EvictionRequest): boolean {
 }
 
 /** Whether a drain made the request, or joined it: then its pod was there. */
-export function isMadeByDrain({ metadata }: EvictionRequest): boolean {
+function isMadeByDrain({ metadata }: EvictionRequest): boolean {
   return metadata.labels?.[MAINTENANCE_UID_LABEL] !== undefined;
 }
 

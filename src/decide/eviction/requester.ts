@@ -4,7 +4,7 @@ import { hasCondition, isFinished } from './request.ts';
 import { isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 
 /** What a requester does about the request of a pod that it wants evicted. */
-export type RequesterStep =
+type RequesterStep =
   /** The pod has left already: nothing is asked for. */
   | { readonly kind: 'ended'; readonly message: string }
   /** It cannot be asked for. */

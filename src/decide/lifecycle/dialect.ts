@@ -15,7 +15,7 @@ import { respondersOf } from './responders.ts';
 export type Dialect = 'older' | 'newer';
 
 /** What the dialect is chosen by. */
-export interface DialectFacts {
+interface DialectFacts {
   readonly pod: Pod;
   /** The request for the pod in each dialect, as the engine sees it. */
   readonly older: EvictionRequest | undefined;

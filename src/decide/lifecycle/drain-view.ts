@@ -38,7 +38,7 @@ export function underWay(
 }
 
 /** What there is of drains in both dialects. */
-export interface BothDialects {
+interface BothDialects {
   readonly older: readonly EvictionRequest[];
   readonly requests: readonly LifecycleRequest[];
   readonly evictions: readonly Eviction[];

@@ -40,7 +40,7 @@ const TERMINATING_WORDS = 'and is being terminated gracefully';
 const BY_EVICTION = ' via the /eviction subresource';
 
 /** Whether the label of the responder says that it is asked; the controller sets it. */
-export function isLabelled({ metadata }: Eviction, responder: string): boolean {
+function isLabelled({ metadata }: Eviction, responder: string): boolean {
   const role = metadata.labels?.[responder];
   return role === 'responder' || role === 'requester-responder';
 }

@@ -36,7 +36,7 @@ function heardAt({ status }: Eviction): number | undefined {
 }
 
 /** What is known of a request that waits. */
-export interface WaitFacts {
+interface WaitFacts {
   readonly awaited: Awaited;
   readonly eviction: Eviction | undefined;
   /** For how many milliseconds it has waited for a controller, or for the next Eviction. */

@@ -20,7 +20,7 @@ export interface KubeletDocument {
 }
 
 /** The grace period of pods from this priority up to that of the next entry (KubeletConfiguration, ShutdownGracePeriodByPodPriority). */
-export interface ShutdownGracePeriod {
+interface ShutdownGracePeriod {
   readonly priority: number;
   readonly shutdownGracePeriodSeconds: number;
 }
@@ -123,7 +123,7 @@ export interface KubeletScope {
 }
 
 /** This node's kubelet; or `none`; or `several` that cannot be told apart. */
-export type KubeletChoice<T> =
+type KubeletChoice<T> =
   | { readonly kind: 'kubelet'; readonly kubelet: T }
   | { readonly kind: 'none' }
   | { readonly kind: 'several'; readonly kubelets: readonly T[] };
@@ -144,7 +144,7 @@ export function chooseKubelet<T extends Pick<KubeletFacts, 'kubeconfig' | 'hostn
 }
 
 /** The static pod directory, with a warning if the configuration and the running kubelet disagree. */
-export interface StaticPodPath {
+interface StaticPodPath {
   readonly path: string;
   readonly warning?: string;
 }

@@ -4,7 +4,7 @@
  */
 
 /** When upsmon ends after it has called SHUTDOWNCMD: after so many seconds, or when it is stopped. */
-export type ShutdownExit = number | 'when stopped';
+type ShutdownExit = number | 'when stopped';
 
 /** The settings of upsmon that matter for a shutdown. */
 export interface UpsmonSettings {

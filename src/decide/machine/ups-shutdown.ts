@@ -11,12 +11,12 @@ export interface UpsFacts {
 }
 
 /** A fault; `fails` where it ends pods at every power failure. */
-export interface UpsProblem extends Problem {
+interface UpsProblem extends Problem {
   readonly fails: boolean;
 }
 
 /** How long a drain is taken to last where maxHoldSec does not bound it. */
-export const USUAL_DRAIN_SEC = 300;
+const USUAL_DRAIN_SEC = 300;
 
 const PAGE = 'docs/usage/ups.md';
 const FORCING = new Set(['poweroff', 'halt', 'reboot', 'systemctl']);

@@ -3,7 +3,7 @@ import type { ControlPlaneMember } from './control-plane-members.ts';
 import { inTurn, type WaitingDrain } from './parallel.ts';
 
 /** Whether a drain leaves the control plane at work. */
-export type ControlPlaneVerdict = { readonly kind: 'safe' } | { readonly kind: 'unsafe'; readonly message: string };
+type ControlPlaneVerdict = { readonly kind: 'safe' } | { readonly kind: 'unsafe'; readonly message: string };
 
 /**
  * Judges a drain of the `leaving` nodes: it must not take the last healthy member of the control plane, nor so many that

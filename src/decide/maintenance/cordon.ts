@@ -2,7 +2,7 @@ import { CORDONED_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
 
 /** A merge patch of a Node. */
-export interface NodePatch {
+interface NodePatch {
   readonly metadata: { readonly annotations: Readonly<Record<string, string | null>> };
   readonly spec: { readonly unschedulable: boolean | null };
 }

@@ -5,13 +5,13 @@ import { nodeStatusesOf } from './recorded-node.ts';
 import { agentNodeOf, isInProgress, selectsNode, stageOf } from './maintenance.ts';
 
 /** A node or a maintenance as a person names it; without a kind it may be either. */
-export interface MaintenanceTarget {
+interface MaintenanceTarget {
   readonly kind?: 'node' | 'maintenance';
   readonly name: string;
 }
 
 /** What a name stands for. */
-export type ResolvedTarget =
+type ResolvedTarget =
   | { readonly kind: 'node'; readonly node: Node; readonly maintenances: readonly NodeMaintenance[] }
   | { readonly kind: 'maintenance'; readonly maintenance: NodeMaintenance; readonly nodes: readonly Node[] }
   | { readonly kind: 'failed'; readonly message: string };
@@ -50,7 +50,7 @@ export function resolveTarget(
 }
 
 /** Which maintenances a person means to complete. */
-export interface CompletionChoice {
+interface CompletionChoice {
   readonly chosen: readonly NodeMaintenance[];
   readonly failures: readonly string[];
   /** What is there to know about names without anything to complete. */
@@ -65,7 +65,7 @@ function idleNote(node: Node): string {
 }
 
 /** The node whose shutdown, which goes on, this maintenance drains; undefined where it does not, or nobody knows that it does. */
-export function runningShutdownOf(maintenance: NodeMaintenance, nodes: readonly Node[]): string | undefined {
+function runningShutdownOf(maintenance: NodeMaintenance, nodes: readonly Node[]): string | undefined {
   const name = agentNodeOf(maintenance);
   const bootId = nodes.find(({ metadata }) => metadata.name === name)?.status?.nodeInfo?.bootID ?? '';
   const isOfThisBoot = bootId !== '' && maintenance.metadata.annotations?.[BOOT_ANNOTATION] === bootId;

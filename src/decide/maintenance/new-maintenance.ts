@@ -29,7 +29,7 @@ export interface MaintenanceChange {
 }
 
 /** How the wanted maintenance is achieved. */
-export type MaintenanceStep =
+type MaintenanceStep =
   | { readonly kind: 'create'; readonly maintenance: NodeMaintenance }
   /** A maintenance over these very nodes is moved on, or only given another reason. */
   | { readonly kind: 'change'; readonly known: NodeMaintenance; readonly change: MaintenanceChange }
@@ -42,7 +42,7 @@ export function selectorOfNodes(names: readonly string[]): NodeSelector {
 }
 
 /** The nodes that a selector names, sorted; undefined where it selects in any other way than by name. */
-export function nodesNamedBy(selector: NodeSelector): readonly string[] | undefined {
+function nodesNamedBy(selector: NodeSelector): readonly string[] | undefined {
   const names = new Set<string>();
   for (const { matchExpressions = [], matchFields = [] } of selector.nodeSelectorTerms) {
     const [field] = matchFields;

@@ -30,7 +30,7 @@ interface Noted {
 }
 
 /** What a note says of the maintenances of a node. */
-export type NodeNote =
+type NodeNote =
   | { readonly kind: 'known'; readonly maintenances: readonly NodeMaintenance[] }
   /** They are too many for a note, or it cannot be read. */
   | { readonly kind: 'unknown' };

@@ -34,7 +34,7 @@ export interface Notice {
 }
 
 /** A notice with what the agent knows beside it. */
-export interface SeenNotice {
+interface SeenNotice {
   readonly notice: Notice;
   /** When this machine saw it first, in milliseconds since the epoch. */
   readonly seenAt: number;
@@ -42,7 +42,7 @@ export interface SeenNotice {
   readonly served: boolean;
 }
 
-export type NoticeAction = 'ignore' | 'cordon' | 'drain';
+type NoticeAction = 'ignore' | 'cordon' | 'drain';
 
 /** The configured part of the rules. */
 export interface NoticeOptions {
@@ -53,7 +53,7 @@ export interface NoticeOptions {
 }
 
 /** A drain that notices want. */
-export interface NoticeDemand {
+interface NoticeDemand {
   readonly ids: readonly string[];
   /** Of the notice with the earliest deadline. */
   readonly reason: string;
@@ -150,7 +150,7 @@ export function decideNotices(
 }
 
 /** What the notices say to the phases; 'unknown' from the start until every source has been read once. */
-export type NoticeAnswer =
+type NoticeAnswer =
   | { readonly kind: 'demand'; readonly demand: NoticeDemand }
   | { readonly kind: 'none' }
   | { readonly kind: 'unknown' };

@@ -27,7 +27,7 @@ export function disruptionModeOf(group: PodGroup): DisruptionMode {
 }
 
 /** A budget that does not let all pods of a group go at the same time, and why, as a sentence. */
-export interface SmallBudget {
+interface SmallBudget {
   readonly name: string;
   readonly why: string;
 }

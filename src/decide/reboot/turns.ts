@@ -37,7 +37,7 @@ export interface TurnSight {
 }
 
 /** For whom a reboot waits, and why. */
-export interface TurnWait {
+interface TurnWait {
   /** Milliseconds since the epoch. */
   readonly since: number;
   readonly nodes: readonly string[];
@@ -45,7 +45,7 @@ export interface TurnWait {
 }
 
 /** The reboots in the order of their turns. */
-export function inOrder<T extends Pick<Reboot, 'name' | 'createdAt'>>(reboots: readonly T[]): readonly T[] {
+function inOrder<T extends Pick<Reboot, 'name' | 'createdAt'>>(reboots: readonly T[]): readonly T[] {
   return reboots.toSorted((a, b) => {
     const byTime = a.createdAt === b.createdAt ? 0 : a.createdAt - b.createdAt;
     return byTime || (a.name < b.name ? -1 : 1);

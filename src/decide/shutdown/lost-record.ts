@@ -1,7 +1,7 @@
 import { isNamed, type Phase } from './phase.ts';
 
 /** What the journal says of a parked manifest. */
-export interface ParkedFor {
+interface ParkedFor {
   readonly maintenance: string;
   /** Milliseconds since the epoch. */
   readonly at: number;

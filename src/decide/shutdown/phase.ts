@@ -10,7 +10,7 @@ import type { ShutdownKind } from './kind.ts';
 export type Origin = 'logind' | 'unit-stop' | 'schedule' | 'trigger' | 'notice';
 
 /** Who drains the node: `cluster` over the objects of the API server, `offline` this agent alone from its record. */
-export type DrainMode = 'cluster' | 'offline';
+type DrainMode = 'cluster' | 'offline';
 
 /** A deadline, and who named it; older records do not say that of a trigger. */
 export interface ShutdownDeadline extends Deadline {
@@ -40,7 +40,7 @@ export interface Shutdown {
 }
 
 /** The NodeMaintenance of a shutdown had to be created under another name. */
-export interface Renamed {
+interface Renamed {
   /** The names before. Manifests may be parked under them. */
   readonly from: readonly string[];
   /** How often the reason was that the NodeMaintenance had been deleted. */

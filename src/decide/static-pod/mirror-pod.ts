@@ -3,7 +3,7 @@ import { MIRROR_ANNOTATION } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 
 /** The kubelet's own UID of a static pod, a hash, which the container runtime has too. */
-export const HASH_ANNOTATION = 'kubernetes.io/config.hash';
+const HASH_ANNOTATION = 'kubernetes.io/config.hash';
 
 /** The static pod's UID, from its mirror pod; undefined for a pod that is not a mirror pod. */
 export function staticUidOf(mirror: Pod): string | undefined {

@@ -48,7 +48,7 @@ export function effectiveDrains(facts: RetentionFacts): readonly NodeDrain[] {
 export const MANUAL = '(by hand)';
 
 /** What decides whether a parked manifest stays parked. */
-export interface RetainedPod extends Pick<DrainPod, 'priority' | 'labels'> {
+interface RetainedPod extends Pick<DrainPod, 'priority' | 'labels'> {
   /** The maintenance for which it was parked. */
   readonly maintenance: string;
 }

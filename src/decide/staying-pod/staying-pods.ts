@@ -5,7 +5,7 @@ import { isFromUrl, URL_PODS_LEFT } from '../static-pod/url-pods.ts';
 import { CAME_TOO_LATE, comesTooLate } from './returning-pod.ts';
 
 /** Why a drain of the pod's node does not wait for it; undefined where it does. `since` is when the machine began to go down. */
-export function whyNotWaitedFor(pod: Pod, since: number | undefined): string | undefined {
+function whyNotWaitedFor(pod: Pod, since: number | undefined): string | undefined {
   if (isFromUrl(pod)) return URL_PODS_LEFT;
   return comesTooLate(pod, since) ? CAME_TOO_LATE : undefined;
 }

@@ -50,7 +50,7 @@ export interface RemoteService {
 }
 
 /** A call of a method of any service. */
-export interface RemoteCall {
+interface RemoteCall {
   readonly method: string;
   readonly request: object;
   readonly timeoutMs: number;

@@ -4,7 +4,7 @@ import type { ContainerRuntime } from './runtime.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** A stop that is under way. Times are in milliseconds since the epoch. */
-export interface SandboxStop {
+interface SandboxStop {
   /** When the first stop of the pod began. */
   readonly since: number;
   /** When the shortest of its grace periods ends. */
@@ -20,7 +20,7 @@ export interface StopEvents {
 }
 
 /** Stops pods in the background, while the loop continues. */
-export interface SandboxStops {
+interface SandboxStops {
   /**
    * Starts to stop a pod with a grace period, unless an earlier stop of it ends at the same time or before. Returns the stop
    * that ends first. The runtime sends no second SIGTERM.

@@ -33,7 +33,7 @@ export interface BusSignal {
 }
 
 /** The events of a connection, delivered synchronously and in the order in which they were received. */
-export interface ConnectionEvents {
+interface ConnectionEvents {
   onSignal(event: BusSignal): void;
   /** Called once; no other event follows. */
   onClosed(reason: Error): void;

@@ -20,7 +20,7 @@ const SENDER = 7;
 const BUS = 'org.freedesktop.DBus';
 
 /** The type and the length of a message. */
-export interface MessageHead {
+interface MessageHead {
   readonly type: number;
   readonly isLittle: boolean;
   /** Includes the padding after the fields. */
@@ -29,7 +29,7 @@ export interface MessageHead {
 }
 
 /** Reads the first 16 bytes of a message. */
-export function headOf(header: Buffer): MessageHead {
+function headOf(header: Buffer): MessageHead {
   const isLittle = header[0] === LITTLE_ENDIAN;
   const numberAt = (at: number): number => (isLittle ? header.readUInt32LE(at) : header.readUInt32BE(at));
   const fieldsBytes = Math.ceil(numberAt(12) / 8) * 8;
@@ -64,7 +64,7 @@ function textsOf(fields: Buffer, isLittle: boolean): ReadonlyMap<number, string>
 }
 
 /** Whether a message with these header fields is one that the agent wants. */
-export function isWanted({ type, isLittle }: MessageHead, fields: Buffer): boolean {
+function isWanted({ type, isLittle }: MessageHead, fields: Buffer): boolean {
   if (type !== SIGNAL) return type !== METHOD_CALL;
   const texts = textsOf(fields, isLittle);
   return texts !== undefined && (!texts.has(DESTINATION) || texts.get(SENDER) === BUS);

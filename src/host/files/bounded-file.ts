@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 
 /** The text of a file, and a version that changes whenever the file is written or replaced. */
-export interface BoundedFile {
+interface BoundedFile {
   readonly text: string;
   readonly version: string;
 }

@@ -17,7 +17,7 @@ export async function syncDirectory(directory: string): Promise<void> {
 }
 
 /** Writes the data, and returns when it is durable. */
-export async function writeAndSync(handle: FileHandle, data: string | Uint8Array): Promise<void> {
+async function writeAndSync(handle: FileHandle, data: string | Uint8Array): Promise<void> {
   await handle.writeFile(data);
   await handle.sync();
 }

@@ -38,7 +38,7 @@ export interface StateFiles {
   problem(): string | undefined;
 }
 
-export interface StateFilesOptions {
+interface StateFilesOptions {
   /** A directory on a disk, for state that must survive a reboot. */
   readonly directory: string;
   /** A directory in memory, for state that cannot be written to the disk. */
@@ -71,7 +71,7 @@ export function createStateDisk(): StateDisk {
 }
 
 /** The folder of the run directory for state that could not be written to the disk. */
-export function standInDirectory(runDirectory: string): string {
+function standInDirectory(runDirectory: string): string {
   return path.join(runDirectory, 'state');
 }
 

@@ -25,7 +25,7 @@ export interface WantedPath {
 }
 
 /** The path without links; or its first missing part, if all parts before it are trusted; or why it is refused. */
-export type PathVerdict =
+type PathVerdict =
   | { readonly kind: 'trusted'; readonly path: string }
   | { readonly kind: 'missing'; readonly path: string }
   | ({ readonly kind: 'refused' } & UntrustedReason);

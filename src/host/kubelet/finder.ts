@@ -25,7 +25,7 @@ const RUNTIMES = new Set(['containerd', 'crio', 'cri-o', 'cri-dockerd', 'dockerd
 const BUS_TIMEOUT_MS = 2_000;
 
 /** The dependencies and options of a finder. */
-export interface KubeletFinderOptions {
+interface KubeletFinderOptions {
   readonly scope: KubeletScope;
   /** Lists the running units; undefined on machines without systemd. */
   readonly systemd: Pick<Systemd, 'services'> | undefined;

@@ -10,9 +10,7 @@ const EVERYWHERE: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The health endpoint of a kubelet: a URL on this machine, or none (healthzPort 0), or an address of another machine. */
-export type HealthEndpoint =
-  | { readonly kind: 'url'; readonly url: string }
-  | { readonly kind: 'nowhere' | 'elsewhere' };
+type HealthEndpoint = { readonly kind: 'url'; readonly url: string } | { readonly kind: 'nowhere' | 'elsewhere' };
 
 /** The health endpoint of a kubelet. Only addresses of this machine are used, because a kubelet listens on no others. */
 export function healthEndpointOf(kubelet: Pick<KubeletFacts, 'healthzPort' | 'healthzBindAddress'>): HealthEndpoint {

@@ -20,7 +20,7 @@ export interface KubeletUnit {
 export type Units = Pick<Systemd, 'startUnit' | 'stopUnit' | 'endUnit' | 'unitActiveState' | 'isGoingDown'>;
 
 /** The dependencies of a kubelet unit. */
-export interface KubeletUnitOptions {
+interface KubeletUnitOptions {
   /** Chooses the unit; called before the stop, while the kubelet runs. */
   readonly choose: (signal: AbortSignal) => Promise<KubeletUnitChoice>;
   /** Stores the mark of a stop for a restarted agent. After a boot the kubelet has started by itself. */

@@ -12,7 +12,7 @@ import { notifySystemd } from './systemd1.ts';
 const TAG = 'nodemaint\nWATCHDOG=1\n';
 
 /** Sends the heartbeat of a unit. */
-export interface Watchdog {
+interface Watchdog {
   /** Sends one heartbeat. Does nothing outside of a unit; a failure is not an error. */
   beat(signal: AbortSignal): Promise<void>;
 }

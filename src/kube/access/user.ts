@@ -14,7 +14,7 @@ export interface UserAccessFlags {
 }
 
 /** A person's way to the API server. */
-export interface UserAccess extends ClusterAccess {
+interface UserAccess extends ClusterAccess {
   /** The namespace of the context; `default` where it has none. */
   readonly namespace: string;
 }

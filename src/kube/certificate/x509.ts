@@ -10,7 +10,7 @@ export interface IssuedCertificate {
 }
 
 /** What a serving certificate is for. */
-export interface CertificateRequest {
+interface CertificateRequest {
   /** DNS names and IP addresses; the first names the certificate. */
   readonly hosts: readonly string[];
   /** Milliseconds since the epoch. */

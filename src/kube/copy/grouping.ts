@@ -1,5 +1,5 @@
 /** Keys under values, such as requests under their node. A key that is under no value is not kept. */
-export interface Grouping {
+interface Grouping {
   /** Puts the key under these values and no others. */
   set(key: string, values: readonly string[]): void;
   /** The values of the key as they were set; the same array as long as they stay the same. */

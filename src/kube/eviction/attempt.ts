@@ -9,7 +9,7 @@ import type { KubeClient } from '../client.ts';
 import { askForEviction, deletePod, type EndOptions } from './evictor.ts';
 
 /** What became of an attempt, and the answer in the words of the API server or of its webhook. */
-export interface Attempted {
+interface Attempted {
   readonly outcome: EvictionOutcome;
   readonly answer: string;
 }
@@ -17,7 +17,7 @@ export interface Attempted {
 type Blocked = Extract<EvictionOutcome, { kind: 'blocked' }>;
 
 /** What an attempt goes by. */
-export interface AttemptScope {
+interface AttemptScope {
   readonly options: EndOptions;
   /** Whether the API server is only to say whether it would evict the pod. */
   readonly isTrial: boolean;

@@ -11,7 +11,7 @@ export interface EndOptions {
 }
 
 /** The same for an eviction, which can also be tried: everything is checked, and nothing happens. */
-export interface EvictionOptions extends EndOptions {
+interface EvictionOptions extends EndOptions {
   readonly dryRun?: readonly ['All'];
 }
 

@@ -20,7 +20,7 @@ import {
 /** How often a request that is deleted but held by finalizers is looked at. */
 const HELD_AGAIN_MS = 60_000;
 
-export interface InterceptorDependencies {
+interface InterceptorDependencies {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Log;

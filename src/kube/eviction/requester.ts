@@ -6,7 +6,7 @@ import { missingName, notInstalled, refusal } from '../refusal.ts';
 import { EVICTION_REQUESTS, objectPath, PODS, type Resource } from '../resource.ts';
 
 /** Who asks for evictions, and where. */
-export interface RequesterScope {
+interface RequesterScope {
   readonly namespace: string;
   /** The name of the requester entry, which is the field manager too. */
   readonly requester: string;

@@ -6,7 +6,7 @@ import { createWorkQueue, type Reconcile } from '../queue.ts';
 import { createObjectCache, type ObjectCache, type Transform, type WatchScope } from '../watch.ts';
 
 /** What a loop of its own is made of. */
-export interface WatchedLoop<T extends KubeObject> {
+interface WatchedLoop<T extends KubeObject> {
   readonly name: string;
   readonly parallel: number;
   readonly scope: WatchScope;

@@ -10,7 +10,7 @@ import type { LeaderSight } from './sight.ts';
 import { createTerm, type Term } from './term.ts';
 
 /** Times of an election, in milliseconds, as the flags --leader-elect-… have them. */
-export interface ElectionOptions {
+interface ElectionOptions {
   readonly place: LeaseName;
   /** Unique to this process: the process with the holder's identity is the leader. */
   readonly identity: string;
@@ -24,7 +24,7 @@ export interface ElectionOptions {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-export interface ElectionDependencies {
+interface ElectionDependencies {
   /** A client of its own: renewals must not queue behind the work. */
   readonly client: KubeClient;
   readonly clock: Clock;

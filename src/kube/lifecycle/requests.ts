@@ -9,7 +9,7 @@ import { readLifecycleRequest } from './parse.ts';
 import { LIFECYCLE_REQUESTS } from './resources.ts';
 
 /** The wish of one requester for one pod. */
-export interface Wish {
+interface Wish {
   readonly metadata: ObjectMeta;
   readonly target: PodReference;
   readonly requester: string;

@@ -24,7 +24,7 @@ import { reportAsResponder } from './responder.ts';
 import { withServerClock } from '../server-clock.ts';
 
 /** What the loop of a responder works with. */
-export interface ResponderDependencies {
+interface ResponderDependencies {
   readonly client: KubeClient;
   /** The clock of the API server. */
   readonly clock: Clock;

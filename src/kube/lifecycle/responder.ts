@@ -30,7 +30,7 @@ async function applyEntry(
 }
 
 /** Who reports, what, and when in milliseconds since the epoch by the API server's clock. */
-export interface ResponderReport {
+interface ResponderReport {
   readonly responder: string;
   readonly progress: Progress;
   readonly now: number;

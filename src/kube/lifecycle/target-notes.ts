@@ -60,7 +60,7 @@ export function createTargetNotes(clock: Pick<Clock, 'monotonic'>): TargetNotes 
 }
 
 /** How pods are read: from the API server, and from our copy of them. */
-export interface PodReader {
+interface PodReader {
   readonly client: KubeClient;
   readonly pods: { get(key: string): Pod | undefined };
 }

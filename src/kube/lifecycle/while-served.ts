@@ -9,7 +9,7 @@ import type { LifecycleObjects } from './objects.ts';
 const ASK_AGAIN_MS = 5_000;
 
 /** A copy that can be run. */
-export type RunningCopy = Pick<ObjectCache<never>, 'synced' | 'current' | 'run'>;
+type RunningCopy = Pick<ObjectCache<never>, 'synced' | 'current' | 'run'>;
 
 /** The copies of both kinds. */
 export function cachesOf({ requests, evictions }: LifecycleObjects): readonly RunningCopy[] {

@@ -31,7 +31,7 @@ export interface CordonIntent {
   readonly mayWrite?: () => Promise<boolean>;
 }
 
-export type CordonOutcome =
+type CordonOutcome =
   | 'unchanged'
   /** The cordon is another one than before. */
   | 'changed'

@@ -21,7 +21,7 @@ export function machinesOf(group: ApiGroup | undefined): Resource | undefined {
 }
 
 /** Which Machine a node belongs to. */
-export interface MachineRef {
+interface MachineRef {
   readonly namespace: string;
   readonly name: string;
 }

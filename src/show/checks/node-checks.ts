@@ -17,7 +17,7 @@ export interface Check {
 }
 
 /** The paths that the agent's unit may write, and those that the agent needs to write. */
-export interface UnitPaths {
+interface UnitPaths {
   /** ProtectSystem= of the unit. */
   readonly protectSystem: string;
   /** ReadWritePaths= of the unit, as systemd shows them. */

@@ -1,5 +1,5 @@
 /** What the API server's check of the types in a ValidatingAdmissionPolicy says. */
-export interface PolicyTypeCheck {
+interface PolicyTypeCheck {
   readonly name: string;
   /** Whether the policy has parameters (spec.paramKind). */
   readonly hasParams: boolean;

@@ -1,5 +1,5 @@
 /** How serious a finding is: it blocks the drain, it may block it, or it is only information. */
-export type FindingLevel = 'blocks' | 'may block' | 'note';
+type FindingLevel = 'blocks' | 'may block' | 'note';
 
 /** Something that a person should know before a drain. */
 export interface Finding {

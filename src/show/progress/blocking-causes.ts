@@ -3,7 +3,7 @@ import type { BlockingPod } from '../../api/node-maintenance.ts';
 import { timeOf } from '../../decide/time.ts';
 
 /** A pod that has to leave, as far as its cause is concerned. */
-export interface BlockedPod {
+interface BlockedPod {
   readonly namespace: string;
   readonly name: string;
   readonly progress: { readonly terminatingUntil?: number; readonly turn?: { readonly expectedAt?: number } };

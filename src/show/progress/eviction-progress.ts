@@ -25,7 +25,7 @@ export interface EvictTarget {
  * The state of an interceptor: it has completed, was passed over for its silence, is active, is active but the eviction is
  * refused, or comes later.
  */
-export type InterceptorState = 'done' | 'silent' | 'active' | 'blocked' | 'next';
+type InterceptorState = 'done' | 'silent' | 'active' | 'blocked' | 'next';
 
 /** One interceptor of a request. */
 export interface InterceptorView {
@@ -53,7 +53,7 @@ export interface ActiveInterceptor {
 }
 
 /** The state of an eviction. */
-export type EvictState =
+type EvictState =
   /** No controller has taken it up. */
   | 'requested'
   | 'active'

@@ -18,7 +18,7 @@ import {
 } from './story.ts';
 
 /** The objects of one node. */
-export interface NodeObjects {
+interface NodeObjects {
   readonly node: string;
   readonly requests: readonly EvictionRequest[];
   /** The pods that are still there. */

@@ -3,7 +3,7 @@ import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { ShutdownStory, StoryPod, StoryTier, StoryWait, WaitKind } from './story.ts';
 
 /** How a shutdown ended. */
-export type Outcome = 'under way' | 'drained' | 'not drained' | 'called off' | 'went down undrained';
+type Outcome = 'under way' | 'drained' | 'not drained' | 'called off' | 'went down undrained';
 
 /** One thing that lasted; times in milliseconds since the epoch. */
 export interface Span {
@@ -24,7 +24,7 @@ export interface Row {
   readonly spans: readonly Span[];
 }
 
-export interface TierRows {
+interface TierRows {
   readonly name: string;
   readonly from: number;
   readonly to: number;
@@ -32,7 +32,7 @@ export interface TierRows {
 }
 
 /** Where the time of the hold went, in milliseconds; the parts add up to `heldMs`. */
-export interface TimeSpent {
+interface TimeSpent {
   readonly heldMs: number;
   /** At least one pod was ending by itself. */
   readonly endingMs: number;
@@ -47,7 +47,7 @@ export interface TimeSpent {
 }
 
 /** What was waited for, by how many pods, and how long at least one of them did, in milliseconds. */
-export interface WaitCause {
+interface WaitCause {
   readonly text: string;
   readonly kind: WaitKind;
   readonly pods: number;
@@ -55,7 +55,7 @@ export interface WaitCause {
 }
 
 /** A moment of the shutdown as a whole. */
-export interface Moment {
+interface Moment {
   readonly at: number;
   readonly text: string;
 }
@@ -158,7 +158,7 @@ export function isOwnEnd({ text }: Pick<WaitCause, 'text'>): boolean {
 }
 
 /** How many milliseconds of the union of the spans there are. */
-export function unionMs(spans: readonly Pick<Span, 'from' | 'to'>[]): number {
+function unionMs(spans: readonly Pick<Span, 'from' | 'to'>[]): number {
   let [sum, until] = [0, -Infinity];
   for (const { from, to } of spans.toSorted((a, b) => a.from - b.from)) {
     sum += Math.max(0, to - Math.max(from, until));

@@ -8,7 +8,7 @@ import { NEW_FILE, syncDirectory } from '../../host/files/durable-file.ts';
 import { findWriters, type OpenForWriting } from './writers.ts';
 
 /** Identifies the content of a manifest, to verify that it is unchanged after a move. */
-export interface Fingerprint {
+interface Fingerprint {
   readonly kind: 'file' | 'link';
   /** In hexadecimal; of the bytes of a file, or of the target of a link. */
   readonly sha256: string;

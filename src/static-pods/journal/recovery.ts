@@ -4,7 +4,7 @@ import type { Disk } from '../disk/disk.ts';
 import { type JournalLocation, type JournalStep, readIfThere, readSteps } from './journal.ts';
 
 /** The journal that was found. */
-export interface FoundJournal {
+interface FoundJournal {
   readonly location: JournalLocation;
   readonly steps: readonly JournalStep[];
   /** Problems of the journal, one sentence each. */

@@ -6,7 +6,7 @@ import { firstNames } from '../../../decide/name-list.ts';
 import { hookPatch, isToStay, type MachinePatch, unhookPatch } from './machine-hook.ts';
 
 /** All objects of the cluster that are looked at. */
-export interface ClusterFacts {
+interface ClusterFacts {
   readonly nodes: readonly Node[];
   readonly maintenances: readonly NodeMaintenance[];
   readonly machines: readonly Machine[];
@@ -21,7 +21,7 @@ export interface HookChange {
   readonly patch: MachinePatch;
 }
 
-export interface HookDecision {
+interface HookDecision {
   readonly changes: readonly HookChange[];
   /** Sentences about Machines that get no hook though a node that is drained asks for it. */
   readonly refusals: readonly string[];

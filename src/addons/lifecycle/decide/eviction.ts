@@ -34,7 +34,7 @@ export interface EvictionFacts {
 }
 
 /** What is to be written, if anything, and when to judge again. */
-export interface EvictionStep {
+interface EvictionStep {
   /** The fields of the status that change. */
   readonly status?: EvictionStatus;
   /** In milliseconds. */
@@ -42,7 +42,7 @@ export interface EvictionStep {
 }
 
 /** A responder may report within this time after the end of the pod that it has completed. */
-export const COMPLETION_DELAY_MS = 5_000;
+const COMPLETION_DELAY_MS = 5_000;
 
 const UNSUPPORTED_TARGET = 'Unsupported target type.';
 export const GROUP_MESSAGE = 'Target pod references a SchedulingGroup. Eviction is currently not supported.';

@@ -94,7 +94,7 @@ function pauseLeftMs({ requests, evictions }: TargetFacts, now: number): number 
 }
 
 /** Whether the target gets another Eviction: at once, in so many milliseconds, or not. */
-export type NewEviction =
+type NewEviction =
   | { readonly kind: 'none' }
   | { readonly kind: 'create' }
   | { readonly kind: 'wait'; readonly ms: number };

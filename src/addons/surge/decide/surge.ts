@@ -6,7 +6,7 @@ import { SURGE_INTERCEPTOR } from '../api/names.ts';
 import { isReplaced, type SurgeChange, type SurgeRecord, surgedReplicas, surgeRecordOf, withoutPod } from './record.ts';
 
 /** What to do for a pod of a Deployment that is asked to leave. */
-export type SurgeStep =
+type SurgeStep =
   /** The Deployment gets another pod. */
   | { readonly kind: 'add'; readonly change: SurgeChange; readonly message: string }
   | { readonly kind: 'wait'; readonly message: string }

@@ -26,7 +26,7 @@ import type { AgentRecord } from '../../phase/record.ts';
 import type { OfflinePods } from './offline-pods.ts';
 
 /** What an attempt came to. */
-export type HandOverOutcome =
+type HandOverOutcome =
   /** The cluster goes on with the drain, and nothing is left for this agent to do in its place. */
   | 'handed-over'
   /** No local drain is in progress that a cluster could take over. */
@@ -39,7 +39,7 @@ export type HandOverOutcome =
   | 'failed';
 
 /** The way back from a local drain. */
-export interface HandOver {
+interface HandOver {
   /** Takes all steps of the hand-over that can be taken now; each step may be repeated. */
   attempt(record: AgentRecord, signal: AbortSignal): Promise<HandOverOutcome>;
 }

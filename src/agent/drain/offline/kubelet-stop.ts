@@ -4,7 +4,7 @@ import type { KubeletUnit } from '../../../host/kubelet/unit.ts';
 import type { Log } from '../../../telemetry/log.ts';
 
 /** The kubelet, which would start again what is stopped over the runtime. */
-export interface KubeletStop {
+interface KubeletStop {
   /** Whether the kubelet is stopped; where it cannot be, a pod that is would only come back. */
   stop(signal: AbortSignal): Promise<boolean>;
   /** Why it cannot be stopped, as the last attempt found; undefined where it can. */

@@ -42,7 +42,7 @@ export interface OfflinePods {
   hasGivenUp(): boolean;
 }
 
-export interface OfflinePodsDependencies {
+interface OfflinePodsDependencies {
   readonly runtime: ContainerRuntime;
   readonly kubelet: KubeletUnit;
   readonly knownPods: KnownPods;

@@ -3,7 +3,7 @@ import { asOfNow, type Clock, type Moment, momentOf } from '../../../host/clock.
 import { type DrainPass, EMPTY_PASS } from '../drainer.ts';
 
 /** How an offline drain waits while it does not know the pods of the node. */
-export interface UnseenWait {
+interface UnseenWait {
   /**
    * The pass of a moment at which they cannot be seen: no pod leaves by it, and the drain is over only where the wait has
    * lasted too long.

@@ -8,7 +8,7 @@ import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import type { Waiting } from '../../turn/waited-for.ts';
 
 /** What is to be removed, and with what leave. */
-export interface RemovalScope {
+interface RemovalScope {
   /** The drains as the status of the maintenances records them. */
   readonly recorded: readonly NodeDrain[];
   readonly options: EndOptions;

@@ -28,7 +28,7 @@ import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import type { Waiting } from '../../turn/waited-for.ts';
 
 /** One pod's eviction: its request, and what a deadline makes of its end. */
-export interface EvictionScope {
+interface EvictionScope {
   /** Undefined where the pod has none. */
   readonly request: EvictionRequest | undefined;
   readonly options: EndOptions;

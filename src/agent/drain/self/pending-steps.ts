@@ -10,7 +10,7 @@ const STEP_MS = 2_000;
 const NEXT_STEP_MS = 200;
 
 /** Steps that may take longer than a pass, one for each pod at a time. */
-export interface PodSteps {
+interface PodSteps {
   /** Takes the step unless one is under way, and waits for it for some time. Throws API_UNREACHABLE. */
   take(
     pod: Pod,

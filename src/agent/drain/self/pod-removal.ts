@@ -63,7 +63,7 @@ export interface PodEnder {
   forget(): void;
 }
 
-export interface PodEnderDependencies {
+interface PodEnderDependencies {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly evictions: Pick<SelfEvictions, 'evict'>;

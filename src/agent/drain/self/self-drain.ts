@@ -45,7 +45,7 @@ import { createSelfStatus, type SelfStatus } from './status.ts';
 import { type SelfTurns, thoseInTurn } from './turns.ts';
 import { createSelfVolumes, type SelfVolumes } from './volumes.ts';
 
-export interface SelfDrainParts {
+interface SelfDrainParts {
   readonly requests: Pick<NodeEvictionRequests, 'list' | 'synced' | 'watch'>;
   readonly liveness: Pick<ControllerLiveness, 'observe' | 'settings'>;
   readonly giveBack: Pick<GiveBack, 'pass'>;

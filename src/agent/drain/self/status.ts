@@ -28,7 +28,7 @@ export interface SelfStatus {
 }
 
 /** The pods of the node as the status counts them. */
-export interface ObservedPods {
+interface ObservedPods {
   readonly list: readonly Pod[];
   readonly blocking: readonly BlockingPod[];
   readonly requestOf: (pod: Pod) => EvictionRequest | undefined;

@@ -15,7 +15,7 @@ export interface SelfTurns {
   waitOf(maintenance: NodeMaintenance): string | undefined;
 }
 
-export interface SelfTurnsDependencies {
+interface SelfTurnsDependencies {
   readonly nodeName: string;
   readonly clock: Pick<Clock, 'monotonic'>;
   /** All NodeMaintenances of the cluster. */

@@ -6,7 +6,7 @@ import { isUnrequested, podState } from './pod-line.ts';
 import { printable } from '../../../printable.ts';
 
 /** Turns each view of a maintenance into the lines that are new since the last one. */
-export interface DrainChanges {
+interface DrainChanges {
   /** The lines that are new with this view, in the words of kubectl where it has any. */
   next(view: DrainView): readonly string[];
 }

@@ -9,7 +9,7 @@ import { STOP_REASONS } from '../follower.ts';
 import { type DrainWatchResult, watchDrain } from './watch.ts';
 
 /** The maintenance to follow, and for how long. */
-export interface FollowTarget {
+interface FollowTarget {
   readonly maintenance: NodeMaintenance;
   /** Its nodes as far as they are known before the controller names them. */
   readonly nodes: readonly string[];

@@ -134,7 +134,7 @@ function nodeLines(node: NodeView, stage: DrainView['stage'], columns: number, n
 }
 
 /** The first line of a maintenance: its name, stage, how long, and why. */
-export function headLine(view: DrainView, now: number): string {
+function headLine(view: DrainView, now: number): string {
   const since = view.since === undefined ? '' : ` for ${formatSpan(now - view.since)}`;
   const reason = view.reason === '' ? '' : `: ${printable(view.reason)}`;
   return `nodemaintenance/${view.maintenance}  ${view.stage}${since}${reason}`;

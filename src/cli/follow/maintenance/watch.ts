@@ -12,14 +12,14 @@ import { type FollowedRequests, followDrainRequests } from './requests.ts';
 import type { DrainScreen } from './screen.ts';
 
 /** The maintenance to watch, and its nodes as far as they are known before the controller names them. */
-export interface DrainWatchTarget {
+interface DrainWatchTarget {
   readonly name: string;
   readonly uid: string;
   readonly nodes: readonly string[];
 }
 
 /** What watching needs from outside. */
-export interface DrainWatchContext extends FollowContext {
+interface DrainWatchContext extends FollowContext {
   readonly screen: DrainScreen;
 }
 
