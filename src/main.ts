@@ -13,8 +13,8 @@ async function run(argv: readonly string[], terminal: Terminal): Promise<number>
     const { runAgentProgram } = await import('./cli/agent.ts');
     return await runAgentProgram(configPath, terminal);
   }
-  const { runProgram } = await import('./cli/program.ts');
-  return await runProgram(argv, terminal);
+  const { runCommandLine } = await import('./cli/program.ts');
+  return await runCommandLine(argv, terminal);
 }
 
 async function main(): Promise<void> {

@@ -12,7 +12,7 @@ import { type LoopDependencies, runLoop } from './loop.ts';
 import { type PhaseFactDependencies, readPhaseFacts } from './shutdown/facts.ts';
 import { createPhaseMachine, type PhaseMachine } from './phase/phase-machine.ts';
 import type { AgentRecord } from './phase/record.ts';
-import type { TurnSight } from './shutdown/story-recorder.ts';
+import type { TurnObservation } from './shutdown/story-recorder.ts';
 import { createStaticPodPasses, type StaticPodPasses } from './drain/pod-pass.ts';
 import { createStepRunner } from './turn/step.ts';
 import { createSteps } from './steps.ts';
@@ -108,11 +108,11 @@ function statusReader(
 }
 
 /** What the story of a shutdown takes from the status at the end of a turn. */
-function sightReader(
+function observationReader(
   { cluster, node }: AgentContext,
   record: () => AgentRecord,
   status: () => AgentStatus,
-): () => TurnSight {
+): () => TurnObservation {
   return () => {
     const { phase, offlineTargets } = record();
     const name = phase.kind === 'watching' ? '' : phase.maintenance;
@@ -162,10 +162,10 @@ export function createAgent(context: AgentContext, initial: AgentRecord, release
   };
   const shown = { phase: () => phases.record().phase, problem: storage.problem, turn, status };
   const showStatus = createSystemdStatus(shown, (line) => people.notify(line), clock);
-  const sight = sightReader(context, phases.record, status);
+  const observation = observationReader(context, phases.record, status);
   const loop: LoopDependencies = {
     machine: phases,
-    steps: createSteps(context, { phases, passes, firstQuestion, retentionFacts, storage, sight, showStatus }),
+    steps: createSteps(context, { phases, passes, firstQuestion, retentionFacts, storage, observation, showStatus }),
     runner: createStepRunner(log),
     lastPass: passes.last,
     isBusy: () => isBusy(context, passes.last),

@@ -14,7 +14,7 @@ import type { Host } from './shutdown/lock-kind.ts';
 import { createKubeletRefusals } from './static-pods/kubelet-refusals.ts';
 
 /** The machine as the agent reaches it. */
-export interface Machine {
+export interface MachineAccess {
   /** Undefined where the configuration has no lock: then neither logind nor systemd is asked. */
   readonly bus: SystemBus | undefined;
   readonly host: Host | undefined;
@@ -30,7 +30,7 @@ interface MachineOptions {
 }
 
 /** Reaches the machine until `living` is aborted; changes nothing there. */
-export function openMachine({ config, nodeName, clock, log }: MachineOptions, living: AbortSignal): Machine {
+export function openMachine({ config, nodeName, clock, log }: MachineOptions, living: AbortSignal): MachineAccess {
   const bus = config.lock === 'none' ? undefined : createSystemBus({ log, clock }, living);
   const host = bus === undefined ? undefined : { login1: createLogin1(bus), systemd: createSystemd(bus) };
   const kubelets = createKubeletFinder({
@@ -43,7 +43,7 @@ export function openMachine({ config, nodeName, clock, log }: MachineOptions, li
 }
 
 /** Calls `wake` at every sign of a shutdown until `living` is aborted: signals of logind, its schedule, a bus that is back. */
-export function watchMachine({ bus, host }: Machine, wake: () => void, log: Log, living: AbortSignal): void {
+export function watchMachine({ bus, host }: MachineAccess, wake: () => void, log: Log, living: AbortSignal): void {
   if (bus === undefined || host === undefined) return;
   host.login1.onPrepareForShutdown(wake);
   host.login1.onScheduleChange(wake);
@@ -53,7 +53,7 @@ export function watchMachine({ bus, host }: Machine, wake: () => void, log: Log,
 
 /** The unit of the kubelet; undefined where the agent may not stop it. */
 export function kubeletUnitOf(
-  { host, kubelets }: Machine,
+  { host, kubelets }: MachineAccess,
   config: AgentConfig,
   state: StateFiles,
   bootId: string,

@@ -20,7 +20,7 @@ import type { AgentContext, StaticPodParts } from './context.ts';
 import { createKnownPods, type KnownPodsDependencies } from './drain/offline/known-pods.ts';
 import { createOfflinePods } from './drain/offline/offline-pods.ts';
 import { type ClusterScope, createDrainParts } from './drain-parts.ts';
-import { kubeletUnitOf, type Machine } from './machine-parts.ts';
+import { kubeletUnitOf, type MachineAccess } from './machine-parts.ts';
 import { openNoticeMemory } from './notices/memory.ts';
 import { type AgentMetrics, openAgentMetrics } from './metrics/metrics.ts';
 import { createNotices, type Notices } from './notices/notices.ts';
@@ -59,7 +59,7 @@ export interface Foundation {
   readonly dependencies: AgentDependencies;
   readonly nodeName: string;
   readonly access: ClusterAccess | undefined;
-  readonly machine: Machine;
+  readonly machine: MachineAccess;
   readonly lock: LockReconciler;
   readonly state: StateFiles;
   readonly wakeup: Wakeup;

@@ -12,7 +12,7 @@ import { type Agent, createAgent } from './agent.ts';
 import { createControlCommands } from './control-commands.ts';
 import { createControlDispatcher } from './control/handler.ts';
 import { openControlSocket } from './control/socket.ts';
-import { type Machine, openMachine, watchMachine } from './machine-parts.ts';
+import { type MachineAccess, openMachine, watchMachine } from './machine-parts.ts';
 import { nodeNameOf } from './node-name.ts';
 import { learnSoftReboots, markSoftReboot, readBootId } from './shutdown/boot-id.ts';
 import { createLockReconciler, type LockReconciler } from './shutdown/lock.ts';
@@ -56,7 +56,7 @@ async function lockFirst(lockTried: Promise<void>, clock: Clock, living: AbortSi
 
 function lockOf(
   config: AgentConfig,
-  { host }: Machine,
+  { host }: MachineAccess,
   { clock, log, wake }: { readonly clock: Clock; readonly log: Log; readonly wake: () => void },
 ): LockReconciler {
   return createLockReconciler({

@@ -10,7 +10,7 @@ import type { AgentContext } from './context.ts';
 import { keepAnnotations } from './drain/deadline.ts';
 import { keepNoticeCordon } from './notices/cordon.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
-import type { TurnSight } from './shutdown/story-recorder.ts';
+import type { TurnObservation } from './shutdown/story-recorder.ts';
 import { createRelocation } from './static-pods/when-to-find-directory.ts';
 import type { PassPhases, StaticPodPasses } from './drain/pod-pass.ts';
 import type { Step, Steps, Turn } from './turn/step.ts';
@@ -24,7 +24,7 @@ interface StepDependencies {
   readonly retentionFacts: (phase: Phase) => RetentionFacts;
   readonly storage: Storage;
   /** What this turn has seen of the drain. */
-  readonly sight: () => TurnSight;
+  readonly observation: () => TurnObservation;
   /** Shows the state to systemd. */
   readonly showStatus: () => Promise<void>;
 }
@@ -175,7 +175,7 @@ function clusterSteps(
  */
 export function createSteps(context: AgentContext, dependencies: StepDependencies): Steps {
   const { cluster, staticPods, people } = context;
-  const { phases, passes, firstQuestion, retentionFacts, storage, sight, showStatus } = dependencies;
+  const { phases, passes, firstQuestion, retentionFacts, storage, observation, showStatus } = dependencies;
   const isDrained = (phase: Phase): boolean => effectiveDrains(retentionFacts(phase)).length > 0;
   const relocate = createRelocation(
     ({ phase }) => isDrained(phase),
@@ -206,7 +206,7 @@ export function createSteps(context: AgentContext, dependencies: StepDependencie
     {
       name: 'record what the shutdown does',
       run: async (turn) => {
-        if (isTold(turn)) people.story.observe(turn, sight());
+        if (isTold(turn)) people.story.observe(turn, observation());
       },
     },
     { name: 'write again what the disk refused', run: () => storage.retry() },

@@ -108,7 +108,7 @@ function withKnownHelp(program: Command, argv: readonly string[]): readonly stri
  * Runs the command line. Returns the exit code: 0 done, 1 failed, 2 usage error or invalid configuration, and the other
  * codes of a command. Prints an error that a person can act on as one message; throws all others.
  */
-export async function runProgram(argv: readonly string[], terminal: Terminal): Promise<number> {
+export async function runCommandLine(argv: readonly string[], terminal: Terminal): Promise<number> {
   let exitCode: number = EXIT.done;
   const exitWith = (code: number): void => {
     exitCode = code;

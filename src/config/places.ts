@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type * as z from 'zod';
-import { isWithin, parkedPathProblem } from '../decide/static-pod/overlap.ts';
+import { isInDirectory, parkedPathProblem } from '../decide/static-pod/overlap.ts';
 
 interface Places {
   readonly staticPodPath?: string;
@@ -25,13 +25,13 @@ export function checkPlaces(places: Places, context: z.core.$RefinementCtx): voi
   for (const key of ['stateDirectory', 'runDirectory', 'hooksDirectory', 'triggerFile'] as const) {
     const place = places[key];
     if (place === undefined) continue;
-    if (statics !== undefined && isWithin(path.resolve(place), statics)) {
+    if (statics !== undefined && isInDirectory(path.resolve(place), statics)) {
       refuse(
         key,
         `lies in the directory of the static pods, ${statics} (key staticPodPath), where the kubelet takes every file for a manifest; name a place outside of it`,
       );
     }
-    if (parked !== undefined && isWithin(path.resolve(place), parked)) {
+    if (parked !== undefined && isInDirectory(path.resolve(place), parked)) {
       refuse(key, `lies in the directory of parked manifests, ${parked} (key parkedPath); name a place outside of it`);
     }
   }

@@ -27,7 +27,7 @@ export function hasDeadline(context: ControllerContext, nodeName: string): boole
 }
 
 /** Until when others than the Eviction API may take their time for a pod, in milliseconds since the epoch; undefined for ever. */
-export function othersUntil(context: ControllerContext, pod: Pod, nodeName: string): number | undefined {
+export function othersActUntil(context: ControllerContext, pod: Pod, nodeName: string): number | undefined {
   return interceptorsUntil(pod, context.pods.on(nodeName), drainsOf(context, nodeName));
 }
 

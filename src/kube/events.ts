@@ -6,7 +6,7 @@ import { type Clock, type Moment, momentOf } from '../host/clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';
 import { EventRate } from './event/rate.ts';
-import { type EventSubject, type EventText, hashedNameOf, messageOf, nameOf, namespaceOf } from './event/text.ts';
+import { type EventSubject, type EventText, hashedNameOf, messageOf, eventName, namespaceOf } from './event/text.ts';
 import { WaitingEvents } from './event/waiting.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from './queue.ts';
 import { EVENTS, collectionPath, objectPath, sendForObject, statusMessage } from './resource.ts';
@@ -198,7 +198,7 @@ class CountingEventRecorder implements EventRecorder {
     const { count } = event;
     if (event.written > 0 || !(await this.#create(event, signal))) {
       if (!(await this.#increaseCount(event, signal))) {
-        event.name = nameOf(event.subject, randomBytes(8).toString('hex'));
+        event.name = eventName(event.subject, randomBytes(8).toString('hex'));
         await this.#create(event, signal);
       }
     }

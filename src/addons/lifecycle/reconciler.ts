@@ -2,7 +2,7 @@
 import type { Eviction, LifecycleRequest, PodReference } from '../../api/lifecycle.ts';
 import type { Pod } from '../../api/pod.ts';
 import { isTerminal } from '../../decide/pod.ts';
-import { isOver } from '../../decide/lifecycle/conditions.ts';
+import { isEvictionOver } from '../../decide/lifecycle/conditions.ts';
 import { activeEviction, numberOf } from '../../decide/lifecycle/request.ts';
 import { respondersOf } from '../../decide/lifecycle/responders.ts';
 import type { LifecycleObjects } from '../../kube/lifecycle/objects.ts';
@@ -10,7 +10,13 @@ import { findPod, type TargetNotes } from '../../kube/lifecycle/target-notes.ts'
 import type { Reconcile } from '../../kube/queue.ts';
 import type { LifecycleContext } from './context.ts';
 import { decideEviction } from './decide/eviction.ts';
-import { decideNewEviction, decideRequestStatus, nameOf, superfluous, type TargetFacts } from './decide/request.ts';
+import {
+  decideNewEviction,
+  decideRequestStatus,
+  evictionName,
+  superfluous,
+  type TargetFacts,
+} from './decide/request.ts';
 import { participantsOf } from './decide/requesters.ts';
 import {
   createEviction,
@@ -85,7 +91,7 @@ class TargetStep {
   }
 
   async #step(eviction: Eviction): Promise<void> {
-    if (isOver(eviction)) return;
+    if (isEvictionOver(eviction)) return;
     const { client, clock, log } = this.#scope.context;
     const { key, target } = this.#group;
     const pod = this.#pod?.metadata.uid === target?.uid ? this.#pod : undefined;
@@ -111,7 +117,7 @@ class TargetStep {
   /** Writes the labels by which the participants find the Eviction, and its owners. */
   async #describe(eviction: Eviction): Promise<void> {
     const { metadata, status } = eviction;
-    if (isOver(eviction)) return;
+    if (isEvictionOver(eviction)) return;
     const named = status?.targetResponders ?? [];
     const wanted = participantsOf(
       metadata,
@@ -138,7 +144,7 @@ class TargetStep {
     const number = Math.max(notes.takenNumber(key), ...numbers) + 1;
     const responders = this.#pod === undefined ? [] : respondersOf(this.#pod).map(({ name }) => name);
     const draft = {
-      name: nameOf(number, target.name),
+      name: evictionName(number, target.name),
       namespace: key.split('/')[0] ?? '',
       target,
       participants: participantsOf({}, this.#requests, responders),

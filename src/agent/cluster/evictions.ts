@@ -3,7 +3,7 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { Eviction } from '../../api/lifecycle.ts';
 import { KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
-import { isOver } from '../../decide/lifecycle/conditions.ts';
+import { isEvictionOver } from '../../decide/lifecycle/conditions.ts';
 import { engineView } from '../../decide/lifecycle/translation.ts';
 import { staticPodResponder } from '../../decide/lifecycle/names.ts';
 import { describeError } from '../../errors.ts';
@@ -106,7 +106,7 @@ export function createNodeEvictions(dependencies: ClusterDependencies, lifetime:
   return {
     list: () => {
       return (watched.current()?.list() ?? []).flatMap(({ read }) => {
-        return read === undefined || isOver(read) ? [] : (engineView(read, names) ?? []);
+        return read === undefined || isEvictionOver(read) ? [] : (engineView(read, names) ?? []);
       });
     },
     synced: () => {

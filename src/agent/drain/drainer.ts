@@ -19,7 +19,7 @@ export interface PassFacts {
 }
 
 /** What a drainer goes by. */
-export interface DrainFacts extends PassFacts {
+export interface DrainerFacts extends PassFacts {
   /** The maintenances of this node that are in progress and in effect; none while the API server has not told. */
   readonly maintenances: readonly NodeMaintenance[];
 }
@@ -33,7 +33,7 @@ export interface DrainPass extends Omit<StaticPodIntent, 'keepParked'>, DrainEnd
 /** Lets the pods of this node leave. One of three is chosen in each pass. */
 export interface Drainer {
   /** One pass: lets the other pods leave and returns which static pods leave. What can be tried again never throws. */
-  pass(facts: DrainFacts, signal: AbortSignal): Promise<DrainPass>;
+  pass(facts: DrainerFacts, signal: AbortSignal): Promise<DrainPass>;
   /** Ends watches and forgets attempts. Called in each pass in which another drainer is chosen. */
   stop(): void;
 }

@@ -17,7 +17,7 @@ import type { Waiting } from '../turn/waited-for.ts';
 import type { StoryFiles } from './story-files.ts';
 
 /** What is seen at the end of a turn. */
-export interface TurnSight {
+export interface TurnObservation {
   readonly waitingFor: readonly Waiting[];
   /** The entry of the drain plan that was reached last. */
   readonly tier: StoryTier | undefined;
@@ -30,7 +30,7 @@ export interface StoryRecorder {
   /** Adds what this turn has decided, at its beginning: the steps that follow take their time. Never throws. */
   hear(turn: Turn): void;
   /** Adds what this turn has seen, at its end. Never throws. */
-  observe(turn: Turn, sight: TurnSight): void;
+  observe(turn: Turn, observation: TurnObservation): void;
   /** Writes what is not written yet when `living` is aborted. */
   run(living: AbortSignal): Promise<void>;
 }
@@ -82,17 +82,17 @@ class Recorder implements StoryRecorder {
     this.#save(transition !== undefined);
   }
 
-  observe({ phase, transition }: Turn, sight: TurnSight): void {
+  observe({ phase, transition }: Turn, observation: TurnObservation): void {
     const { clock } = this.#dependencies;
     if (phase.kind === 'draining' && this.#story !== undefined) {
-      const { waitingFor, tier } = sight;
+      const { waitingFor, tier } = observation;
       this.#story = withLook(this.#story, { at: storyNow(phase, clock), waitingFor, tier });
     }
     if (this.#story !== undefined && (phase.kind === 'recovering' || transition?.name === 'settle')) {
-      const returned = this.#parked.filter((file) => !sight.parked.includes(file));
+      const returned = this.#parked.filter((file) => !observation.parked.includes(file));
       this.#story = withReturned(this.#story, returned, clock.now());
     }
-    this.#parked = sight.parked;
+    this.#parked = observation.parked;
     this.#save(transition !== undefined);
     // What is over is written, and no later shutdown adds to it.
     if (phase.kind === 'watching') this.#story = undefined;

@@ -97,7 +97,7 @@ export function commandLine(flags: UserAccessFlags, ...words: readonly string[])
 }
 
 /** The clients of the cluster that the flags name. */
-export interface Cluster {
+export interface ClusterClients {
   readonly client: KubeClient;
   readonly maintenances: MaintenanceClient;
 }
@@ -107,7 +107,7 @@ export async function withCluster<T>(
   flags: UserAccessFlags,
   userAgent: string,
   terminal: Pick<Terminal, 'warn'>,
-  run: (cluster: Cluster) => Promise<T>,
+  run: (cluster: ClusterClients) => Promise<T>,
 ): Promise<T> {
   const client = createKubeClient(await loadUserAccess(flags), userAgent);
   try {

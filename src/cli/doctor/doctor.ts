@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { askKubelet } from '../../agent/static-pods/find-directory.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { chooseStaticPodPath } from '../../decide/machine/kubelet-config.ts';
-import { type Check, examineNode, type NodeFacts, POD_SLICE } from '../../show/checks/node-checks.ts';
+import { type Check, examineNode, type DoctorFacts, POD_SLICE } from '../../show/checks/node-checks.ts';
 import { SHUTDOWN_KINDS } from '../../decide/shutdown/kind.ts';
 import { winningDelay } from '../../decide/machine/logind-delay.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
@@ -36,7 +36,7 @@ async function orWhy<T>(value: Promise<T>, signal: AbortSignal): Promise<T | str
   });
 }
 
-async function readTimeouts(systemd: Systemd, signal: AbortSignal): Promise<NodeFacts['targetTimeoutsMs']> {
+async function readTimeouts(systemd: Systemd, signal: AbortSignal): Promise<DoctorFacts['targetTimeoutsMs']> {
   const found: Partial<Record<(typeof SHUTDOWN_KINDS)[number], number>> = {};
   for (const kind of SHUTDOWN_KINDS) {
     const state = await systemd.unitProperty(`${kind}.target`, 'Unit', 'LoadState', signal);
@@ -46,7 +46,7 @@ async function readTimeouts(systemd: Systemd, signal: AbortSignal): Promise<Node
   return found;
 }
 
-async function readApi(config: AgentConfig, signal: AbortSignal): Promise<NodeFacts['api']> {
+async function readApi(config: AgentConfig, signal: AbortSignal): Promise<DoctorFacts['api']> {
   if (config.kubeconfig === '') return { kind: 'standalone' };
   let server = '';
   try {
@@ -79,7 +79,7 @@ async function isLocal(server: string): Promise<boolean> {
 async function readStaticPods(
   { config, paths, find, log }: LocalNode,
   signal: AbortSignal,
-): Promise<NodeFacts['staticPods']> {
+): Promise<DoctorFacts['staticPods']> {
   const kubelet = await askKubelet(find, log, signal);
   const { warning } = chooseStaticPodPath(config.staticPodPath, kubelet, paths.staticPodPath);
   const isThere = await stat(paths.staticPodPath).then(
@@ -97,7 +97,7 @@ async function readApiServerManifests({ paths, nodeName }: LocalNode, signal: Ab
 }
 
 /** Whether the state directory can be written, found out without writing. */
-async function readStorage({ stateDirectory, runDirectory }: AgentConfig): Promise<NodeFacts['storage']> {
+async function readStorage({ stateDirectory, runDirectory }: AgentConfig): Promise<DoctorFacts['storage']> {
   const directory = stateDirectory;
   const status = await readStatus(runDirectory).catch(() => undefined);
   if (status?.storageProblem !== undefined) return { directory, problem: status.storageProblem };
@@ -126,14 +126,14 @@ async function readFacts(
   configFile: string,
   { login1, systemd }: { readonly login1: Login1; readonly systemd: Systemd },
   signal: AbortSignal,
-): Promise<NodeFacts> {
+): Promise<DoctorFacts> {
   const { config } = node;
   const api = await readApi(config, signal);
-  const delay = async (): Promise<Exclude<NodeFacts['delay'], string>> => ({
+  const delay = async (): Promise<Exclude<DoctorFacts['delay'], string>> => ({
     effectiveMs: await login1.inhibitDelayMaxMs(signal),
     winner: winningDelay(await readLogindConfig('/', signal)),
   });
-  const lock = async (): Promise<Exclude<NodeFacts['lock'], string>> => (await readStatus(config.runDirectory)).lock;
+  const lock = async (): Promise<Exclude<DoctorFacts['lock'], string>> => (await readStatus(config.runDirectory)).lock;
   const startsAfter = async (): Promise<readonly string[]> => {
     const units = z.array(z.string()).safeParse(await systemd.unitProperty(UNIT, 'Unit', 'After', signal));
     if (units.success) return units.data;

@@ -4,7 +4,7 @@ import process from 'node:process';
 import * as z from 'zod';
 import { DROP_INS } from '../../config/load.ts';
 import type { AgentConfig } from '../../config/schema.ts';
-import type { NodeFacts } from '../../show/checks/node-checks.ts';
+import type { DoctorFacts } from '../../show/checks/node-checks.ts';
 import { describeLock, otherLocks } from '../../decide/shutdown/other-locks.ts';
 import type { Login1 } from '../../host/systemd/login1.ts';
 import type { Systemd } from '../../host/systemd/systemd1.ts';
@@ -23,7 +23,7 @@ export async function readUnitPaths(
   { config, paths }: LocalNode,
   systemd: Systemd,
   signal: AbortSignal,
-): Promise<NodeFacts['unitPaths']> {
+): Promise<DoctorFacts['unitPaths']> {
   const read = (name: string): Promise<unknown> =>
     systemd.unitProperty(UNIT, 'Service', name, signal).catch(() => undefined);
   const beside = [paths.staticPodPath, paths.parkedPath].map((place) => path.dirname(place));

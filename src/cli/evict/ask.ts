@@ -8,7 +8,7 @@ import {
 } from '../../decide/eviction/requester.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
 import { NodemaintError } from '../../errors.ts';
-import type { EvictionRequester } from '../../kube/eviction/requester.ts';
+import type { RequesterClient } from '../../kube/eviction/requester.ts';
 import { printable } from '../../printable.ts';
 
 /** What became of the request for one pod. */
@@ -28,7 +28,7 @@ export type AskResult =
 
 /** Who requests evictions, and where. */
 export interface AskContext {
-  readonly requester: EvictionRequester;
+  readonly requester: RequesterClient;
   /** The name of the requester entry. */
   readonly name: string;
   readonly namespace: string;

@@ -3,7 +3,7 @@ import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
 import { transformRequest } from '../../kube/copy/transform.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createKubeClient, type KubeClient } from '../../kube/client.ts';
-import { createEvictionRequester } from '../../kube/eviction/requester.ts';
+import { createRequesterClient } from '../../kube/eviction/requester.ts';
 import { loadUserAccess } from '../../kube/access/user.ts';
 import { printable } from '../../printable.ts';
 import { type AskContext, askPod, type AskResult } from './ask.ts';
@@ -101,7 +101,7 @@ function concludeWatch(
 
 async function run(options: EvictOptions, client: KubeClient, namespace: string, terminal: Terminal): Promise<number> {
   const { requester: name, output, watch } = options;
-  const requester = createEvictionRequester(client, {
+  const requester = createRequesterClient(client, {
     namespace,
     requester: name,
     dryRun: options.dryRun !== undefined,

@@ -3,7 +3,7 @@ import type { Pod } from '../../api/pod.ts';
 import { otherRequesters } from '../../decide/eviction/requester.ts';
 import { type EvictProgress, evictProgress, type EvictTarget, isOver } from '../../show/progress/eviction-progress.ts';
 import { describeError } from '../../errors.ts';
-import type { EvictionRequester } from '../../kube/eviction/requester.ts';
+import type { RequesterClient } from '../../kube/eviction/requester.ts';
 import { EVICTION_REQUESTS, PODS } from '../../kube/resource.ts';
 import { transformPod, transformRequest } from '../../kube/copy/transform.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
@@ -14,7 +14,7 @@ import type { EvictScreen } from './screen.ts';
 
 /** What watching needs from outside. */
 interface EvictWatchContext extends FollowContext {
-  readonly requester: EvictionRequester;
+  readonly requester: RequesterClient;
   /** The name of the requester entry. */
   readonly name: string;
   readonly namespace: string;

@@ -21,7 +21,7 @@ export function denialOf(error: unknown): NodemaintError | undefined {
 }
 
 /** Knows whether the connection is lost. */
-export interface Connection {
+export interface FollowedConnection {
   /** A try failed; the next one is made in about `retryMs` milliseconds. */
   failed(error: unknown, retryMs: number): void;
   /** What to show of an outage; undefined while there is none. */
@@ -29,7 +29,7 @@ export interface Connection {
 }
 
 /** Makes the state of a connection that is up. */
-export function createConnection(clock: Pick<Clock, 'monotonic'>): Connection {
+export function createFollowedConnection(clock: Pick<Clock, 'monotonic'>): FollowedConnection {
   let outage: { readonly until: number; readonly note: string } | undefined;
   return {
     failed: (error, retryMs) => {

@@ -4,7 +4,7 @@ import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createObjectCache, type ObjectCache, type Transform, type WatchScope } from '../../kube/watch.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { type Connection, createConnection, denialOf } from './connection.ts';
+import { type FollowedConnection, createFollowedConnection, denialOf } from './connection.ts';
 import type { FollowScreen } from './screen.ts';
 
 /** What following needs from outside. */
@@ -40,14 +40,14 @@ const BURST_MS = 50;
 /** Keeps copies of objects current, and shows them until they have come to an end. It begins without copies. */
 export class Follower {
   readonly #context: FollowContext;
-  readonly #connection: Connection;
+  readonly #connection: FollowedConnection;
   readonly #copies: Pick<ObjectCache<KubeObject>, 'run' | 'synced'>[] = [];
   #denial: NodemaintError | undefined;
   #nap = new AbortController();
 
   constructor(context: FollowContext) {
     this.#context = context;
-    this.#connection = createConnection(context.clock);
+    this.#connection = createFollowedConnection(context.clock);
   }
 
   /** Adds a copy of a resource, before `run`; `onChange` is called with the key of each object that changes. */

@@ -3,12 +3,18 @@ import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { agentNodeOf, isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { chooseForCompletion, nodesOf } from '../../decide/maintenance/named-target.ts';
-import { type Cluster, type ChangeFlags, formatMaintenance, parseTarget, withCluster } from '../cluster/cluster.ts';
+import {
+  type ClusterClients,
+  type ChangeFlags,
+  formatMaintenance,
+  parseTarget,
+  withCluster,
+} from '../cluster/cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { chosenNodes, dryRunText, noTarget, parseNodeChoice } from './choice.ts';
 import type { DryRun } from '../arguments/options.ts';
 import { parseTimeout } from '../arguments/parse.ts';
-import { type NodeObservation, waitForNodes } from './wait-for-nodes.ts';
+import { type AwaitedNode, waitForNodes } from './wait-for-nodes.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint complete` as the command line has them. */
@@ -31,7 +37,7 @@ function nodeText(node: Node, others: readonly NodeMaintenance[]): string {
   return `${is} stays cordoned: ${why}\n`;
 }
 
-function isFinished({ maintenance }: NodeObservation): boolean {
+function isFinished({ maintenance }: AwaitedNode): boolean {
   return maintenance === undefined || maintenance.metadata.finalizers?.includes(COMPLETION_FINALIZER) !== true;
 }
 
@@ -43,14 +49,14 @@ interface CompleteTarget {
 
 /** Waits until the maintenance is completed, and writes what became of its nodes. Returns the exit code. */
 async function awaitCompletion(
-  { client, maintenances }: Cluster,
+  { client, maintenances }: ClusterClients,
   { known, nodes }: CompleteTarget,
   flags: CompleteFlags,
   terminal: Terminal,
 ): Promise<number> {
   const { name } = known.metadata;
   const isDeleting = flags.delete === true;
-  const isDone = (now: NodeObservation): boolean => isFinished(now) && (!isDeleting || now.maintenance === undefined);
+  const isDone = (now: AwaitedNode): boolean => isFinished(now) && (!isDeleting || now.maintenance === undefined);
   const timeoutMs = parseTimeout(flags.timeout);
   const awaited = { maintenance: name, nodes: nodesOf(known, nodes), isDone, timeoutMs };
   const { ending, observed } = await waitForNodes(awaited, client, terminal.stop);
@@ -74,7 +80,7 @@ async function awaitCompletion(
 
 /** Completes one maintenance, and deletes it with --delete. Returns the exit code. */
 async function completeOne(
-  cluster: Cluster,
+  cluster: ClusterClients,
   target: CompleteTarget,
   flags: CompleteFlags,
   terminal: Terminal,

@@ -5,7 +5,7 @@ import { EXIT } from '../terminal/exit-code.ts';
 import { type BeginFlags, beginMaintenance } from './begin.ts';
 import { chosenNodes, dryRunText, parseNodeChoice } from './choice.ts';
 import { parseTimeout } from '../arguments/parse.ts';
-import { type NodeObservation, waitForNodes } from './wait-for-nodes.ts';
+import { type AwaitedNode, waitForNodes } from './wait-for-nodes.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint cordon` as the command line has them. */
@@ -37,7 +37,7 @@ export async function cordonCommand(names: readonly string[], flags: CordonFlags
     } else terminal.write(formatMaintenance(maintenance, flags.output));
     if (isDry) return EXIT.done;
     const isCordoned = ({ spec }: Node): boolean => spec?.unschedulable === true;
-    const isDone = (now: NodeObservation): boolean => now.nodes.length === nodes.length && now.nodes.every(isCordoned);
+    const isDone = (now: AwaitedNode): boolean => now.nodes.length === nodes.length && now.nodes.every(isCordoned);
     const awaited = { maintenance: name, nodes, isDone, timeoutMs };
     const { ending, observed } = await waitForNodes(awaited, client, terminal.stop);
     const cordoned = observed.nodes.filter(isCordoned);

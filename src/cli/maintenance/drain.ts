@@ -1,7 +1,7 @@
 import { type DrainPreview, previewDrain } from '../../show/preview/drain-preview.ts';
 import {
   type ChangeFlags,
-  type Cluster,
+  type ClusterClients,
   formatMaintenance,
   watchFlags,
   watchTimeout,
@@ -31,7 +31,7 @@ function describeBegin({ maintenance, nodes, how }: BegunMaintenance, dryRun: Dr
 }
 
 async function previews(
-  cluster: Cluster,
+  cluster: ClusterClients,
   begun: BegunMaintenance,
   signal: AbortSignal,
 ): Promise<readonly DrainPreview[]> {

@@ -9,7 +9,7 @@ import { timeLimit } from '../arguments/parse.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** Nodes and a maintenance as observed; those that do not exist are absent. */
-export interface NodeObservation {
+export interface AwaitedNode {
   readonly maintenance: NodeMaintenance | undefined;
   readonly nodes: readonly Node[];
 }
@@ -17,14 +17,14 @@ export interface NodeObservation {
 /** How waiting ended. */
 interface NodeWaitResult {
   readonly ending: 'done' | 'timeout' | 'interrupted';
-  readonly observed: NodeObservation;
+  readonly observed: AwaitedNode;
 }
 
 /** What to wait for. */
 interface AwaitedNodes {
   readonly maintenance: string;
   readonly nodes: readonly string[];
-  readonly isDone: (observed: NodeObservation) => boolean;
+  readonly isDone: (observed: AwaitedNode) => boolean;
   /** Milliseconds; undefined for no limit. */
   readonly timeoutMs: number | undefined;
 }
@@ -56,7 +56,7 @@ export async function waitForNodes(
     return createObjectCache<Node>({ resource: NODES, ...narrow }, onChange, dependencies, transformNode);
   });
   const isReady = (): boolean => own.synced() && caches.every((cache) => cache.synced());
-  const observed = (): NodeObservation => ({
+  const observed = (): AwaitedNode => ({
     maintenance: own.get(maintenance),
     nodes: caches.flatMap((cache) => cache.list()).filter(({ metadata }) => nodes.includes(metadata.name)),
   });

@@ -9,7 +9,7 @@ import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import type { UserAccessFlags } from '../../kube/access/user.ts';
 import { PODS, onNode } from '../../kube/resource.ts';
 import {
-  type Cluster,
+  type ClusterClients,
   formatMaintenance,
   parseTarget,
   type TargetName,
@@ -66,7 +66,7 @@ function theOnly(name: string, maintenances: readonly NodeMaintenance[]): NodeMa
 }
 
 async function showTarget(
-  cluster: Cluster,
+  cluster: ClusterClients,
   target: TargetName,
   flags: ClusterStatusFlags,
   terminal: Terminal,

@@ -5,7 +5,7 @@ import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import { agentNodeOf, isEndedByReboot, isSettled, stageOf } from '../../decide/maintenance/maintenance.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 import { createDrainGroups, type DrainGroups } from './drain-groups.ts';
-import type { NodeFacts, NodeIndex } from './nodes.ts';
+import type { ObservedNodeChange, NodeIndex } from './nodes.ts';
 import { createRecordedStatuses, type RecordedStatuses } from './recorded-statuses.ts';
 import { createSelections, type Selections } from './selections.ts';
 
@@ -44,7 +44,7 @@ export interface MaintenanceIndex extends ObjectCache<NodeMaintenance> {
 }
 
 /** What a change of a node means for maintenances. */
-interface NodeChange extends Omit<NodeFacts, 'isOtherControlPlane'> {
+interface NodeChange extends Omit<ObservedNodeChange, 'isOtherControlPlane'> {
   /** The names of those that have gained or lost the node. */
   readonly maintenances: readonly string[];
   /** The other nodes whose drains have to be looked at. */

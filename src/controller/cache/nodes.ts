@@ -7,11 +7,11 @@ export interface NodeIndex extends ObjectCache<Node> {
   /** The members of the control plane, sorted by their names. */
   controlPlane(): readonly Node[];
   /** Notes that the node came, changed or went. */
-  note(name: string): NodeFacts;
+  note(name: string): ObservedNodeChange;
 }
 
 /** What has changed about a node. */
-export interface NodeFacts {
+export interface ObservedNodeChange {
   /** The control plane has other members now, or other healthy ones; its pods are not looked at here. */
   readonly isOtherControlPlane: boolean;
   /** It was cordoned or uncordoned, and its drains may begin or have to wait. */

@@ -19,7 +19,7 @@ export function subjectOf(request: EvictionRequest): EvictionRequest & { apiVers
 }
 
 /** What the controller knows of the target of a request. */
-export interface TargetNotes {
+export interface RequestTargets {
   /** The labels that were applied last. */
   applied?: string;
   /** Whether our copy has shown the target, so that its absence there means that it is gone. */
@@ -29,7 +29,7 @@ export interface TargetNotes {
 /** What the steps of a request share. */
 interface Scope {
   readonly context: ControllerContext;
-  readonly notes: RequestNotes<TargetNotes>;
+  readonly notes: RequestNotes<RequestTargets>;
 }
 
 /**
@@ -134,7 +134,7 @@ async function collect(
 /** The EvictionRequest controller (KEP-4563, "Eviction Request Controller"): one step of one request. */
 export function createEvictionRequestReconciler(
   context: ControllerContext,
-  notes: RequestNotes<TargetNotes> = createRequestNotes(() => ({ seen: false })),
+  notes: RequestNotes<RequestTargets> = createRequestNotes(() => ({ seen: false })),
 ): Reconcile {
   const scope = { context, notes };
   return async (key, signal) => {

@@ -23,7 +23,7 @@ import { EVICTION_REQUESTS, objectPath, sendForObject } from '../../kube/resourc
 import { samePod } from '../cache/pods.ts';
 import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
 import type { ControllerContext } from '../context.ts';
-import { deadlineAnnotations, graceOptions, hasDeadline, othersUntil } from '../deadline.ts';
+import { deadlineAnnotations, graceOptions, hasDeadline, othersActUntil } from '../deadline.ts';
 import { type DrainRequests, OLDER_ONLY } from '../lifecycle/drain-requests.ts';
 import { createNewerReturn, createOlderReturn, createRequestReturn } from './request-cleanup.ts';
 import type { EvictionIntent, EvictionIntents } from './wanted-evictions.ts';
@@ -165,7 +165,7 @@ function dialectFor({ context, newer }: Scope, key: string, { node, pod }: Drain
   if (preferred === undefined) return undefined;
   // For a pod that is gone nothing is asked in another dialect.
   if (found === undefined) return context.requests.get(key) === undefined ? preferred : 'older';
-  const until = othersUntil(context, found, node);
+  const until = othersActUntil(context, found, node);
   const isLate = until !== undefined && context.clock.now() >= until;
   const known = newer.get(key);
   const mayBeNewer = preferred === 'newer' || known !== undefined;

@@ -13,7 +13,7 @@ export function nodesGoingDown(drains: readonly Pick<Drain, 'agentNode'>[]): Rea
  * A drain as it moves on: its nodes that stay together, and each of those that go down by itself. A node that goes down waits
  * for none of the others, and they do not wait for it.
  */
-export function partsOf(drain: Drain, goingDown: ReadonlySet<string>): readonly Drain[] {
+export function separateDrains(drain: Drain, goingDown: ReadonlySet<string>): readonly Drain[] {
   const isAlone = ({ name }: DrainNode): boolean => goingDown.has(name);
   if (!drain.nodes.some(isAlone)) return [drain];
   const together = drain.nodes.filter((node) => !isAlone(node));

@@ -1,7 +1,7 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { selectorKey, targetsCover } from '../maintenance/drain-plan.ts';
 import { type Drain, type DrainNode, type DrainsAtOnce, fieldOf, indexDrains } from './drains-at-once.ts';
-import { nodesGoingDown, partsOf } from './going-down.ts';
+import { nodesGoingDown, separateDrains } from './going-down.ts';
 import { identityOf, type NodeIdentity } from '../maintenance/recorded-node.ts';
 import { namesText } from './summary.ts';
 import { entriesReached, isWithin } from '../maintenance/drain-targets.ts';
@@ -221,7 +221,7 @@ function resolveNodes(field: DrainsAtOnce, drain: Drain, reached: number): reado
  */
 export function resolveDrains(drains: readonly Drain[]): ReadonlyMap<string, DrainResolution> {
   const goingDown = nodesGoingDown(drains);
-  const parts = new Map(drains.map((drain) => [drain, partsOf(drain, goingDown)]));
+  const parts = new Map(drains.map((drain) => [drain, separateDrains(drain, goingDown)]));
   const { field, positions } = advance([...parts.values()].flat());
   const resolutions = drains.map((drain): readonly [string, DrainResolution] => {
     const own = parts.get(drain) ?? [];

@@ -1,6 +1,6 @@
 import type { Eviction, LifecycleRequest } from '../../api/lifecycle.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import { isAnswered, isOver } from './conditions.ts';
+import { isAnswered, isEvictionOver } from './conditions.ts';
 import { timeOf } from '../time.ts';
 
 /** Whether the request asks for the eviction now. */
@@ -25,7 +25,7 @@ export function askedSince(requests: readonly LifecycleRequest[], evictions: rea
 
 function askingObjects(requests: readonly LifecycleRequest[], evictions: readonly Eviction[]): readonly KubeObject[] {
   return [
-    ...evictions.filter((each) => !isOver(each)),
+    ...evictions.filter((each) => !isEvictionOver(each)),
     ...requests.filter((each) => wantsEviction(each) && !isAnswered(each)),
   ];
 }

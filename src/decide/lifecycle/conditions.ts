@@ -28,7 +28,7 @@ export function failedAt(object: Conditioned): number | undefined {
 }
 
 /** Whether an Eviction is over. */
-export function isOver(object: Conditioned): boolean {
+export function isEvictionOver(object: Conditioned): boolean {
   return isEvicted(object) || failureOf(object) !== undefined;
 }
 

@@ -13,7 +13,7 @@ export function isOfDrain({ metadata, spec }: LifecycleRequest): boolean {
 }
 
 /** The request of a drain as the engine sees it; `eviction` is the one whose outcome it shows, if there is one yet. */
-export function drainView(request: LifecycleRequest, eviction: Eviction | undefined): EvictionRequest | undefined {
+export function requestView(request: LifecycleRequest, eviction: Eviction | undefined): EvictionRequest | undefined {
   const { metadata, spec } = request;
   const { pod } = spec.target;
   if (pod === undefined) return undefined;
@@ -50,7 +50,7 @@ export function drainRequests({ older, requests, evictions }: BothDialects): Rea
   const byUid = Map.groupBy(evictions, ({ spec }) => spec.target.pod?.uid ?? '');
   for (const request of requests.filter(isOfDrain)) {
     const { name: uid } = request.metadata;
-    const both = underWay(found.get(uid), drainView(request, relevantEviction(byUid.get(uid) ?? [])));
+    const both = underWay(found.get(uid), requestView(request, relevantEviction(byUid.get(uid) ?? [])));
     if (both !== undefined) found.set(uid, both);
   }
   return found;

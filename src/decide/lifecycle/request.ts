@@ -1,6 +1,6 @@
 /** Which Eviction of a target counts. */
 import type { Eviction } from '../../api/lifecycle.ts';
-import { isEvicted, isOver } from './conditions.ts';
+import { isEvicted, isEvictionOver } from './conditions.ts';
 
 /** The number in the name of an Eviction, which a controller has given it; 0 for other names. */
 export function numberOf(name: string): number {
@@ -16,7 +16,7 @@ export function byAge(a: Eviction, b: Eviction): number {
 
 /** The oldest Eviction that is not over: the one that counts. */
 export function activeEviction(evictions: readonly Eviction[]): Eviction | undefined {
-  return evictions.filter((each) => !isOver(each)).toSorted(byAge)[0];
+  return evictions.filter((each) => !isEvictionOver(each)).toSorted(byAge)[0];
 }
 
 /** The Eviction whose outcome the requests of the target show. */

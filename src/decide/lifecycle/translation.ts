@@ -18,7 +18,7 @@ import {
 import type { Condition } from '../../api/meta.ts';
 import { attemptsOf, failedAttempts } from '../eviction/api-answer.ts';
 import { isTerminatingMessage } from '../eviction/imperative.ts';
-import { type Conditioned, isEvicted, isOver } from './conditions.ts';
+import { type Conditioned, isEvicted, isEvictionOver } from './conditions.ts';
 import { interceptorName } from './names.ts';
 import { compareResponders } from './responders.ts';
 
@@ -53,7 +53,8 @@ export function responderEntry({ status }: Eviction, responder: string): Respond
 /** Whether it is the turn of the responder, in an Eviction that the controller has looked at. */
 export function isResponderActive(eviction: Eviction, responder: string): boolean {
   const { status } = eviction;
-  if (status?.observedGeneration === undefined || isOver(eviction) || !isLabelled(eviction, responder)) return false;
+  if (status?.observedGeneration === undefined || isEvictionOver(eviction) || !isLabelled(eviction, responder))
+    return false;
   return status.targetResponders?.some(({ name, state }) => name === responder && state === 'Active') === true;
 }
 
@@ -75,7 +76,7 @@ function interceptorOf(entry: ResponderStatus, named: (responder: string) => str
 
 /** How an object has ended, as conditions of the engine; empty where it has not. */
 export function endsOf(object: Conditioned): readonly Condition[] {
-  if (!isOver(object)) return [];
+  if (!isEvictionOver(object)) return [];
   const type = isEvicted(object) ? EVICTED : CANCELED;
   return (object.status?.conditions ?? []).flatMap((each) => (each.status === 'True' ? [{ ...each, type }] : []));
 }

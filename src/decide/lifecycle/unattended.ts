@@ -3,7 +3,7 @@ import { HEARTBEAT_DEADLINE_MS } from '../../api/eviction-request.ts';
 import type { Eviction, LifecycleRequest } from '../../api/lifecycle.ts';
 import { timeOf } from '../time.ts';
 import { wantsEviction } from './asked.ts';
-import { isAnswered, isOver } from './conditions.ts';
+import { isAnswered, isEvictionOver } from './conditions.ts';
 
 /** Within this time a controller has looked at a request, and has made the Eviction for it. */
 const ANSWER_MS = 60_000;
@@ -19,7 +19,7 @@ export type Awaited = 'controller' | 'next-eviction' | 'responder' | 'nothing';
 export function awaitedBy(request: LifecycleRequest, eviction: Eviction | undefined): Awaited {
   if (!wantsEviction(request) || isAnswered(request)) return 'nothing';
   if (!isObserved(request) || eviction === undefined) return 'controller';
-  if (isOver(eviction)) return 'next-eviction';
+  if (isEvictionOver(eviction)) return 'next-eviction';
   return heardAt(eviction) === undefined ? 'controller' : 'responder';
 }
 

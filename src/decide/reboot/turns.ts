@@ -25,7 +25,7 @@ export interface Reboot {
 }
 
 /** What turns are decided by. */
-export interface TurnSight {
+export interface RebootFacts {
   /** Those whose machine is not back yet. */
   readonly reboots: readonly Reboot[];
   /** How many disruptions the PodDisruptionBudget allows now, by NAMESPACE/NAME. */
@@ -97,7 +97,7 @@ function waitOf(reboot: Reboot, others: readonly Reboot[], cause: string): TurnW
 }
 
 /** A member of the control plane waits for every other one that is not at work: etcd may lose its quorum with the next. */
-function waitForMembers(reboot: Reboot, { membersAway }: TurnSight, { holders }: Others): TurnWait | undefined {
+function waitForMembers(reboot: Reboot, { membersAway }: RebootFacts, { holders }: Others): TurnWait | undefined {
   if (!reboot.isMember) return undefined;
   const rebooting = holders.filter(({ isMember }) => isMember).map(({ node }) => node);
   const nodes = [...new Set([...rebooting, ...membersAway])].filter((node) => node !== reboot.node);
@@ -109,9 +109,9 @@ function waitForMembers(reboot: Reboot, { membersAway }: TurnSight, { holders }:
  * A reboot waits where a budget does not allow all pods that it takes, beside those that others before it still have to take.
  * Others that began later took nothing from this budget when they began: those do not count, or there might always be one.
  */
-function waitForBudgets(reboot: Reboot, sight: TurnSight, { holders, olderWaiting }: Others): TurnWait | undefined {
+function waitForBudgets(reboot: Reboot, facts: RebootFacts, { holders, olderWaiting }: Others): TurnWait | undefined {
   for (const [budget, need] of [...reboot.needs].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-    const left = sight.allowed(budget) - sumOf(holders, budget) - sumOf(olderWaiting, budget);
+    const left = facts.allowed(budget) - sumOf(holders, budget) - sumOf(olderWaiting, budget);
     if (need === 0 || need <= left) continue;
     const isBefore = (other: Reboot): boolean => inOrder([reboot, other])[0] === other;
     const before = holders.filter((each) => isBefore(each) || needOf(each, budget) > 0);
@@ -122,7 +122,7 @@ function waitForBudgets(reboot: Reboot, sight: TurnSight, { holders, olderWaitin
   return undefined;
 }
 
-function waitForPlace(reboot: Reboot, { maxParallel }: TurnSight, { holders }: Others): TurnWait | undefined {
+function waitForPlace(reboot: Reboot, { maxParallel }: RebootFacts, { holders }: Others): TurnWait | undefined {
   if (maxParallel === undefined || holders.length < maxParallel) return undefined;
   const many = maxParallel === 1 ? 'one node reboots' : `${maxParallel} nodes reboot`;
   return waitOf(reboot, holders, `the limit: at most ${many} at once`);
@@ -132,16 +132,16 @@ function waitForPlace(reboot: Reboot, { maxParallel }: TurnSight, { holders }: O
  * The reboots that wait for their turn, by the names of their NodeMaintenances. All others have it. The oldest always has its
  * turn when none that counts has it, whatever budgets allow: they are asked for each of its pods.
  */
-export function decideTurns(sight: TurnSight): ReadonlyMap<string, TurnWait> {
-  const ordered = inOrder(sight.reboots);
+export function decideTurns(facts: RebootFacts): ReadonlyMap<string, TurnWait> {
+  const ordered = inOrder(facts.reboots);
   const others: Others = { holders: ordered.filter(({ begun, stalled }) => begun && !stalled), olderWaiting: [] };
   const waiting = new Map<string, TurnWait>();
   for (const reboot of ordered) {
     if (reboot.begun) continue;
     const wait =
-      waitForMembers(reboot, sight, others) ??
-      waitForBudgets(reboot, sight, others) ??
-      waitForPlace(reboot, sight, others);
+      waitForMembers(reboot, facts, others) ??
+      waitForBudgets(reboot, facts, others) ??
+      waitForPlace(reboot, facts, others);
     if (wait === undefined) others.holders.push(reboot);
     else {
       waiting.set(reboot.name, wait);

@@ -32,7 +32,7 @@ function programsIn(containers: unknown): readonly string[] {
  * The component that a static pod runs, if it is etcd or the API server. Recognized from the manifest alone: by the image or
  * the program of a container, or by label and name together, because either of the two alone may be chosen freely.
  */
-export function componentOf({ name, labels, containers }: PodDescription): ControlPlaneComponent | undefined {
+export function componentOfManifest({ name, labels, containers }: PodDescription): ControlPlaneComponent | undefined {
   const programs = programsIn(containers);
   return COMPONENTS.find((component) => {
     const isNamed = name === component || name.startsWith(`${component}-`);

@@ -1,5 +1,5 @@
 /** Whether `inner` is the directory `outer` or lies in it; both are absolute, without `..` and links. */
-export function isWithin(inner: string, outer: string): boolean {
+export function isInDirectory(inner: string, outer: string): boolean {
   const end = (text: string): string => (text.endsWith('/') ? text : `${text}/`);
   return end(inner).startsWith(end(outer));
 }
@@ -11,7 +11,7 @@ export function isWithin(inner: string, outer: string): boolean {
  */
 export function parkedPathProblem(staticPodPath: string, parkedPath: string): string | undefined {
   if (staticPodPath === parkedPath) return `is the directory of the static pods itself, ${staticPodPath}`;
-  if (isWithin(parkedPath, staticPodPath)) return `lies in the directory of the static pods, ${staticPodPath}`;
-  if (isWithin(staticPodPath, parkedPath)) return `contains the static pods, ${staticPodPath}`;
+  if (isInDirectory(parkedPath, staticPodPath)) return `lies in the directory of the static pods, ${staticPodPath}`;
+  if (isInDirectory(staticPodPath, parkedPath)) return `contains the static pods, ${staticPodPath}`;
   return undefined;
 }

@@ -26,7 +26,7 @@ const MAX_MESSAGE = 1_000;
 const MAX_NAME = 230;
 
 /** A name for an Event of the object, with this suffix. */
-export function nameOf({ metadata }: EventSubject, suffix: string): string {
+export function eventName({ metadata }: EventSubject, suffix: string): string {
   return `${metadata.name.slice(0, MAX_NAME).replace(/[^a-z0-9]+$/, '')}.${suffix}`;
 }
 
@@ -34,7 +34,7 @@ export function nameOf({ metadata }: EventSubject, suffix: string): string {
 export function hashedNameOf(subject: EventSubject, text: EventText): string {
   const { kind, metadata } = subject;
   const content = [kind, metadata.name, metadata.uid, text.reason, text.message].join('\n');
-  return nameOf(subject, createHash('sha256').update(content).digest('hex').slice(0, 16));
+  return eventName(subject, createHash('sha256').update(content).digest('hex').slice(0, 16));
 }
 
 /** The namespace that an Event of the object is in. */

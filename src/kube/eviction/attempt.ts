@@ -6,7 +6,7 @@ import {
 } from '../../decide/eviction/api-answer.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { KubeClient } from '../client.ts';
-import { askForEviction, deletePod, type EndOptions } from './evictor.ts';
+import { postEviction, deletePod, type EndOptions } from './evictor.ts';
 
 /** What became of an attempt, and the answer in the words of the API server or of its webhook. */
 interface Attempted {
@@ -53,7 +53,7 @@ export async function attemptToEvict(
   signal: AbortSignal,
 ): Promise<Attempted> {
   const asking = isTrial ? { ...options, dryRun: ['All'] as const } : options;
-  const answered = await askForEviction(client, pod, asking, signal);
+  const answered = await postEviction(client, pod, asking, signal);
   const answer = answered.message;
   // A webhook that cannot be asked for a trial says nothing about the pod.
   if (isTrial && answered.status === 400) return { outcome: { kind: 'accepted' }, answer };

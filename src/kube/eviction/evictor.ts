@@ -19,7 +19,7 @@ interface EvictionOptions extends EndOptions {
  * Asks the Eviction API once for the end of this pod, and of no namesake (004, "How API-initiated eviction works").
  * Throws API_UNREACHABLE; every answer is an outcome.
  */
-export async function askForEviction(
+export async function postEviction(
   client: KubeClient,
   pod: Pod,
   { dryRun, ...options }: EvictionOptions,

@@ -18,7 +18,7 @@ interface RequesterScope {
  * A requester of evictions (KEP-4563, "Eviction Requester"). Everything throws API_REFUSED with the server's own words
  * and the permission that is missing, or what to install; API_UNREACHABLE where no server answers.
  */
-export interface EvictionRequester {
+export interface RequesterClient {
   /** The pod of the name, if there is one. */
   findPod(name: string, signal: AbortSignal): Promise<Pod | undefined>;
   /** The request of the pod, if there is one. */
@@ -39,7 +39,7 @@ function bodyOf(response: KubeResponse, resource: Resource, name: string): unkno
   throw notInstalled(resource, EVICTION_REQUEST_GROUP);
 }
 
-export function createEvictionRequester(client: KubeClient, scope: RequesterScope): EvictionRequester {
+export function createRequesterClient(client: KubeClient, scope: RequesterScope): RequesterClient {
   const { namespace, requester } = scope;
   const dry = scope.dryRun ? '?dryRun=All' : '';
 

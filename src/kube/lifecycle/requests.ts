@@ -19,7 +19,7 @@ interface Wish {
  * Makes the request, or lets one of this name and target ask again. Returns it; undefined where its namespace is gone. Throws
  * API_REFUSED, also where another request has the name or the group is not served, and API_UNREACHABLE.
  */
-export async function askForEviction(
+export async function applyLifecycleRequest(
   client: KubeClient,
   { metadata, target, requester }: Wish,
   order: { readonly leads?: true },

@@ -26,7 +26,7 @@ interface UnitPaths {
 }
 
 /** The facts of a node; a text in place of a value says why it could not be read. */
-export interface NodeFacts {
+export interface DoctorFacts {
   readonly lock: { readonly held: boolean; readonly message: string } | string;
   readonly delay: { readonly effectiveMs: number; readonly winner: DelaySetting | undefined } | string;
   /** The inhibitor locks of others that delay a shutdown, each described in words. */
@@ -78,7 +78,7 @@ const RUNTIMES = ['containerd.service', 'crio.service', 'docker.service'];
 export const POD_SLICE = 'kubepods.slice';
 const BEFORE_US = ['dbus.service', 'systemd-logind.service'];
 
-function checkLock({ lock }: NodeFacts): Check {
+function checkLock({ lock }: DoctorFacts): Check {
   const name = 'lock';
   if (typeof lock === 'string') {
     return { name, result: 'fail', message: lock, fix: 'systemctl start nodemaint; then journalctl -u nodemaint' };
@@ -87,7 +87,7 @@ function checkLock({ lock }: NodeFacts): Check {
   return { name, result: 'fail', message: lock.message, fix: 'see journalctl -u nodemaint -u nodemaint-inhibitor' };
 }
 
-function checkDelay({ delay }: NodeFacts): Check {
+function checkDelay({ delay }: DoctorFacts): Check {
   const name = 'lock delay';
   if (typeof delay === 'string')
     return { name, result: 'fail', message: delay, fix: 'systemctl restart systemd-logind' };
@@ -96,7 +96,7 @@ function checkDelay({ delay }: NodeFacts): Check {
   return { name, ...OK, message: `${delay.effectiveMs / 1000} s, from ${delay.winner?.path ?? 'logind itself'}` };
 }
 
-function checkOtherLocks({ otherLocks }: NodeFacts): Check {
+function checkOtherLocks({ otherLocks }: DoctorFacts): Check {
   const name = 'other locks';
   if (typeof otherLocks === 'string')
     return { name, result: 'warn', message: otherLocks, fix: 'systemd-inhibit --list' };
@@ -113,7 +113,7 @@ function checkOtherLocks({ otherLocks }: NodeFacts): Check {
 /** The agent's own directories, which systemd lets it write. */
 const OWN_FOLDERS = ['/var/lib/nodemaint', '/var/cache/nodemaint', '/run/nodemaint'];
 
-function checkUnitPaths({ unitPaths: { protectSystem, writable, needed } }: NodeFacts): Check {
+function checkUnitPaths({ unitPaths: { protectSystem, writable, needed } }: DoctorFacts): Check {
   const name = 'unit paths';
   const open = [...OWN_FOLDERS, ...writable.map((place) => place.replace(/^[-+]+/, ''))];
   const isIn = (place: string): boolean => open.some((top) => place === top || place.startsWith(`${top}/`));
@@ -125,13 +125,13 @@ function checkUnitPaths({ unitPaths: { protectSystem, writable, needed } }: Node
   return { name, result: 'fail', message: `the agent's unit cannot write ${missing.join(', ')}`, fix };
 }
 
-function checkTrust({ distrusted }: NodeFacts): Check {
+function checkTrust({ distrusted }: DoctorFacts): Check {
   const name = 'trust';
   if (distrusted.length === 0) return { name, ...OK, message: 'only root can change what the agent acts on' };
   return { name, result: 'warn', message: distrusted.join('; '), fix: 'let only root write these paths' };
 }
 
-function checkTargets({ targetTimeoutsMs }: NodeFacts): Check {
+function checkTargets({ targetTimeoutsMs }: DoctorFacts): Check {
   const name = 'target time-outs';
   const fix = 'run install.sh, then systemctl daemon-reload';
   if (typeof targetTimeoutsMs === 'string') return { name, result: 'fail', message: targetTimeoutsMs, fix };
@@ -141,7 +141,7 @@ function checkTargets({ targetTimeoutsMs }: NodeFacts): Check {
   return { name, result: 'fail', message: `systemd forces the shutdown: ${list}`, fix };
 }
 
-function checkOrder({ startsAfter, hasPodSlices, kubeletHome }: NodeFacts): Check {
+function checkOrder({ startsAfter, hasPodSlices, kubeletHome }: DoctorFacts): Check {
   const name = 'unit order';
   const kubelet = kubeletHome?.unit ?? 'kubelet.service';
   const fix = `run install.sh; for another unit: systemctl edit nodemaint, [Unit] After=${kubelet}`;
@@ -155,7 +155,7 @@ function checkOrder({ startsAfter, hasPodSlices, kubeletHome }: NodeFacts): Chec
   return { name, result: 'fail', message, fix };
 }
 
-function checkKubelet({ kubelet, refusedKubelets }: NodeFacts): Check {
+function checkKubelet({ kubelet, refusedKubelets }: DoctorFacts): Check {
   const name = 'kubelet shutdown';
   if (typeof kubelet === 'string') return { name, result: 'warn', message: kubelet, fix: "correct the kubelet's file" };
   if (kubelet === undefined) {
@@ -170,7 +170,7 @@ function checkKubelet({ kubelet, refusedKubelets }: NodeFacts): Check {
   return { name, result: 'warn', message, fix: 'nodemaint disable-kubelet-shutdown' };
 }
 
-function checkKubeletUnit({ kubeletHome, kubeletUnit }: NodeFacts): Check {
+function checkKubeletUnit({ kubeletHome, kubeletUnit }: DoctorFacts): Check {
   const name = 'kubelet unit';
   const choice = chooseKubeletUnit(kubeletUnit, kubeletHome);
   if (choice.kind === 'none') {
@@ -190,7 +190,7 @@ function checkKubeletUnit({ kubeletHome, kubeletUnit }: NodeFacts): Check {
   return { name, result: 'warn', message, fix: 'correct the key "kubeletUnit", or remove it' };
 }
 
-function checkStaticPods({ kubelet, staticPods: { path, isThere, warning, distrust } }: NodeFacts): Check {
+function checkStaticPods({ kubelet, staticPods: { path, isThere, warning, distrust } }: DoctorFacts): Check {
   const name = 'static pods';
   if (distrust !== undefined) {
     const message = `manifests are not moved: ${distrust}`;
@@ -217,14 +217,14 @@ function checkStaticPods({ kubelet, staticPods: { path, isThere, warning, distru
   };
 }
 
-function checkStorage({ storage: { directory, problem } }: NodeFacts): Check {
+function checkStorage({ storage: { directory, problem } }: DoctorFacts): Check {
   const name = 'state directory';
   if (problem === undefined) return { name, ...OK, message: directory };
   const message = `${problem}: the agent still holds a shutdown, but loses its state if it restarts`;
   return { name, result: 'fail', message, fix: `free space in ${directory}, or repair its file system` };
 }
 
-function checkUps({ ups }: NodeFacts): Check {
+function checkUps({ ups }: DoctorFacts): Check {
   const name = 'UPS';
   const problems = upsProblems(ups);
   if (problems.length === 0) return { name, ...OK, message: describeUps(ups) };
@@ -233,13 +233,13 @@ function checkUps({ ups }: NodeFacts): Check {
   return { name, result: problems.some(({ fails }) => fails) ? 'fail' : 'warn', message, fix };
 }
 
-function checkRuntime({ runtime }: NodeFacts): Check {
+function checkRuntime({ runtime }: DoctorFacts): Check {
   const name = 'runtime';
   if (typeof runtime !== 'string') return { name, ...OK, message: runtime.version };
   return { name, result: 'fail', message: runtime, fix: 'correct the key "containerRuntimeEndpoint"' };
 }
 
-function checkApi({ api }: NodeFacts): Check {
+function checkApi({ api }: DoctorFacts): Check {
   const name = 'API server';
   if (api.kind === 'standalone') return { name, ...OK, message: 'none configured, standalone' };
   if (api.kind === 'ok') return { name, ...OK, message: `${api.server}, ${api.message}` };
@@ -251,7 +251,7 @@ function checkApi({ api }: NodeFacts): Check {
   };
 }
 
-function checkSelf({ api, serverIsLocal, apiServerManifests }: NodeFacts): Check {
+function checkSelf({ api, serverIsLocal, apiServerManifests }: DoctorFacts): Check {
   const name = 'own API server';
   if (apiServerManifests.length === 0 || !serverIsLocal || api.kind === 'standalone') {
     return { name, ...OK, message: 'the agent does not depend on an API server that its own drain ends' };
@@ -263,7 +263,7 @@ function checkSelf({ api, serverIsLocal, apiServerManifests }: NodeFacts): Check
 }
 
 /** All checks, the most important first. */
-export function examineNode(facts: NodeFacts): readonly Check[] {
+export function examineNode(facts: DoctorFacts): readonly Check[] {
   const checks = [checkLock, checkDelay, checkTargets, checkOrder, checkKubelet, checkKubeletUnit];
   const places = [checkUps, checkUnitPaths, checkTrust, checkOtherLocks];
   return [...checks, ...places, checkStaticPods, checkStorage, checkRuntime, checkApi, checkSelf].map((check) =>

@@ -70,7 +70,7 @@ export interface DrainView {
 }
 
 /** Every pod ever seen on the nodes, by UID; pods that have left stay in it, so that they can be counted. */
-export type SeenPods = ReadonlyMap<string, DrainPod & { readonly node: string }>;
+export type ShownPods = ReadonlyMap<string, DrainPod & { readonly node: string }>;
 
 /** The input of a view: a maintenance, its nodes, pods and requests. */
 export interface DrainFacts {
@@ -82,11 +82,11 @@ export interface DrainFacts {
   /** The request of a pod, if there is one. */
   readonly requestOf: (pod: Pod) => EvictionRequest | undefined;
   /** The pods seen before this view. */
-  readonly seen: SeenPods;
+  readonly seen: ShownPods;
 }
 
 /** The seen pods and these pods. */
-export function withSeen(seen: SeenPods, pods: readonly Pod[]): SeenPods {
+export function withSeen(seen: ShownPods, pods: readonly Pod[]): ShownPods {
   const added = pods.filter((pod) => !isTerminal(pod) && !seen.has(pod.metadata.uid ?? ''));
   if (added.length === 0) return seen;
   const entries = added.map((pod) => {

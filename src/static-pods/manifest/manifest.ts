@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { type ControlPlaneComponent, componentOf } from '../../decide/static-pod/control-plane-pod.ts';
+import { type ControlPlaneComponent, componentOfManifest } from '../../decide/static-pod/control-plane-pod.ts';
 import { describeError } from '../../errors.ts';
 import { decodeYaml } from './yaml.ts';
 import { DEFAULT_GRACE_SEC, MAX_GRACE_SEC } from '../../decide/pod.ts';
@@ -164,7 +164,7 @@ function describePod(
     throw new Refusal(`metadata.namespace ${namespace.slice(0, 100)} is no DNS label`, 'correct it');
   }
   const labels = withoutNulls(metadata?.labels);
-  const component = componentOf({ name, labels, containers: spec?.containers });
+  const component = componentOfManifest({ name, labels, containers: spec?.containers });
   const priority = spec?.priority ?? SYSTEM_PRIORITIES.get(spec?.priorityClassName ?? '');
   return {
     kind: 'pod',

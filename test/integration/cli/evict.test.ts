@@ -3,7 +3,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../src/api/pod.ts';
-import { createEvictionRequester } from '../../../src/kube/eviction/requester.ts';
+import { createRequesterClient } from '../../../src/kube/eviction/requester.ts';
 import { hasEnded, isActive, requestersOf } from '../../support/eviction/actors.ts';
 import { runEvict } from '../../support/commands/evict.ts';
 import { A, ACTOR, buildEvictCommandRig, CLI, type EvictCommandRig, RULES } from '../../support/rigs/evict-command.ts';
@@ -135,7 +135,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     assert.equal((await rig.get(pod))?.metadata.uid, first.metadata.uid);
     const other = { ...first, metadata: { ...first.metadata, uid: crypto.randomUUID() } };
     const scope = { namespace: 'default', requester: CLI, dryRun: false };
-    const requester = createEvictionRequester(rig.client, scope);
+    const requester = createRequesterClient(rig.client, scope);
     assert.equal(await requester.remove(other, false, AbortSignal.timeout(10_000)), false, 'the UID is heeded');
     const anew = await rig.evict('anew');
     assert.match(

@@ -1,7 +1,7 @@
 /** What the API server does not refuse a node, and what the product itself sees to. */
 import assert from 'node:assert/strict';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
-import { runProgram } from '../../../src/cli/program.ts';
+import { runCommandLine } from '../../../src/cli/program.ts';
 import { createTerminal } from '../../../src/cli/terminal/terminal.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import type { EventSubject } from '../../../src/kube/event/text.ts';
@@ -76,7 +76,7 @@ export const NODE_CONSEQUENCES: readonly Attack[] = [
       };
       const { signal } = new AbortController();
       const terminal = createTerminal({ output, errors: output, now: Date.now, stop: signal, signal });
-      await runProgram(['status', '--kubeconfig', scene.controlPlane.adminKubeconfig], terminal);
+      await runCommandLine(['status', '--kubeconfig', scene.controlPlane.adminKubeconfig], terminal);
       assert.match(shown, /EVIL/u);
       assert.doesNotMatch(shown, /[^\P{Cc}\n]|\p{Cf}/u);
     },

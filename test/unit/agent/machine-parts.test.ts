@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { kubeletUnitOf, type Machine, openMachine, watchMachine } from '../../../src/agent/machine-parts.ts';
+import { kubeletUnitOf, type MachineAccess, openMachine, watchMachine } from '../../../src/agent/machine-parts.ts';
 import { parseAgentConfig } from '../../../src/config/load.ts';
 import type { AgentConfig } from '../../../src/config/schema.ts';
 import type { SystemBus } from '../../../src/host/dbus/bus.ts';
@@ -17,7 +17,7 @@ function configOf(more: string): AgentConfig {
 }
 
 /** The machine of an agent without a lock. */
-function openWithoutHost(): Machine {
+function openWithoutHost(): MachineAccess {
   const dependencies = { nodeName: 'node-a', clock: createSteppingClock(), log: createRecordingLog() };
   return openMachine({ config: configOf('lock: none\n'), ...dependencies }, new AbortController().signal);
 }
@@ -43,7 +43,7 @@ describe('the machine of the agent', () => {
     t.after(() => {
       without.runtime.close();
     });
-    const machine: Machine = { ...without, host: { login1: {} as Login1, systemd: systemd as Systemd } };
+    const machine: MachineAccess = { ...without, host: { login1: {} as Login1, systemd: systemd as Systemd } };
     const state = await openTestState(await temporaryFolder(t, 'machine'));
     assert.equal(kubeletUnitOf(machine, configOf('kubeletUnit: ""\n'), state, 'boot-1'), undefined);
     await state.write('kubelet-stopped', 'boot-1\nk3s.service\n');

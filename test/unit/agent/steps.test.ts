@@ -12,7 +12,7 @@ function stepNames(isCluster: boolean): readonly string[] {
     passes: { run: () => assert.fail(), last: () => undefined },
     firstQuestion: { note: () => assert.fail() },
     retentionFacts: () => assert.fail(),
-    sight: () => assert.fail(),
+    observation: () => assert.fail(),
     storage: { problem: () => undefined, retry: () => assert.fail() },
     showStatus: () => assert.fail(),
   };

@@ -9,7 +9,7 @@ import type { Command } from 'commander';
 import { parse } from 'yaml';
 import type { AgentStatus } from '../../../src/agent/control/status.ts';
 import { openStoryFiles } from '../../../src/agent/shutdown/story-files.ts';
-import { createProgram, runProgram } from '../../../src/cli/program.ts';
+import { createProgram, runCommandLine } from '../../../src/cli/program.ts';
 import { formatSpan, parseDuration } from '../../../src/decide/duration.ts';
 import { begunStory } from '../../../src/show/story/story.ts';
 import { type AgentSandbox, inSandbox } from '../../support/agent/sandbox.ts';
@@ -154,7 +154,7 @@ describe('what commands print for programs', () => {
         const formats = /^report|origins/.test(words) ? (['json'] as const) : (['json', 'yaml'] as const);
         for (const format of formats) {
           const { terminal, output, errors } = recordTerminal('pipe');
-          await runProgram([...words.split(' '), '-o', format, ...flags], terminal);
+          await runCommandLine([...words.split(' '), '-o', format, ...flags], terminal);
           const isStream = words.includes('--watch');
           const text = isStream
             ? output()
@@ -183,7 +183,7 @@ describe('what commands print for programs', () => {
       [`evict ${pod} --dry-run`, `evictionrequest.coordination.x-k8s.io/${NAMES.uid}`],
     ] as const) {
       const { terminal, output, errors } = recordTerminal('pipe');
-      await runProgram([...words.split(' '), '-o', 'name', '--kubeconfig', server.kubeconfig], terminal);
+      await runCommandLine([...words.split(' '), '-o', 'name', '--kubeconfig', server.kubeconfig], terminal);
       assert.equal(output(), `${wanted}\n`, `${words}: ${errors()}`);
     }
   });
@@ -191,11 +191,14 @@ describe('what commands print for programs', () => {
   it('a progress that is watched has no name, and a list can be wide', async () => {
     for (const words of [`drain ${node} --watch`, `status nm/${maintenance} --watch`, `evict ${pod} --watch`]) {
       const { terminal, errors } = recordTerminal('pipe');
-      const code = await runProgram([...words.split(' '), '-o', 'name', '--kubeconfig', server.kubeconfig], terminal);
+      const code = await runCommandLine(
+        [...words.split(' '), '-o', 'name', '--kubeconfig', server.kubeconfig],
+        terminal,
+      );
       assert.deepEqual([code, errors()], [2, 'nodemaint: --watch cannot be used with --output name\n'], words);
     }
     const { terminal, output } = recordTerminal('pipe');
-    await runProgram(['status', '-o', 'wide', '--kubeconfig', server.kubeconfig], terminal);
+    await runCommandLine(['status', '-o', 'wide', '--kubeconfig', server.kubeconfig], terminal);
     assert.match(output(), /^NAME +STAGE +DRAINED .* REASON +MESSAGE +NODES$/m);
   });
 

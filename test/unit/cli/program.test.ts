@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Command } from 'commander';
 import { completeWords } from '../../../src/cli/completion/candidates.ts';
-import { createProgram, runProgram } from '../../../src/cli/program.ts';
+import { createProgram, runCommandLine } from '../../../src/cli/program.ts';
 import { recordTerminal } from '../../support/stand-ins/recorded-terminal.ts';
 
 const { terminal } = recordTerminal('pipe');
@@ -67,7 +67,7 @@ describe('the help', () => {
     ]) {
       it(`nodemaint ${argv.join(' ')} shows the help, does nothing else, and exits with 0`, async () => {
         const recorded = recordTerminal('pipe');
-        assert.equal(await runProgram(argv, recorded.terminal), 0, recorded.errors());
+        assert.equal(await runCommandLine(argv, recorded.terminal), 0, recorded.errors());
         assert.equal(recorded.errors(), '');
         assert.match(recorded.output(), new RegExp(`^Usage: ${['nodemaint', ...words].join(' ')} `));
       });
@@ -85,7 +85,7 @@ describe('the help', () => {
       ['config chek --help', /unknown command 'chek'\n\(Did you mean check\?\)\nSee: nodemaint config --help/],
     ] as const) {
       const recorded = recordTerminal('pipe');
-      assert.equal(await runProgram(argv.split(' '), recorded.terminal), 2, argv);
+      assert.equal(await runCommandLine(argv.split(' '), recorded.terminal), 2, argv);
       assert.equal(recorded.output(), '');
       assert.match(recorded.errors(), message);
     }
@@ -146,7 +146,7 @@ describe('the exit code', () => {
   for (const [words, code, message] of codes) {
     it(`the exit code is ${code} for nodemaint ${words}`, async () => {
       const recorded = recordTerminal('pipe');
-      assert.equal(await runProgram(words.split(' '), recorded.terminal), code, recorded.errors());
+      assert.equal(await runCommandLine(words.split(' '), recorded.terminal), code, recorded.errors());
       assert.match(recorded.errors(), message);
     });
   }

@@ -3,7 +3,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { before, describe, it, type TestContext } from 'node:test';
-import { runProgram } from '../../../src/cli/program.ts';
+import { runCommandLine } from '../../../src/cli/program.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { recordTerminal } from '../../support/stand-ins/recorded-terminal.ts';
 
@@ -129,7 +129,7 @@ async function assertAnswer(t: TestContext, [words, code, message]: Case): Promi
     .flatMap((word) => (word === 'K' ? ['--kubeconfig', path.join(folder, 'kubeconfig')] : [word]))
     .map((word) => word.replace(/^D(?=$|\/)/, folder));
   const recorded = recordTerminal('pipe');
-  assert.equal(await runProgram(argv, recorded.terminal), code, recorded.errors());
+  assert.equal(await runCommandLine(argv, recorded.terminal), code, recorded.errors());
   const said = recorded.errors().replaceAll(folder, 'D');
   assert.match(said, message);
   assert.match(said, /^nodemaint: \S/, 'one voice');

@@ -13,7 +13,7 @@ import {
 } from '../../../api/lifecycle.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { wantsEviction } from '../../../decide/lifecycle/asked.ts';
-import { isOver } from '../../../decide/lifecycle/conditions.ts';
+import { isEvictionOver } from '../../../decide/lifecycle/conditions.ts';
 import { compareResponders, respondersOf } from '../../../decide/lifecycle/responders.ts';
 import { isInPodGroup, isTerminal } from '../../../decide/pod.ts';
 import { rfc3339, timeOf } from '../../../decide/time.ts';
@@ -160,7 +160,7 @@ function rotate(facts: EvictionFacts, { active, entry }: Turn, now: number): Evi
  */
 export function decideEviction(facts: EvictionFacts, now: number): EvictionStep {
   const { eviction, pod, endedMs = 0 } = facts;
-  if (isOver(eviction)) return {};
+  if (isEvictionOver(eviction)) return {};
   const invalid = invalidEnd(facts);
   if (invalid !== undefined) return finish(facts, invalid, now);
   const turn = turnOf(eviction);

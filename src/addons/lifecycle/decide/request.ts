@@ -8,7 +8,7 @@ import {
 } from '../../../api/lifecycle.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { wantsEviction } from '../../../decide/lifecycle/asked.ts';
-import { failedAt, failureOf, isAnswered, isEvicted, isOver } from '../../../decide/lifecycle/conditions.ts';
+import { failedAt, failureOf, isAnswered, isEvicted, isEvictionOver } from '../../../decide/lifecycle/conditions.ts';
 import { byAge, relevantEviction } from '../../../decide/lifecycle/request.ts';
 import { LONGEST_PAUSE_MS } from '../../../decide/lifecycle/unattended.ts';
 import { isInPodGroup } from '../../../decide/pod.ts';
@@ -33,7 +33,7 @@ const KEPT_FAILURES = 10;
 const MAX_NAME = 253;
 
 /** The name of the Eviction of this number. Names are informative only: the target is in the spec. */
-export function nameOf(number: number, podName: string): string {
+export function evictionName(number: number, podName: string): string {
   return `pod-${number}-${podName}`.slice(0, MAX_NAME).replace(/[-.]+$/, '');
 }
 
@@ -103,7 +103,7 @@ type NewEviction =
 export function decideNewEviction(facts: TargetFacts, now: number): NewEviction {
   const { requests, evictions, pod, target } = facts;
   const isWanted = requests.some((request) => wantsEviction(request) && !isAnswered(request));
-  const isUnderWay = evictions.some((each) => isEvicted(each) || !isOver(each));
+  const isUnderWay = evictions.some((each) => isEvicted(each) || !isEvictionOver(each));
   if (!isWanted || isUnderWay || invalidEnd(facts) !== undefined) return { kind: 'none' };
   const isThere = pod?.metadata.uid === target.uid;
   const ms = isThere ? pauseLeftMs(facts, now) : 0;

@@ -33,7 +33,7 @@ import { createVolumeWaits, type SeenVolumes, type VolumeWaits } from '../../../
 import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
 import type { NodeMaintenances } from '../../cluster/maintenance-watch.ts';
 import type { Waiting } from '../../turn/waited-for.ts';
-import { type DrainFacts, type Drainer, type DrainPass, drainedFor, manifestsOf } from '../drainer.ts';
+import { type DrainerFacts, type Drainer, type DrainPass, drainedFor, manifestsOf } from '../drainer.ts';
 import type { ControllerLiveness } from '../controller-liveness.ts';
 import { createSelfCordon, type SelfCordon } from './cordon.ts';
 import { createSelfRemovals } from './daemon-sets.ts';
@@ -71,7 +71,7 @@ interface OwnPass extends EndedPods {
 }
 
 /** Adds the static pods that the agent's own targets select, unless they wait for interceptors. */
-function withOwn(base: DrainPass, own: OwnPass, { record: { phase } }: DrainFacts): DrainPass {
+function withOwn(base: DrainPass, own: OwnPass, { record: { phase } }: DrainerFacts): DrainPass {
   const { view } = own;
   const name = drainedFor(phase);
   const leave = new Map<string, Leave>(base.leave);
@@ -216,7 +216,7 @@ export function createSelfDrainer(
   /** Whether still no controller is alive, read now: two must not do the same step. */
   const isAlone = async (signal: AbortSignal): Promise<boolean> => (await liveness.observe(0, signal)).kind === 'dead';
 
-  const drain = async ({ maintenances, ...facts }: DrainFacts, signal: AbortSignal): Promise<OwnPass | undefined> => {
+  const drain = async ({ maintenances, ...facts }: DrainerFacts, signal: AbortSignal): Promise<OwnPass | undefined> => {
     const mayAct = (): Promise<boolean> => isAlone(signal);
     const copy = followed(pods);
     requests.watch(true);

@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import { createSystemClock } from '../../../host/clock.ts';
-import { type Cluster, type ClusterFlags, commandLine } from '../../cluster/cluster.ts';
+import { type ClusterClients, type ClusterFlags, commandLine } from '../../cluster/cluster.ts';
 import type { UserAccessFlags } from '../../../kube/access/user.ts';
 import { EXIT } from '../../terminal/exit-code.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
@@ -19,7 +19,7 @@ interface FollowTarget {
 
 /** Watches a maintenance to its end and says how it ended. Returns the exit code (docs/reference/commands.md). */
 export async function followMaintenance(
-  { client }: Pick<Cluster, 'client'>,
+  { client }: Pick<ClusterClients, 'client'>,
   { maintenance, nodes, timeoutMs }: FollowTarget,
   flags: ClusterFlags,
   terminal: Terminal,

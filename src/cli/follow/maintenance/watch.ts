@@ -2,7 +2,7 @@ import type { EvictionRequest } from '../../../api/eviction-request.ts';
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { nodeStatusesOf } from '../../../decide/maintenance/recorded-node.ts';
-import { drainView, type DrainView, type SeenPods, withSeen } from '../../../show/progress/drain-progress.ts';
+import { drainView, type DrainView, type ShownPods, withSeen } from '../../../show/progress/drain-progress.ts';
 import { NODE_MAINTENANCES, PODS } from '../../../kube/resource.ts';
 import { transformPod } from '../../../kube/copy/transform.ts';
 import type { KubeClient } from '../../../kube/client.ts';
@@ -89,7 +89,7 @@ export async function watchDrain(
   const startedAt = clock.monotonic();
   const follower = new Follower(context);
   const copies = await openCopies(target, follower, context.client, stop);
-  let seen: SeenPods = new Map();
+  let seen: ShownPods = new Map();
   let view: DrainView | undefined;
   const look = (): 'drained' | 'completed' | 'deleted' | undefined => {
     if (!follower.synced()) return undefined;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createControllerDrainer } from '../../../../src/agent/drain/controller-drain.ts';
-import type { DrainFacts } from '../../../../src/agent/drain/drainer.ts';
+import type { DrainerFacts } from '../../../../src/agent/drain/drainer.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import type { RetentionFacts } from '../../../../src/decide/static-pod/parked.ts';
@@ -18,7 +18,7 @@ const PHASE: Phase = {
   bootId: 'b',
 };
 
-function factsOf(phase: Phase, refusal?: string): DrainFacts {
+function factsOf(phase: Phase, refusal?: string): DrainerFacts {
   const retention: RetentionFacts = {
     phase,
     onBoot: 'complete',
@@ -64,7 +64,7 @@ function open({ isDrained = false, counted = 1, pods }: Told) {
       },
     },
   );
-  return { asked, pass: (facts: DrainFacts) => drainer.pass(facts, SIGNAL) };
+  return { asked, pass: (facts: DrainerFacts) => drainer.pass(facts, SIGNAL) };
 }
 
 describe('the drain by the controller', () => {
@@ -87,7 +87,7 @@ describe('the drain by the controller', () => {
   const ended = { ...factsOf(PHASE), view: { ...view, live: new Map() } };
   const fromUrl = /staticPodURL of the kubelet: kube-system\/dns-n1, kube-system\/proxy-n1$/;
   const ofDirectory = /because others may write the directory: kube-system\/dns-n1, kube-system\/proxy-n1$/;
-  const ends: readonly [string, DrainFacts, Told, RegExp | undefined][] = [
+  const ends: readonly [string, DrainerFacts, Told, RegExp | undefined][] = [
     ['only static pods without a manifest are left', factsOf(PHASE), { counted: 2, pods: statics }, fromUrl],
     ['only static pods of a refused directory are left', refused, { counted: 2, pods: statics }, ofDirectory],
     ['the status counts a pod that is gone', factsOf(PHASE), { counted: 3, pods: statics }, undefined],

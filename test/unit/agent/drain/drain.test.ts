@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ControllerObservation } from '../../../../src/agent/drain/controller-watch.ts';
 import { createDrainStep } from '../../../../src/agent/drain/drain.ts';
-import { type DrainFacts, type Drainer, EMPTY_PASS, type PassFacts } from '../../../../src/agent/drain/drainer.ts';
+import { type DrainerFacts, type Drainer, EMPTY_PASS, type PassFacts } from '../../../../src/agent/drain/drainer.ts';
 import type { LastLook } from '../../../../src/agent/drain/last-look.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { ControllerLife, DrainerKind } from '../../../../src/decide/shutdown/drainer.ts';
@@ -33,10 +33,10 @@ function factsOf(phase: Phase): PassFacts {
 function stepOf(life: ControllerLife): {
   readonly step: ReturnType<typeof createDrainStep>;
   readonly calls: string[];
-  readonly facts: DrainFacts[];
+  readonly facts: DrainerFacts[];
 } {
   const calls: string[] = [];
-  const facts: DrainFacts[] = [];
+  const facts: DrainerFacts[] = [];
   const drainerOf = (kind: DrainerKind): Drainer => ({
     pass: (given) => {
       calls.push(`${kind} passes`);

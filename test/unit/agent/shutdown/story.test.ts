@@ -6,7 +6,7 @@ import { MAX_STORIES, openStoryFiles, storyDirectory } from '../../../../src/age
 import {
   openStoryRecorder,
   type StoryRecorder,
-  type TurnSight,
+  type TurnObservation,
 } from '../../../../src/agent/shutdown/story-recorder.ts';
 import type { Turn } from '../../../../src/agent/turn/step.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
@@ -17,17 +17,17 @@ import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
 const SHUTDOWN = { maintenance: 'm', mode: 'cluster', origin: 'trigger', reason: 'why', bootId: 'b' } as const;
-const NONE: TurnSight = { waitingFor: [], tier: undefined, parked: [] };
-const SOME: TurnSight = { ...NONE, waitingFor: [{ what: 'a/web', on: 'kubelet', message: 'is terminating' }] };
+const NONE: TurnObservation = { waitingFor: [], tier: undefined, parked: [] };
+const SOME: TurnObservation = { ...NONE, waitingFor: [{ what: 'a/web', on: 'kubelet', message: 'is terminating' }] };
 
 function draining(since: number): Extract<Phase, { kind: 'draining' }> {
   return { kind: 'draining', since, ...SHUTDOWN };
 }
 
 /** What a turn of the agent tells the recorder. */
-function turn(recorder: StoryRecorder, told: Turn, sight: TurnSight): void {
+function turn(recorder: StoryRecorder, told: Turn, observation: TurnObservation): void {
   recorder.hear(told);
-  recorder.observe(told, sight);
+  recorder.observe(told, observation);
 }
 
 describe('the files of the shutdown stories', () => {

@@ -4,21 +4,21 @@ import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { type AskResult, askPod } from '../../../../src/cli/evict/ask.ts';
 import { NodemaintError } from '../../../../src/errors.ts';
-import type { EvictionRequester } from '../../../../src/kube/eviction/requester.ts';
+import type { RequesterClient } from '../../../../src/kube/eviction/requester.ts';
 import { ended, pod, request } from '../../../support/eviction/fixtures.ts';
 
 const NAME = 'cli.nodemaintenance.x-k8s.io';
 const SIGNAL = new AbortController().signal;
 
 /** A server with one pod and one request, which applies what the requester asks of it. */
-interface Server extends EvictionRequester {
+interface Server extends RequesterClient {
   readonly calls: string[];
 }
 
 function server(
   found: Pod | undefined,
   known: EvictionRequest | undefined,
-  extra: Partial<EvictionRequester> = {},
+  extra: Partial<RequesterClient> = {},
 ): Server {
   const calls: string[] = [];
   let present = known;
@@ -47,7 +47,7 @@ function server(
   };
 }
 
-async function ask(requester: EvictionRequester, mode: 'ask' | 'dry-run' | 'withdraw' = 'ask'): Promise<AskResult> {
+async function ask(requester: RequesterClient, mode: 'ask' | 'dry-run' | 'withdraw' = 'ask'): Promise<AskResult> {
   return await askPod({ requester, name: NAME, namespace: 'default' }, 'web', mode, SIGNAL);
 }
 

@@ -4,7 +4,7 @@ import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import { createEvictScreen } from '../../../../src/cli/evict/screen.ts';
 import { type EvictWatchResult, watchEvictions } from '../../../../src/cli/evict/watch.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
-import type { EvictionRequester } from '../../../../src/kube/eviction/requester.ts';
+import type { RequesterClient } from '../../../../src/kube/eviction/requester.ts';
 import { EVICTION_REQUESTS, PODS } from '../../../../src/kube/resource.ts';
 import { ended, pod, request, T0 } from '../../../support/eviction/fixtures.ts';
 import { createObjectStore, type ObjectStore } from '../../../support/stand-ins/object-store.ts';
@@ -27,7 +27,7 @@ function start(options: { readonly timeoutMs?: number; readonly removeFails?: Er
   store.put(EVICTION_REQUESTS, request());
   const recorded = recordTerminal('pipe', () => T0);
   const cleaned: string[] = [];
-  const requester: Pick<EvictionRequester, 'remove' | 'withdraw'> = {
+  const requester: Pick<RequesterClient, 'remove' | 'withdraw'> = {
     remove: (each: EvictionRequest) => {
       cleaned.push(`remove ${each.metadata.name}`);
       return options.removeFails === undefined ? Promise.resolve(true) : Promise.reject(options.removeFails);
@@ -40,7 +40,7 @@ function start(options: { readonly timeoutMs?: number; readonly removeFails?: Er
   const context = {
     client: store.client,
     clock: createSystemClock(),
-    requester: requester as EvictionRequester,
+    requester: requester as RequesterClient,
     name: NAME,
     namespace: 'default',
     screen: createEvictScreen(recorded.terminal, false),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createConnection, denialOf } from '../../../../src/cli/follow/connection.ts';
+import { createFollowedConnection, denialOf } from '../../../../src/cli/follow/connection.ts';
 import { NodemaintError } from '../../../../src/errors.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
@@ -44,12 +44,12 @@ describe('a denial', () => {
 
 describe('a connection', () => {
   it('a connection has no note while it is up', () => {
-    assert.equal(createConnection(createSteppingClock()).note(), undefined);
+    assert.equal(createFollowedConnection(createSteppingClock()).note(), undefined);
   });
 
   it('a connection has a note until the next try must have been answered', () => {
     const clock = createSteppingClock();
-    const connection = createConnection(clock);
+    const connection = createFollowedConnection(clock);
     connection.failed(new Error('ECONNRESET'), 1_000);
     clock.pass(3_500);
     assert.equal(connection.note(), 'The connection is lost; trying again: ECONNRESET');
@@ -59,7 +59,7 @@ describe('a connection', () => {
 
   it('a connection measures an outage on the clock that nothing sets', () => {
     const clock = createSteppingClock();
-    const connection = createConnection(clock);
+    const connection = createFollowedConnection(clock);
     connection.failed(new Error('x'), 0);
     clock.set(86_400_000);
     assert.notEqual(connection.note(), undefined);

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { AgentStatus } from '../../../../src/agent/control/status.ts';
 import { drawDemo } from '../../../../src/cli/demo/view.ts';
-import { runProgram } from '../../../../src/cli/program.ts';
+import { runCommandLine } from '../../../../src/cli/program.ts';
 import { createTerminal, type Terminal } from '../../../../src/cli/terminal/terminal.ts';
 import { escaped, escapedLine } from '../../../../src/printable.ts';
 import { inSandbox } from '../../../support/agent/sandbox.ts';
@@ -56,7 +56,7 @@ after(async () => {
 
 async function run(words: string, isTTY = false): Promise<Shown> {
   const { terminal, shown } = witness(isTTY);
-  await runProgram([...words.split(' '), '--kubeconfig', server.kubeconfig], terminal);
+  await runCommandLine([...words.split(' '), '--kubeconfig', server.kubeconfig], terminal);
   return shown();
 }
 
@@ -116,7 +116,7 @@ describe('a hostile text of a node, a user or a server', () => {
       );
       for (const words of [['list'], ['restore', name], ['park', name, '--timeout', '1s']]) {
         const { terminal, shown } = witness(false);
-        await runProgram(['static-pods', ...words, '--config', configFile], terminal);
+        await runCommandLine(['static-pods', ...words, '--config', configFile], terminal);
         assertHarmless(shown(), `static-pods ${words.join(' ')}`);
       }
     });
@@ -127,7 +127,7 @@ describe('a hostile text of a node, a user or a server', () => {
       // A configuration may not have control characters in a path; it may have these.
       await writeConfig({ nodeName: 'n', staticPodPath: '/none/EVIL\u202E\u2066' });
       const { terminal, shown } = witness(false);
-      await runProgram(['doctor', '--config', configFile], terminal);
+      await runCommandLine(['doctor', '--config', configFile], terminal);
       assertHarmless(shown(), 'doctor');
     });
   });
@@ -161,7 +161,7 @@ describe('a hostile text in the answer of an agent', () => {
       await once(agent, 'listening');
       const ask = async (...words: readonly string[]): Promise<Shown> => {
         const { terminal, shown } = witness(false);
-        await runProgram([...words, '--run-directory', runDirectory], terminal);
+        await runCommandLine([...words, '--run-directory', runDirectory], terminal);
         return shown();
       };
       try {

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
-import { createEvictionRequestReconciler, type TargetNotes } from '../../../../src/controller/eviction/reconciler.ts';
+import {
+  createEvictionRequestReconciler,
+  type RequestTargets,
+} from '../../../../src/controller/eviction/reconciler.ts';
 import { createImperativeEviction } from '../../../../src/controller/eviction/imperative.ts';
 import { controllerOptionsSchema } from '../../../../src/controller/options.ts';
 import { createRequestNotes } from '../../../../src/controller/cache/request-notes.ts';
@@ -43,7 +46,7 @@ describe('the memory of requests', () => {
       maintenances: { get: () => undefined, list: () => [], on: () => [] },
     };
     const context = part as unknown as ControllerContext;
-    const notes = createRequestNotes<TargetNotes>(() => ({ seen: false }));
+    const notes = createRequestNotes<RequestTargets>(() => ({ seen: false }));
     const reconcile = createEvictionRequestReconciler(context, notes);
     const imperative = createImperativeEviction(context);
     const { reconcile: evict } = createInterceptorLoop(imperative, {

@@ -7,7 +7,7 @@ import type { Pod } from '../../../../src/api/pod.ts';
 import { isFinished } from '../../../../src/decide/eviction/request.ts';
 import { isRequestedBy, otherRequesters } from '../../../../src/decide/eviction/requester.ts';
 import { type Dialect, dialectOf } from '../../../../src/decide/lifecycle/dialect.ts';
-import { drainView, isOfDrain } from '../../../../src/decide/lifecycle/drain-view.ts';
+import { requestView, isOfDrain } from '../../../../src/decide/lifecycle/drain-view.ts';
 import { staticPodResponder } from '../../../../src/decide/lifecycle/names.ts';
 import { A, ended, eviction, pod, request, turns, UID } from './objects.ts';
 
@@ -36,7 +36,7 @@ function asked(more: Partial<LifecycleRequest['spec']> = {}): LifecycleRequest {
 }
 
 function viewOf(status = turns('Active', 'Inactive'), more: Partial<LifecycleRequest['spec']> = {}): EvictionRequest {
-  const view = drainView(asked(more), eviction(status));
+  const view = requestView(asked(more), eviction(status));
   assert.ok(view);
   return view;
 }

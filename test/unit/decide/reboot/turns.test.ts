@@ -4,7 +4,7 @@ import {
   decideTurns,
   describeTurnWait,
   type Reboot,
-  type TurnSight,
+  type RebootFacts,
   turnWaitIn,
 } from '../../../../src/decide/reboot/turns.ts';
 
@@ -15,7 +15,7 @@ function reboot(node: string, at: number, needs: Record<string, number> = {}, mo
 }
 
 /** For whom each reboot waits. */
-function waits(reboots: readonly Reboot[], allowed: Record<string, number> = {}, more: Partial<TurnSight> = {}) {
+function waits(reboots: readonly Reboot[], allowed: Record<string, number> = {}, more: Partial<RebootFacts> = {}) {
   const sight = { reboots, allowed: (key: string) => allowed[key] ?? 0, membersAway: [], maxParallel: undefined };
   const found = decideTurns({ ...sight, ...more });
   return Object.fromEntries([...found].map(([name, { nodes }]) => [name.slice(9, -2), nodes.join(' ')]));

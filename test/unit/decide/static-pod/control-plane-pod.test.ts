@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { componentOf, leaveRank } from '../../../../src/decide/static-pod/control-plane-pod.ts';
+import { componentOfManifest, leaveRank } from '../../../../src/decide/static-pod/control-plane-pod.ts';
 
 const withImage = (image: unknown, command?: unknown) => ({ name: 'x', labels: {}, containers: [{ image, command }] });
 
@@ -23,7 +23,7 @@ describe('the control plane of a node', () => {
     ['fields that are none', withImage(7, 'etcd'), undefined],
   ] as const) {
     it(`the control plane of a node ${expected === undefined ? 'is not known by' : `is known by`} ${what}`, () => {
-      assert.equal(componentOf(look), expected);
+      assert.equal(componentOfManifest(look), expected);
     });
   }
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Check, examineNode, type NodeFacts } from '../../../../src/show/checks/node-checks.ts';
+import { type Check, examineNode, type DoctorFacts } from '../../../../src/show/checks/node-checks.ts';
 import { parseApcupsd, parseUpsmon } from '../../../../src/decide/machine/ups-settings.ts';
 import { effectiveKubelet } from '../../../../src/decide/machine/kubelet-config.ts';
 
 const WEEK_MS = 604_800_000;
 const HALF_HOUR_MS = 1_800_000;
-const WELL: NodeFacts = {
+const WELL: DoctorFacts = {
   lock: { held: true, message: 'held' },
   delay: { effectiveMs: WEEK_MS, winner: { path: '/etc/systemd/logind.conf.d/zz-nodemaint.conf', value: '604800' } },
   otherLocks: [],
@@ -32,7 +32,7 @@ const WELL: NodeFacts = {
   ups: { upsmon: undefined, apcupsd: undefined, maxHoldSec: undefined },
 };
 
-const cases: [string, Partial<NodeFacts>, string, Check['result'], RegExp][] = [
+const cases: [string, Partial<DoctorFacts>, string, Check['result'], RegExp][] = [
   ['no agent answers', { lock: 'no agent answers at /run' }, 'lock', 'fail', /no agent answers/],
   [
     'apcupsd cuts the power too early',
@@ -204,7 +204,7 @@ describe('the examination of a node', () => {
   });
 
   it('the examination accepts a standalone node', () => {
-    const facts: NodeFacts = { ...WELL, api: { kind: 'standalone' }, serverIsLocal: true };
+    const facts: DoctorFacts = { ...WELL, api: { kind: 'standalone' }, serverIsLocal: true };
     assert.ok(examineNode(facts).every(({ result }) => result === 'ok'));
   });
 

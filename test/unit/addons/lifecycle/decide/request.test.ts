@@ -5,7 +5,7 @@ import { outcomeOf, withOutcome } from '../../../../../src/addons/lifecycle/deci
 import {
   decideNewEviction,
   decideRequestStatus,
-  nameOf,
+  evictionName,
   superfluous,
   type TargetFacts,
 } from '../../../../../src/addons/lifecycle/decide/request.ts';
@@ -92,8 +92,8 @@ describe('another Eviction for a target', () => {
   }
 
   it('the name of an Eviction has at most 253 characters and ends as a name may', () => {
-    assert.equal(nameOf(3, 'web'), 'pod-3-web');
-    const long = nameOf(1, `${'x'.repeat(246)}.${'y'.repeat(6)}`);
+    assert.equal(evictionName(3, 'web'), 'pod-3-web');
+    const long = evictionName(1, `${'x'.repeat(246)}.${'y'.repeat(6)}`);
     assert.equal(long, `pod-1-${'x'.repeat(246)}`);
   });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { DrainFacts } from '../../../../../src/agent/drain/drainer.ts';
+import type { DrainerFacts } from '../../../../../src/agent/drain/drainer.ts';
 import { createOfflineDrainer } from '../../../../../src/agent/drain/offline/offline-drain.ts';
 import { createOfflinePods, type OfflineStop } from '../../../../../src/agent/drain/offline/offline-pods.ts';
 import type { DrainPlanEntry } from '../../../../../src/api/node-maintenance.ts';
@@ -33,7 +33,7 @@ const RUNTIME_POD = {
   sandboxIds: ['s1'],
 } as const;
 
-function factsOf(saved: DrainPlanEntry[][]): DrainFacts {
+function factsOf(saved: DrainPlanEntry[][]): DrainerFacts {
   return {
     record: { phase: PHASE, offlineTargets: [] },
     view: { inPlace: [STATIC_POD as never], ended: [], parked: [], live: undefined },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type DrainFacts, EMPTY_PASS } from '../../../../../src/agent/drain/drainer.ts';
+import { type DrainerFacts, EMPTY_PASS } from '../../../../../src/agent/drain/drainer.ts';
 import { createSelfDrainer } from '../../../../../src/agent/drain/self/self-drain.ts';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
@@ -26,7 +26,7 @@ const MAINTENANCE: NodeMaintenance = {
   },
 };
 
-function factsOf(maintenances: readonly NodeMaintenance[]): DrainFacts {
+function factsOf(maintenances: readonly NodeMaintenance[]): DrainerFacts {
   return {
     record: { phase: { kind: 'watching' }, offlineTargets: [] },
     view: { inPlace: [], ended: [], parked: [], live: undefined },
@@ -225,7 +225,7 @@ describe('the drain of a node by its agent', () => {
       podName,
       priority: 0,
       labels: {},
-    })) as unknown as DrainFacts['view']['inPlace'];
+    })) as unknown as DrainerFacts['view']['inPlace'];
     const { leave } = await passes({ ...facts, view: { ...facts.view, inPlace } });
     assert.deepEqual([...leave.keys()], ['default/web']);
   });
