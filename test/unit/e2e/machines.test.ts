@@ -101,11 +101,19 @@ describe('the judgement of a machine that has gone down', () => {
 
   it('a pod that was killed is found', () => {
     const { told, pod } = history();
+    pod({ name: 'p' });
     pod({ name: 'p', graceSec: 30 });
     pod({ name: 'p', graceSec: 30, exitCode: 137 });
     assert.throws(() => {
       assertNothingForced(told);
     }, /was not killed/);
+  });
+
+  it('a pod that never served may have been killed while it was being started', () => {
+    const { told, pod } = history();
+    pod({ name: 'p', graceSec: 30 });
+    pod({ name: 'p', graceSec: 30, exitCode: 137 });
+    assertNothingForced(told);
   });
 });
 
