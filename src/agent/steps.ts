@@ -186,7 +186,7 @@ export function createSteps(context: AgentContext, dependencies: StepDependencie
     {
       name: 'record what happens to the shutdown',
       run: async (turn) => {
-        if (isTold(turn)) people.story.hear(turn);
+        if (isTold(turn)) people.story.recordTransition(turn);
       },
     },
     ...transitionSteps(context),

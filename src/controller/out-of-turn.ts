@@ -22,7 +22,7 @@ export function drainOfPod({ maintenances, nodes }: ControllerContext, pod: Pod)
 }
 
 /** Whether nobody but a drain asked for the eviction, and none targets the pod now: the request is being taken back. */
-export function isAskedInVain(context: ControllerContext, { request, pod }: EvictionTarget): boolean {
+export function isRequestObsolete(context: ControllerContext, { request, pod }: EvictionTarget): boolean {
   return otherRequesters(request, MAINTENANCE_REQUESTER).length === 0 && drainOfPod(context, pod) === undefined;
 }
 

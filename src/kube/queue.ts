@@ -47,8 +47,8 @@ const MAX_BACKOFF_MS = 60_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 /** How long a key rests after a run, as a multiple of what the run took, and at least. */
 const [REST_TIMES, REST_MS] = [2, 100];
-/** After so many starts, or such a time, the other work of the event loop has its turn. */
-const TURN = { starts: 16, ms: 2 };
+/** After so many starts, or such a time, the event loop does its other work. */
+const SLICE = { starts: 16, ms: 2 };
 
 interface QueueOptions {
   readonly name: string;
@@ -73,9 +73,9 @@ class KeyQueue implements WorkQueue {
   /** How many errors in a row each key had. */
   readonly #failures = new Map<string, number>();
   readonly #timers = new Map<string, { readonly at: number; readonly timer: NodeJS.Timeout }>();
-  /** How many runs were started since the event loop had its turn, and when that was. */
+  /** How many runs were started since the event loop did other work, and when that was. */
   #starts = 0;
-  #turnSince = -Infinity;
+  #sliceSince = -Infinity;
   /** Makes `run` look for a key again. */
   #wake: () => void = () => undefined;
 
@@ -156,10 +156,10 @@ class KeyQueue implements WorkQueue {
     // The run that was started comes to its first wait.
     await Promise.resolve();
     this.#starts += 1;
-    if (this.#starts < TURN.starts && clock.monotonic() - this.#turnSince < TURN.ms) return;
+    if (this.#starts < SLICE.starts && clock.monotonic() - this.#sliceSince < SLICE.ms) return;
     await new Promise(setImmediate);
     this.#starts = 0;
-    this.#turnSince = clock.monotonic();
+    this.#sliceSince = clock.monotonic();
   }
 
   /** The key that has waited longest among those that are not being reconciled; undefined while no more may run. */

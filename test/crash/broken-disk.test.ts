@@ -33,7 +33,7 @@ const NO_CLUSTER = {
 const SHUTDOWN = { maintenance: 'shutdown-n-1', mode: 'offline', origin: 'logind', reason: 'r', since: 1 } as const;
 /** Far more turns than any drain takes. */
 const MOST_TURNS = 60;
-const TURN_MS = 1_000;
+const TIER_COST_MS = 1_000;
 
 /** The parts of an agent that write, on a disk that fails. */
 interface Parts {
@@ -113,7 +113,7 @@ async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter
     await staticPods.act(view, decision, SHUTDOWN.maintenance, signal);
     await new Promise(setImmediate);
     await node.sync();
-    node.now += TURN_MS;
+    node.now += TIER_COST_MS;
   }
   return false;
 }

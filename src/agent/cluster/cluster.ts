@@ -1,7 +1,7 @@
 import { removeFailedPods } from '../../kube/eviction/failed-pods.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 import { createEvictionRequests, type NodeEvictionRequests } from './eviction-requests.ts';
-import { createMadeMaintenances } from './created-uids.ts';
+import { trackCreatedMaintenances } from './created-uids.ts';
 import { createMaintenanceWatch, type NodeMaintenances } from './maintenance-watch.ts';
 import { createOwnMaintenances, type OwnMaintenances } from './own-maintenances.ts';
 
@@ -26,7 +26,7 @@ export function createCluster(dependencies: ClusterDependencies, endsWithBoot: s
   const maintenances = createMaintenanceWatch(dependencies, (name) => {
     made.changed(name);
   });
-  const made = createMadeMaintenances(nodeName, (name) => maintenances.get(name));
+  const made = trackCreatedMaintenances(nodeName, (name) => maintenances.get(name));
   return {
     maintenances,
     own: createOwnMaintenances(dependencies, { maintenances, made, endsWithBoot }),

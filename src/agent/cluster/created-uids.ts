@@ -5,7 +5,7 @@ import { isUsable, type OwnState } from '../../decide/maintenance/shutdown-maint
  * What became of the maintenances that this process made, or found as its own. They are known by their UIDs: another object
  * of the same name was made by another client.
  */
-export interface MadeMaintenances {
+export interface CreatedMaintenances {
   /** Notes that the API server has this maintenance of this agent. */
   accept(maintenance: NodeMaintenance): void;
   /** Notes that another client has a maintenance of the name. */
@@ -61,10 +61,10 @@ function stateOf({ seen, completed }: Memory, uid: string, found: NodeMaintenanc
 }
 
 /** Makes the memory, which is empty; `get` reads the copy that the watch keeps. */
-export function createMadeMaintenances(
+export function trackCreatedMaintenances(
   nodeName: string,
   get: (name: string) => NodeMaintenance | undefined,
-): MadeMaintenances {
+): CreatedMaintenances {
   const memory: Memory = { accepted: new Map(), refused: new Set(), seen: new Set(), completed: new Set() };
   const { accepted, refused, seen } = memory;
 

@@ -3,7 +3,7 @@ import { agentNodeOf, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { hasDrained, isUsable, podsLeft, type OwnState } from '../../decide/maintenance/shutdown-maintenance.ts';
 import { describeError } from '../../errors.ts';
 import type { ClusterDependencies } from './dependencies.ts';
-import type { MadeMaintenances } from './created-uids.ts';
+import type { CreatedMaintenances } from './created-uids.ts';
 import { createMaintenanceWriter, type MaintenanceWriter } from './maintenance-writer.ts';
 import type { ShutdownMaintenance } from './maintenance-body.ts';
 import type { NodeMaintenances } from './maintenance-watch.ts';
@@ -34,7 +34,7 @@ export interface OwnMaintenances
 /** What this node's maintenances are made with. */
 interface OwnMaintenanceParts {
   readonly maintenances: Pick<NodeMaintenances, 'get' | 'list'>;
-  readonly made: MadeMaintenances;
+  readonly made: CreatedMaintenances;
   /** The kernel's boot id, where the node's drains end with the boot. */
   readonly endsWithBoot: string | undefined;
 }

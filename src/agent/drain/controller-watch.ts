@@ -33,7 +33,7 @@ export const NOTHING_KNOWN: ControllerObservation = { controller: 'unknown', mai
 export function createControllerWatch(
   cluster: Pick<NodeMaintenances, 'synced' | 'list' | 'watchesAll' | 'wantAll'>,
   liveness: Omit<ControllerLiveness, 'settings'>,
-  giveBack: Pick<GiveBack, 'owe' | 'find' | 'isOwed' | 'leaveToController'>,
+  giveBack: Pick<GiveBack, 'markForRevert' | 'find' | 'needsRevert' | 'leaveToController'>,
   nodeName: string,
 ): ControllerWatch {
   let need: 'none' | 'maintenance' | 'give-back' = 'none';
@@ -42,9 +42,9 @@ export function createControllerWatch(
       if (!cluster.synced()) return NOTHING_KNOWN;
       const effective = cluster.list().filter(({ metadata }) => isEffective(metadata.name, retention));
       const maintenances = maintenancesOfNode(effective, nodeName);
-      if (maintenances.length > 0) giveBack.owe();
+      if (maintenances.length > 0) giveBack.markForRevert();
       else await giveBack.find(cluster.list(), signal);
-      need = maintenances.length > 0 ? 'maintenance' : giveBack.isOwed() ? 'give-back' : 'none';
+      need = maintenances.length > 0 ? 'maintenance' : giveBack.needsRevert() ? 'give-back' : 'none';
       if (need === 'none') {
         liveness.forget();
         return NOTHING_KNOWN;

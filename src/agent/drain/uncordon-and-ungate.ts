@@ -10,7 +10,7 @@ import type { SelfGates } from './gates.ts';
 /** The cordon of the node and the gates of its DaemonSet pods after a maintenance. */
 export interface GiveBack {
   /** Notes that a maintenance of the node is in progress: when it is over, both have to be given back. */
-  owe(): void;
+  markForRevert(): void;
   /**
    * Learns once from the Node of an agent that has just started whether both are owed: it is cordoned for a maintenance, and
    * none of these selects it any more. Throws only the reason of an aborted `signal`.
@@ -19,7 +19,7 @@ export interface GiveBack {
   /** Notes that a controller is alive, which gives both back itself. */
   leaveToController(): void;
   /** Whether anything may have to be given back. */
-  isOwed(): boolean;
+  needsRevert(): boolean;
   /** Gives back what is owed; `mayAct` is asked right before each write. Throws API_UNREACHABLE and API_REFUSED. */
   pass(mayAct: () => Promise<boolean>, signal: AbortSignal): Promise<void>;
 }
@@ -41,26 +41,26 @@ export function createGiveBack(
 ): GiveBack {
   let cordon: 'unknown' | 'owed' | 'clear' = 'unknown';
   const isCordonOwed = (): boolean => cordon === 'owed' || (cordon === 'unknown' && isAfterShutdown());
-  const owe = (): void => {
+  const markForRevert = (): void => {
     cordon = 'owed';
     gates.arm();
   };
   return {
-    owe,
+    markForRevert,
     find: async (maintenances, signal) => {
       if (cordon !== 'unknown') return;
       const state = await ownNode.observe(FIND_EVERY_MS, signal);
       if (state.kind !== 'present') return;
       const { node } = state;
       if (maintenances.some((each) => isInProgress(each) && selectsNode(each, node))) return;
-      if (decideCordon(node, []) !== undefined) owe();
+      if (decideCordon(node, []) !== undefined) markForRevert();
       else if (!isAfterShutdown()) cordon = 'clear';
     },
     leaveToController: () => {
       cordon = 'clear';
       gates.leaveToController();
     },
-    isOwed: () => isCordonOwed() || gates.isArmed(isAfterShutdown()),
+    needsRevert: () => isCordonOwed() || gates.isArmed(isAfterShutdown()),
     pass: async (mayAct, signal) => {
       if (isCordonOwed()) {
         const outcome = await syncCordon(client, { node: nodeName, wantedBy: [], mayWrite: mayAct }, signal);

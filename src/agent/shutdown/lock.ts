@@ -94,7 +94,7 @@ async function readLimits(
 }
 
 /** Returns a function that begins a work when the one that was given before it has ended, whatever became of that. */
-function createTurns(): (work: () => Promise<void>) => Promise<void> {
+function createMutex(): (work: () => Promise<void>) => Promise<void> {
   let last: Promise<void> = Promise.resolve();
   return async (work) => {
     const worked = last.then(work);
@@ -107,7 +107,7 @@ function createTurns(): (work: () => Promise<void>) => Promise<void> {
 export function createLockReconciler({ kind, lock, host, clock, log }: LockDependencies): LockReconciler {
   let state: LockState = { kind: 'unknown' };
   let limits: LockLimits | undefined;
-  const inTurn = createTurns();
+  const exclusively = createMutex();
 
   const refreshLimits = async (all: Host, signal: AbortSignal): Promise<void> => {
     if (limits !== undefined && clock.monotonic() - limits.readAt < LIMITS_EVERY_MS) return;
@@ -148,8 +148,8 @@ export function createLockReconciler({ kind, lock, host, clock, log }: LockDepen
     }
   };
   return {
-    take: (signal) => inTurn(() => attempt(true, signal)),
-    reconcile: (phase, signal) => inTurn(() => attempt(holdsLock(phase), signal)),
+    take: (signal) => exclusively(() => attempt(true, signal)),
+    reconcile: (phase, signal) => exclusively(() => attempt(holdsLock(phase), signal)),
     heartbeat: () => lock.heartbeat(),
     release: (signal) => lock.release(signal),
     status: (phase) => ({

@@ -28,7 +28,7 @@ export interface TurnObservation {
 /** Keeps the story of each shutdown. It never makes the loop wait for a disk, and what it cannot write it does without. */
 export interface StoryRecorder {
   /** Adds what this turn has decided, at its beginning: the steps that follow take their time. Never throws. */
-  hear(turn: Turn): void;
+  recordTransition(turn: Turn): void;
   /** Adds what this turn has seen, at its end. Never throws. */
   observe(turn: Turn, observation: TurnObservation): void;
   /** Writes what is not written yet when `living` is aborted. */
@@ -72,7 +72,7 @@ class Recorder implements StoryRecorder {
     this.#queued = story;
   }
 
-  hear({ phase, transition }: Turn): void {
+  recordTransition({ phase, transition }: Turn): void {
     if (transition !== undefined && transition.name !== 'begin' && this.#story !== undefined) {
       this.#story = withTransition(this.#story, transition, this.#timeOf(transition.to));
     }

@@ -10,7 +10,7 @@ import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { deleteRequest, withdrawEntry } from '../../kube/eviction/requester-entry.ts';
 import { readLifecycleRequest } from '../../kube/lifecycle/parse.ts';
-import { deleteWish } from '../../kube/lifecycle/requests.ts';
+import { deleteLifecycleRequest } from '../../kube/lifecycle/requests.ts';
 import { LIFECYCLE_REQUESTS } from '../../kube/lifecycle/resources.ts';
 import { listAll } from '../../kube/list.ts';
 import { syncConditions } from '../../kube/maintenance/conditions.ts';
@@ -68,7 +68,7 @@ export async function giveEverythingBack(context: ReleaseContext, signal: AbortS
   for (const object of await listOf<KubeObject>(client, LIFECYCLE_REQUESTS, {}, signal)) {
     const { read } = readLifecycleRequest(object);
     if (read === undefined || !isOfDrain(read)) continue;
-    await deleteWish(client, read.metadata, signal);
+    await deleteLifecycleRequest(client, read.metadata, signal);
     say(`EvictionRequest ${keyOf(read)} of lifecycle.k8s.io is deleted.`);
   }
   for (const pod of await listOf<Pod>(client, PODS, {}, signal)) {

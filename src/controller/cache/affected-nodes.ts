@@ -9,7 +9,7 @@ import { nodeStatusesOf } from '../../decide/maintenance/recorded-node.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 
 /** What each maintenance does to each node, so that a change of one concerns only the nodes for which it is a change. */
-interface MaintenanceReach {
+interface AffectedNodes {
   /**
    * Notes a maintenance and the nodes that it selects; undefined for one that is gone. Returns the nodes for which its
    * stage, its deadline or its targets have changed, or where its drain has begun.
@@ -20,7 +20,7 @@ interface MaintenanceReach {
 /** The deadline, and what says whether the node waits for its turn to reboot. */
 const READ_ANNOTATIONS = [DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION, FORCE_ANNOTATION];
 
-export function createMaintenanceReach(): MaintenanceReach {
+export function createAffectedNodes(): AffectedNodes {
   const known = new Map<string, ReadonlyMap<string, string>>();
   return {
     note: (name, maintenance, selected) => {

@@ -18,7 +18,7 @@ export interface MaintenanceIndex extends ObjectCache<NodeMaintenance> {
   /** Whether the maintenance is complete only by that, and its stage is still to be written. */
   isEndedByReboot(name: string): boolean;
   /** The maintenance, complete where it is so by that. */
-  asItCounts(maintenance: NodeMaintenance): NodeMaintenance;
+  withRebootApplied(maintenance: NodeMaintenance): NodeMaintenance;
   /** Those that select the node, or name it in their status; of a long status, what it has of this node. */
   on(node: string): readonly NodeMaintenance[];
   /** The names of those of them that are not settled. */
@@ -52,7 +52,7 @@ interface NodeChange extends Omit<ObservedNodeChange, 'isOtherControlPlane'> {
 }
 
 /** What the turn of a drain goes by, beside its nodes; undefined for a maintenance in another stage. */
-function turnText(maintenance: NodeMaintenance): string | undefined {
+function interceptorText(maintenance: NodeMaintenance): string | undefined {
   if (stageOf(maintenance) !== 'Drain') return undefined;
   const { creationTimestamp, labels, annotations } = maintenance.metadata;
   const hasBegun = (maintenance.status?.drainPlanPosition ?? 0) > 0;
@@ -88,7 +88,7 @@ function createNotes(
     note: (name) => {
       const maintenance = cache.get(name);
       recorded.note(name, maintenance);
-      const turn = maintenance === undefined ? undefined : turnText(maintenance);
+      const turn = maintenance === undefined ? undefined : interceptorText(maintenance);
       const isOther = turnOf.get(name) !== turn;
       const isOtherStage = drains.names.has(name) !== (turn !== undefined);
       if (turn === undefined) {
@@ -120,11 +120,11 @@ export function createMaintenanceIndex(cache: ObjectCache<NodeMaintenance>, node
     const node = nodes.get(agentNodeOf(maintenance) ?? '');
     return node !== undefined && isEndedByReboot(maintenance, node);
   };
-  const asItCounts = (maintenance: NodeMaintenance): NodeMaintenance =>
+  const withRebootApplied = (maintenance: NodeMaintenance): NodeMaintenance =>
     isOver(maintenance) ? { ...maintenance, spec: { ...maintenance.spec, stage: 'Complete' } } : maintenance;
   const get = (name: string): NodeMaintenance | undefined => {
     const maintenance = cache.get(name);
-    return maintenance === undefined ? undefined : asItCounts(maintenance);
+    return maintenance === undefined ? undefined : withRebootApplied(maintenance);
   };
   const recorded = createRecordedStatuses();
   const selections = createSelections({ maintenances: cache, nodes });
@@ -140,9 +140,9 @@ export function createMaintenanceIndex(cache: ObjectCache<NodeMaintenance>, node
   return {
     ...cache,
     ...createNotes(cache, nodes, { recorded, selections, groups, drains }),
-    asItCounts,
+    withRebootApplied,
     get,
-    list: () => cache.list().map(asItCounts),
+    list: () => cache.list().map(withRebootApplied),
     isEndedByReboot: (name) => {
       const maintenance = cache.get(name);
       return maintenance !== undefined && isOver(maintenance);

@@ -39,7 +39,7 @@ export interface PodIndex extends ObjectCache<Pod> {
 }
 
 /** The copy of a pod; undefined where the pod is not there any more, or another one has its name. */
-export function samePod(
+export function podByUid(
   pods: Pick<PodIndex, 'get'>,
   { namespace, name, uid }: Pick<DrainPod, 'namespace' | 'name' | 'uid'>,
 ): Pod | undefined {

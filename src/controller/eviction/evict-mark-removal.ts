@@ -28,7 +28,7 @@ export interface NewerRequests {
  * Whether the pod has a mark although nobody requests its eviction any more, in either dialect; undefined where that is not
  * known yet. It goes by the pod and by the requests for its UID, so that it does not matter which process set the mark.
  */
-export function isMarkedInVain(context: ControllerContext, newer: NewerRequests, pod: Pod): boolean | undefined {
+export function isMarkObsolete(context: ControllerContext, newer: NewerRequests, pod: Pod): boolean | undefined {
   // A pod without the policy was marked by somebody else.
   if (!isMarked(pod) || !isTakenOver(pod) || pod.metadata.deletionTimestamp !== undefined) return false;
   if (isInPodGroup(pod)) return !isGroupDrained(context, pod);
@@ -45,7 +45,7 @@ export function createMarkReconciler(context: ControllerContext, newer: NewerReq
   return async (key, signal) => {
     const pod = context.pods.get(key);
     if (pod === undefined) return {};
-    const isInVain = isMarkedInVain(context, newer, pod);
+    const isInVain = isMarkObsolete(context, newer, pod);
     if (isInVain === true) await writeMark(context, pod, 'remove', signal);
     return isInVain === undefined ? { againMs: UNKNOWN_AGAIN_MS } : {};
   };

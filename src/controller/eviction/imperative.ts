@@ -6,12 +6,12 @@ import { targetKeyOf } from '../../decide/eviction/request.ts';
 import { goesDownNow } from '../../decide/shutdown/machine-going-down.ts';
 import { createEvictionEngine, type EngineHabits, type EvictionEngine } from '../../kube/eviction/imperative.ts';
 import type { InterceptorStep } from '../../kube/eviction/interceptor.ts';
-import { type CallsUnderWay, createCallsUnderWay } from '../../kube/eviction/concurrency.ts';
+import { type EvictionConcurrency, createEvictionConcurrency } from '../../kube/eviction/concurrency.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
 import { LAST_REPLICA_MS, neededOn } from './last-replica.ts';
-import { actsOutOfTurn, isAskedInVain } from '../out-of-turn.ts';
+import { actsOutOfTurn, isRequestObsolete } from '../out-of-turn.ts';
 import { subjectOf } from './reconciler.ts';
 
 /** A drain whose targets our copy does not show yet is seen within this time. */
@@ -79,7 +79,7 @@ function stayForOthers(
 export function createImperativeEviction(
   context: ControllerContext,
   habits: Partial<Pick<EngineHabits, 'remember' | 'quietMs'>> = {},
-  underWay: CallsUnderWay = createCallsUnderWay(context.clock),
+  underWay: EvictionConcurrency = createEvictionConcurrency(context.clock),
 ): EvictionEngine {
   const { client, clock, log, requests, pods, budgets, budgetRule, options } = context;
   /** Since when the last replica of the controller stays for others, on the monotonic clock, by the key of the request. */
@@ -103,7 +103,7 @@ export function createImperativeEviction(
     instead: (target, of) => {
       if (of === 'attempt') return stayForOthers(context, stays, target);
       // A drain may have ended while no controller ran.
-      return isAskedInVain(context, target) ? { kind: 'silent', againMs: UNWANTED_AGAIN_MS } : undefined;
+      return isRequestObsolete(context, target) ? { kind: 'silent', againMs: UNWANTED_AGAIN_MS } : undefined;
     },
     whyNotAsked: (pod) => budgetRule.whyNotAsked(pod),
     budgetAgainMs: (pod) => (budgetRule.mayChange(pod) ? BUDGET_AGAIN_MS : Infinity),

@@ -5,10 +5,10 @@ import { podTypeOf } from '../../decide/pod.ts';
 import type { EvictionEngine } from '../../kube/eviction/imperative.ts';
 import type { WorkQueue } from '../../kube/queue.ts';
 import { keyOf } from '../../kube/resource.ts';
-import { createMaintenanceReach } from '../cache/affected-nodes.ts';
+import { createAffectedNodes } from '../cache/affected-nodes.ts';
 import type { ControllerContext } from '../context.ts';
 import type { DaemonSetGate } from '../daemon-set/gate.ts';
-import { isMarkedInVain } from '../eviction/evict-mark-removal.ts';
+import { isMarkObsolete } from '../eviction/evict-mark-removal.ts';
 import type { DrainRequests } from '../lifecycle/drain-requests.ts';
 import type { GroupEvictions } from '../pod-group/evictions.ts';
 
@@ -76,7 +76,7 @@ function mayEndByDaemonSet({ requests, pods }: Pick<ControllerContext, 'requests
 
 function createAdding(context: ControllerContext, queues: Queues, newer: DrainRequests): Adding {
   const { maintenances, requests, pods } = context;
-  const reach = createMaintenanceReach();
+  const reach = createAffectedNodes();
   const addNode = (name: string): void => {
     queues.node.add(name);
     for (const key of requests.onNode(name)) {
@@ -93,7 +93,7 @@ function createAdding(context: ControllerContext, queues: Queues, newer: DrainRe
   };
   const addMark = (key: string): void => {
     const pod = pods.get(key);
-    if (pod !== undefined && isMarkedInVain(context, newer, pod) !== false) queues.marks.add(key);
+    if (pod !== undefined && isMarkObsolete(context, newer, pod) !== false) queues.marks.add(key);
   };
   return {
     request: (key) => {

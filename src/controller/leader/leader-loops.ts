@@ -9,7 +9,7 @@ import { createDaemonSetGate } from '../daemon-set/gate.ts';
 import { createDaemonSetRollout } from '../daemon-set/rollout.ts';
 import { createEvictionRequestReconciler } from '../eviction/reconciler.ts';
 import { createImperativeEviction } from '../eviction/imperative.ts';
-import { type CallsUnderWay, createCallsUnderWay } from '../../kube/eviction/concurrency.ts';
+import { type EvictionConcurrency, createEvictionConcurrency } from '../../kube/eviction/concurrency.ts';
 import { createMarkReconciler } from '../eviction/evict-mark-removal.ts';
 import { createEvictionIntents, type EvictionIntents } from '../maintenance/wanted-evictions.ts';
 import { createNodeReconciler } from '../maintenance/nodes.ts';
@@ -58,7 +58,7 @@ type QueueOf = (
 /** The queue of the pods of groups, which have no requests, and by which other queues add to it. */
 function createGroupQueue(
   context: ControllerContext,
-  parts: { readonly intents: EvictionIntents; readonly refusals: Refusals; readonly underWay: CallsUnderWay },
+  parts: { readonly intents: EvictionIntents; readonly refusals: Refusals; readonly underWay: EvictionConcurrency },
   queueOf: QueueOf,
 ): Pick<Queues, 'grouped' | 'groups'> & { readonly wanted: GroupedPods } {
   const add = (key: string): void => {
@@ -73,7 +73,7 @@ function createGroupQueue(
 /** The queues of the maintenances, and of the nodes and EvictionRequests that belong to them: none of these delays another. */
 function createMaintenanceQueues(
   own: ControllerContext,
-  { newer, underWay }: { readonly newer: DrainRequests; readonly underWay: CallsUnderWay },
+  { newer, underWay }: { readonly newer: DrainRequests; readonly underWay: EvictionConcurrency },
   queueOf: QueueOf,
 ): Pick<Queues, 'maintenance' | 'node' | 'requester' | 'grouped' | 'groups'> {
   const context = { ...own, requests: inBothDialects(own.requests, newer) };
@@ -148,7 +148,7 @@ function createQueues(context: ControllerContext, newer: DrainRequests): Queues 
     });
     return queueOf(name, reconcile, parallel, firstOfNode);
   };
-  const underWay = createCallsUnderWay(clock);
+  const underWay = createEvictionConcurrency(clock);
   const imperative = createImperativeEviction(context, undefined, underWay);
   const requestStep = createEvictionRequestReconciler(context);
   const request = queueOf('evictionrequests', requestStep, PARALLEL_REPORTS, firstOfNode);

@@ -11,7 +11,11 @@ import type { Pod } from '../../api/pod.ts';
 import { askedSince, isAskedFor } from '../../decide/lifecycle/asked.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { applyLifecycleRequest, deleteWish, withdrawWish } from '../../kube/lifecycle/requests.ts';
+import {
+  applyLifecycleRequest,
+  deleteLifecycleRequest,
+  withdrawLifecycleRequest,
+} from '../../kube/lifecycle/requests.ts';
 import { createGrouping } from '../../kube/copy/grouping.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { AskedPod, RequestIndex } from '../cache/requests.ts';
@@ -125,12 +129,12 @@ function createWrites(
     withdraw: async ({ metadata }, signal) => {
       const known = mine(`${metadata.namespace}/${metadata.name}`);
       if (known?.spec.intent !== 'Eviction') return false;
-      const fresh = await withdrawWish(client, known.metadata, signal);
+      const fresh = await withdrawLifecycleRequest(client, known.metadata, signal);
       if (fresh !== undefined) requests.note(fresh);
       return fresh !== undefined;
     },
     remove: async ({ metadata }, signal) => {
-      await deleteWish(client, metadata, signal);
+      await deleteLifecycleRequest(client, metadata, signal);
     },
   };
 }

@@ -17,7 +17,7 @@ interface CompletionScope {
 }
 
 /** Whether the gate still keeps a DaemonSet pod from the node although no drain targets it there. */
-function isHeldInVain({ maintenances, pods }: ControllerContext, nodeName: string): boolean {
+function isGateObsolete({ maintenances, pods }: ControllerContext, nodeName: string): boolean {
   return pods.meantFor(nodeName).some((pod) => {
     return isGated(pod) && decideGate(pod, (node) => drainsOfNode(maintenances.on(node), node)) === 'release';
   });
@@ -50,7 +50,7 @@ export function isGivenBack(scope: CompletionScope, maintenance: NodeMaintenance
   const { context } = scope;
   return context.maintenances.nodesOf(maintenance.metadata.name).every((node) => {
     const { name } = node.metadata;
-    if (isNodeLeft(scope, node) || isHeldInVain(context, name)) return false;
+    if (isNodeLeft(scope, node) || isGateObsolete(context, name)) return false;
     return ![...context.requests.onNode(name)].some((key) => isRequestLeft(scope, key));
   });
 }

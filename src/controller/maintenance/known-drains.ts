@@ -46,7 +46,7 @@ export function createKnownDrains(
   const find = (name: string, given: NodeMaintenance | undefined): readonly Draining[] => {
     const copy = maintenances.get(name);
     const maintenance = given?.metadata.name === name ? given : copy === undefined ? undefined : latest(copy);
-    if (maintenance === undefined || stageOf(maintenances.asItCounts(maintenance)) !== 'Drain') return [];
+    if (maintenance === undefined || stageOf(maintenances.withRebootApplied(maintenance)) !== 'Drain') return [];
     return [drainingOf(context, maintenance)];
   };
   return {

@@ -8,7 +8,7 @@ import {
 } from '../../decide/eviction/limits.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
-import { samePod } from '../cache/pods.ts';
+import { podByUid } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
 import { type EvictionIntent, requestKeyOf } from './wanted-evictions.ts';
 
@@ -27,7 +27,7 @@ type FlightOfTarget = (target: Target) => Flight;
 function createFlights({ pods, requests }: Known, overdueBefore: number): FlightOfTarget {
   const asked = new Map(requests.asked().map(({ uid, since }) => [uid, since]));
   return (target) => {
-    const pod = samePod(pods, target);
+    const pod = podByUid(pods, target);
     const inBackgroundSince =
       pod === undefined ? undefined : pods.inBackground.sinceOf(`${target.namespace}/${target.name}`);
     return flightOf(
@@ -64,7 +64,7 @@ function placesElsewhere(known: Known, own: ReadonlySet<string>, flight: FlightO
     if (flight(target) !== 'in-flight') return [];
     const { namespace, request } = target;
     const byLabel = request === undefined ? '' : requestNodeOf(request.metadata);
-    return [{ node: samePod(known.pods, target)?.spec.nodeName ?? byLabel, namespace }];
+    return [{ node: podByUid(known.pods, target)?.spec.nodeName ?? byLabel, namespace }];
   });
 }
 

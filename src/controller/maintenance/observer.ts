@@ -2,7 +2,7 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { BlockingPod, NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import { whyBlocking, whyHeld } from '../../decide/drain/blocking-pods.ts';
+import { whyBlocking, whyStaying } from '../../decide/drain/blocking-pods.ts';
 import { reachedTargets } from '../../decide/drain/observed-drain.ts';
 import { estimateDrain } from '../../decide/drain/estimate.ts';
 import { entryCovers, targetsCover } from '../../decide/maintenance/drain-plan.ts';
@@ -19,7 +19,7 @@ import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { agentNodeOf } from '../../decide/maintenance/maintenance.ts';
 import { drainPodOf } from '../../decide/pod.ts';
 import { drainBegan, evictionPausedUntil, whyReturning } from '../../decide/staying-pod/returning-pod.ts';
-import { samePod } from '../cache/pods.ts';
+import { podByUid } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
 import { type EvictionIntent, requestKeyOf } from './wanted-evictions.ts';
 import type { Draining } from './known-drains.ts';
@@ -102,7 +102,7 @@ function intentsOf(
 ): { readonly intents: readonly EvictionIntent[]; readonly againAt: number } {
   let againAt = Infinity;
   const isPaused = ({ pod }: EvictionIntent): boolean => {
-    const copy = samePod(context.pods, pod);
+    const copy = podByUid(context.pods, pod);
     const until = copy === undefined ? undefined : evictionPausedUntil(copy, began, now);
     if (until === undefined) return false;
     againAt = Math.min(againAt, until);
@@ -146,7 +146,7 @@ function observeDrain(
     const since = agentNodeOf(maintenance) === node.name ? began : undefined;
     const why = (pod: Pod): BlockingPod | undefined => {
       const held = node.volumes?.held.get(pod.metadata.uid ?? '');
-      if (held !== undefined) return whyHeld(pod, held, now);
+      if (held !== undefined) return whyStaying(pod, held, now);
       const refusal = refused.requests.of(requestKeyOf(drainPodOf(pod)));
       if (refusal !== undefined) return refusedPod(pod, refusal);
       return whyBlocking(pod, requestOf(pod), object, now) ?? whyReturning(pod, began, since);

@@ -22,7 +22,7 @@ import { createRequestRemoval, type RequestRemoval } from './request-removal.ts'
 const YOUNG_TERM_MS = 60_000;
 
 /** Takes back what the controller asked for and no drain wants any more. */
-interface RequestReturn {
+interface RequestCleanup {
   /** One step of one request. */
   act(request: EvictionRequest, signal: AbortSignal): Promise<void>;
   /** Forgets a request that is gone, by its key. */
@@ -96,7 +96,7 @@ export function createNewerReturn(newer: DrainRequests): ReturnEffects {
   };
 }
 
-export function createRequestReturn(context: ControllerContext, effects: ReturnEffects): RequestReturn {
+export function createRequestCleanup(context: ControllerContext, effects: ReturnEffects): RequestCleanup {
   const { client, clock, log, maintenances } = context;
   const begunAt = clock.monotonic();
   /** By key: the UID of the request that the controller withdrew from. */
@@ -104,7 +104,7 @@ export function createRequestReturn(context: ControllerContext, effects: ReturnE
   const readMaintenances = createSharedRead(async (signal) => {
     const place = { path: collectionPath(NODE_MAINTENANCES) };
     const { items } = await listAll<NodeMaintenance>(client, place, transformMaintenance, signal);
-    return items.map((item) => maintenances.asItCounts(item));
+    return items.map((item) => maintenances.withRebootApplied(item));
   });
   const stepOf = (request: EvictionRequest, on: MaintenanceIndex['on']): RetentionStep => {
     const key = keyOf(request);

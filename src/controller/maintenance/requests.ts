@@ -20,12 +20,12 @@ import { type DrainPod, isInPodGroup } from '../../decide/pod.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { EVICTION_REQUESTS, objectPath, sendForObject } from '../../kube/resource.ts';
-import { samePod } from '../cache/pods.ts';
+import { podByUid } from '../cache/pods.ts';
 import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
 import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations, graceOptions, hasDeadline, othersActUntil } from '../deadline.ts';
 import { type DrainRequests, OLDER_ONLY } from '../lifecycle/drain-requests.ts';
-import { createNewerReturn, createOlderReturn, createRequestReturn } from './request-cleanup.ts';
+import { createNewerReturn, createOlderReturn, createRequestCleanup } from './request-cleanup.ts';
 import type { EvictionIntent, EvictionIntents } from './wanted-evictions.ts';
 import type { Refusals } from './refusals.ts';
 
@@ -41,7 +41,7 @@ async function removeReplaceable(
   pod: DrainPod,
   signal: AbortSignal,
 ): Promise<void> {
-  const target = samePod(pods, pod);
+  const target = podByUid(pods, pod);
   if (target === undefined || !isReplaceable(known, target, clock.now())) return;
   const path = objectPath(EVICTION_REQUESTS, known.metadata);
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: known.metadata.uid } };
@@ -98,7 +98,7 @@ async function requestEviction(
   const isCurrent = [DEADLINE_ANNOTATION, INTERCEPTOR_DEADLINE_ANNOTATION, ...Object.keys(annotations)].every(
     (key) => present[key] === (annotations as typeof present)[key],
   );
-  const target = samePod(context.pods, pod);
+  const target = podByUid(context.pods, pod);
   const own = { [NODE_LABEL]: nodeLabel(node), ...maintenanceLabel(known, maintenanceUid) };
   const labels = { ...(target === undefined ? {} : copiedLabels(target)), ...own };
   const text = labelsText(labels);
@@ -132,7 +132,7 @@ async function isLeaving(
   signal: AbortSignal,
 ): Promise<boolean> {
   // The grace period of a static pod is not the API server's to change: its agent ends it in time.
-  const pod = podType === 'Static' ? undefined : samePod(context.pods, { namespace, name, uid });
+  const pod = podType === 'Static' ? undefined : podByUid(context.pods, { namespace, name, uid });
   if (pod?.metadata.deletionTimestamp === undefined) return false;
   const { client, clock, log } = context;
   const isShorter = await shortenEnd(client, pod, { options: graceOptions(context, pod), now: clock.now() }, signal);
@@ -161,7 +161,7 @@ async function askByLifecycle(
 /** The dialect in which the pod is asked now; undefined while that is not known. */
 function dialectFor({ context, newer }: Scope, key: string, { node, pod }: DrainIntent): Dialect | undefined {
   const preferred = newer.preferred();
-  const found = samePod(context.pods, pod);
+  const found = podByUid(context.pods, pod);
   if (preferred === undefined) return undefined;
   // For a pod that is gone nothing is asked in another dialect.
   if (found === undefined) return context.requests.get(key) === undefined ? preferred : 'older';
@@ -183,7 +183,7 @@ function dialectFor({ context, newer }: Scope, key: string, { node, pod }: Drain
 
 /** Whether a pod that is asked for in the newer dialect may have to be asked for in the older one without an event of it. */
 function mayTurnBack(context: ControllerContext, { node, pod }: DrainIntent): boolean {
-  const found = samePod(context.pods, pod);
+  const found = podByUid(context.pods, pod);
   return hasDeadline(context, node) || (found !== undefined && context.budgetRule.mayChange(found));
 }
 
@@ -206,7 +206,7 @@ async function askFor(
   const isTimed = leaving ? hasDeadline(context, intent.node) : older !== undefined && isFinished(older);
   const again = isTimed || (other !== undefined && mayTurnBack(context, intent)) ? { againMs: AGAIN_MS } : {};
   // The loop of the maintenance may not have had its turn since the pod is gone.
-  if (older === undefined && other === undefined && (leaving || samePod(context.pods, intent.pod) === undefined))
+  if (older === undefined && other === undefined && (leaving || podByUid(context.pods, intent.pod) === undefined))
     return again;
   const dialect = dialectFor(scope, key, intent);
   if (dialect === undefined) return { againMs: DIALECT_AGAIN_MS };
@@ -221,7 +221,7 @@ async function askFor(
 
 /** The pod where it is one of a group that has not been told to end: an EvictionRequest of it would only be canceled. */
 export function groupedPod({ pods }: ControllerContext, wanted: DrainPod): Pod | undefined {
-  const pod = wanted.podType === 'Default' ? samePod(pods, wanted) : undefined;
+  const pod = wanted.podType === 'Default' ? podByUid(pods, wanted) : undefined;
   if (pod === undefined || !isInPodGroup(pod)) return undefined;
   return pod.metadata.deletionTimestamp === undefined ? pod : undefined;
 }
@@ -262,8 +262,8 @@ export function createRequestReconciler(
   { newer = OLDER_ONLY, groups = NO_GROUPS }: { readonly newer?: DrainRequests; readonly groups?: GroupedPods } = {},
 ): Reconcile {
   const returns = {
-    older: createRequestReturn(context, createOlderReturn(context)),
-    newer: createRequestReturn(context, createNewerReturn(newer)),
+    older: createRequestCleanup(context, createOlderReturn(context)),
+    newer: createRequestCleanup(context, createNewerReturn(newer)),
   };
   const scope = { context, newer, applied: createRequestNotes<Applied>(() => ({})) };
   return async (key, signal) => {

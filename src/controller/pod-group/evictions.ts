@@ -13,13 +13,13 @@ import { groupNameOf } from '../../decide/pod-group/pod-group.ts';
 import { asOfNow, type Moment, momentOf } from '../../host/clock.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { keyOf } from '../../kube/resource.ts';
-import { samePod } from '../cache/pods.ts';
+import { podByUid } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations } from '../deadline.ts';
 import { createImperativeEviction } from '../eviction/imperative.ts';
 import { writeMark } from '../../kube/eviction/evict-mark.ts';
 import type { EvictionEngine } from '../../kube/eviction/imperative.ts';
-import type { CallsUnderWay } from '../../kube/eviction/concurrency.ts';
+import type { EvictionConcurrency } from '../../kube/eviction/concurrency.ts';
 import { requestKeyOf } from '../maintenance/wanted-evictions.ts';
 import { createGroupGate, type GroupGate } from './gate.ts';
 import { createGroupModes, type GroupModes } from './modes.ts';
@@ -80,7 +80,7 @@ class Groups implements GroupEvictions {
   readonly #gate: GroupGate;
   readonly #modes: GroupModes;
 
-  constructor(context: ControllerContext, underWay: CallsUnderWay, add: (key: string) => void) {
+  constructor(context: ControllerContext, underWay: EvictionConcurrency, add: (key: string) => void) {
     this.#context = context;
     this.#add = add;
     const get = (key: string): EvictionRequest | undefined => this.#requestOf(key);
@@ -222,7 +222,7 @@ class Groups implements GroupEvictions {
   }
 
   #currentPod({ pod }: GroupEviction): Pod | undefined {
-    const found = samePod(this.#context.pods, drainPodOf(pod));
+    const found = podByUid(this.#context.pods, drainPodOf(pod));
     return found === undefined || isTerminal(found) ? undefined : found;
   }
 }
@@ -233,7 +233,7 @@ class Groups implements GroupEvictions {
  */
 export function createGroupEvictions(
   context: ControllerContext,
-  underWay: CallsUnderWay,
+  underWay: EvictionConcurrency,
   add: (key: string) => void,
 ): GroupEvictions {
   return new Groups(context, underWay, add);

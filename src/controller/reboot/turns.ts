@@ -92,7 +92,7 @@ function openReboots(
   return maintenances.list().flatMap((copy): OpenReboot[] => {
     const node = nodes.get(rebootNodeOf(copy) ?? '');
     if (node === undefined) return [];
-    const maintenance = maintenances.asItCounts(latest(copy));
+    const maintenance = maintenances.withRebootApplied(latest(copy));
     const stage = stageOf(maintenance);
     const begun = begunNode(maintenance.status, node.metadata) !== undefined;
     if (stage === 'Drain') return [{ maintenance, node, isOver: false, begun: begun || !takesTurns(maintenance) }];

@@ -33,8 +33,8 @@ const MAX_VOLUME_MS = 10_000;
 /** Share of the notice reserved for static pods, if they need it. */
 const STATIC_SHARE = 0.3;
 /** What a tier costs beside its grace periods: the order to end, and the news that it ended. */
-const TURN_MS = 2_000;
-const MAX_TURN_SHARE = 0.25;
+const TIER_COST_MS = 2_000;
+const MAX_TIER_COST_SHARE = 0.25;
 /** The least that a tier needs from the order to its last SIGKILL: the kubelet makes 2 s of any shorter grace period. */
 const LEAST_TIER_MS = 2_500;
 /** Upper bound of that share when the notice is very short: other pods must be signalled first. */
@@ -50,7 +50,7 @@ function volumeReserveMs({ since, at }: Deadline): number {
 
 /** What a tier takes where nothing presses. */
 function wantedMs({ graceSec }: Pick<BudgetTier, 'graceSec'>): number {
-  return graceSec * 1000 + TURN_MS;
+  return graceSec * 1000 + TIER_COST_MS;
 }
 
 /** What static pods are sure of, in milliseconds. */
@@ -76,7 +76,7 @@ function shareOut(wanted: readonly number[], total: number): readonly number[] {
 }
 
 function graceOf(tiers: readonly BudgetTier[], leftMs: number): readonly number[] {
-  const turns = Math.min(tiers.length * TURN_MS, Math.max(0, leftMs) * MAX_TURN_SHARE);
+  const turns = Math.min(tiers.length * TIER_COST_MS, Math.max(0, leftMs) * MAX_TIER_COST_SHARE);
   const shares = shareOut(
     tiers.map(({ graceSec }) => graceSec * 1000),
     leftMs - turns,
@@ -93,7 +93,7 @@ export function budgetTiers(deadline: Deadline, tiers: readonly BudgetTier[], no
   const others = tiers.filter(({ podType }) => podType !== 'Static');
   const graces = graceOf(others, left - staticReserveMs(deadline, tiers));
   // What the others will have used by then is gone.
-  const used = graces.reduce((sum, graceSec) => sum + graceSec * 1000 + TURN_MS, 0);
+  const used = graces.reduce((sum, graceSec) => sum + graceSec * 1000 + TIER_COST_MS, 0);
   const forStatics = Math.max(left - used, Math.min(left, staticReserveMs(deadline, tiers)));
   return [...graces, ...graceOf(statics, forStatics)];
 }

@@ -9,7 +9,7 @@ import { hasNobodyLeft } from '../lifecycle/translation.ts';
 import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';
 import { endOf, graceSecOf, podTypeOf } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
-import { describeVolumes, type HeldPod, ORDINARY_WAIT_MS } from '../volume/waits.ts';
+import { describeVolumes, type DriverPod, ORDINARY_WAIT_MS } from '../volume/waits.ts';
 
 /** A pod is named when its grace period, or its end, is this long ago, because the kubelet needs some time too. */
 const LATE_MS = 15_000;
@@ -109,7 +109,7 @@ export function whyBlocking(
 }
 
 /** Why a pod of a driver is still there although it is targeted; undefined as long as that is nothing unusual. */
-export function whyHeld({ metadata }: Pod, { volumes }: HeldPod, now: number): BlockingPod | undefined {
+export function whyStaying({ metadata }: Pod, { volumes }: DriverPod, now: number): BlockingPod | undefined {
   const since = Math.min(...volumes.map((volume) => volume.since));
   if (volumes.length === 0 || now < since + ORDINARY_WAIT_MS) return undefined;
   const { name, namespace = 'default' } = metadata;

@@ -11,11 +11,11 @@ import { drainOfMaintenance } from './observed-drain.ts';
 import { nodeStatusOf } from '../maintenance/recorded-node.ts';
 import type { NodeIdentity } from '../maintenance/recorded-node.ts';
 import { type DrainResolution, resolveDrains } from './resolution.ts';
-import { whyHeld } from './blocking-pods.ts';
+import { whyStaying } from './blocking-pods.ts';
 import { isFinished } from '../eviction/request.ts';
 import { ENDING_INTERCEPTOR, interceptorsOf } from '../eviction/interceptors.ts';
 import { agentNodeOf, isInProgress, soleNodeOf, stageOf } from '../maintenance/maintenance.ts';
-import { type HeldPod, NO_VOLUMES, type NodeVolumes } from '../volume/waits.ts';
+import { type DriverPod, NO_VOLUMES, type NodeVolumes } from '../volume/waits.ts';
 import { type DrainPod, isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 import { drainBegan, goesDownSince, whyReturning } from '../staying-pod/returning-pod.ts';
 import { drainPodOn } from '../staying-pod/staying-pods.ts';
@@ -177,8 +177,8 @@ export function withReturning(
 }
 
 /** The pods of drivers that all drains which target them leave where they are, because of volumes; by their UIDs. */
-export function heldByVolumes(drains: readonly SelfDrain[]): ReadonlyMap<string, HeldPod> {
-  const held = new Map<string, HeldPod>();
+export function stayingForVolumes(drains: readonly SelfDrain[]): ReadonlyMap<string, DriverPod> {
+  const held = new Map<string, DriverPod>();
   const free = new Set<string>();
   for (const { evicting, volumes } of drains.flatMap(({ resolution }) => resolution.nodes)) {
     for (const { uid } of evicting) {
@@ -197,11 +197,11 @@ export function blockedByVolumes(
   targeted: readonly Pod[],
   now: number,
 ): { readonly free: readonly Pod[]; readonly blocked: readonly BlockingPod[] } {
-  const held = heldByVolumes(drains);
-  const of = ({ metadata }: Pod): HeldPod | undefined => held.get(metadata.uid ?? '');
+  const held = stayingForVolumes(drains);
+  const of = ({ metadata }: Pod): DriverPod | undefined => held.get(metadata.uid ?? '');
   const blocked = targeted.flatMap((pod) => {
     const own = of(pod);
-    return (own === undefined ? undefined : whyHeld(pod, own, now)) ?? [];
+    return (own === undefined ? undefined : whyStaying(pod, own, now)) ?? [];
   });
   return { free: targeted.filter((pod) => of(pod) === undefined), blocked };
 }

@@ -25,7 +25,7 @@ export interface WaitedVolume extends PresentVolume {
 }
 
 /** A pod of a driver that stays for now. */
-export interface HeldPod {
+export interface DriverPod {
   /** The volumes that need it; none while pods are left that use volumes. */
   readonly volumes: readonly WaitedVolume[];
 }
@@ -35,7 +35,7 @@ export interface NodeVolumes {
   /** Those that are left when all pods but static ones and those of drivers are gone. */
   readonly left: readonly WaitedVolume[];
   /** The pods of drivers that stay although they are targeted, by their UIDs. */
-  readonly held: ReadonlyMap<string, HeldPod>;
+  readonly held: ReadonlyMap<string, DriverPod>;
   /** When the next of them is given up, in milliseconds since the epoch; absent where none is. */
   readonly nextAt?: number;
 }
@@ -93,10 +93,10 @@ export function waitsForVolumes(volumes: NodeVolumes | undefined): boolean {
 }
 
 /** The pods of drivers with what needs them. Where no pod says that it runs a volume's driver, each of them may. */
-function heldPods(facts: VolumeFacts, left: readonly WaitedVolume[], mayBegin: boolean): NodeVolumes['held'] {
+function driverPods(facts: VolumeFacts, left: readonly WaitedVolume[], mayBegin: boolean): NodeVolumes['held'] {
   const drivers = facts.pods.filter((pod) => podTypeOf(pod) === 'DaemonSet' && registersPlugin(pod));
   const claimed = new Set(drivers.flatMap(pluginNamesOf));
-  const held = new Map<string, HeldPod>();
+  const held = new Map<string, DriverPod>();
   for (const pod of drivers) {
     if (pod.metadata.deletionTimestamp !== undefined || facts.isDue(pod)) continue;
     const own = new Set(pluginNamesOf(pod));
@@ -120,7 +120,7 @@ export function decideVolumes(facts: VolumeFacts, now: number): NodeVolumes {
   if (maxWaitMs === 0 || now >= deadlineAt) return NO_VOLUMES;
   const others = pods.filter(comesBeforeVolumes);
   if (others.length > 0) {
-    return { ...NO_VOLUMES, held: heldPods(facts, [], !others.some(usesDriver) && present.length === 0) };
+    return { ...NO_VOLUMES, held: driverPods(facts, [], !others.some(usesDriver) && present.length === 0) };
   }
   const before = present.length === 0 ? undefined : known();
   const left = present.map((volume): WaitedVolume => {
@@ -128,7 +128,7 @@ export function decideVolumes(facts: VolumeFacts, now: number): NodeVolumes {
     return { ...volume, since, isGivenUp: now >= since + maxWaitMs };
   });
   const ends = left.filter(({ isGivenUp }) => !isGivenUp).map(({ since }) => since + maxWaitMs);
-  const held = heldPods(facts, left, true);
+  const held = driverPods(facts, left, true);
   return ends.length === 0 ? { left, held } : { left, held, nextAt: Math.min(deadlineAt, ...ends) };
 }
 

@@ -8,7 +8,7 @@ const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
 
 /** The calls of the Eviction API that have no answer yet, by namespace. */
-export interface CallsUnderWay {
+export interface EvictionConcurrency {
   /**
    * For how long another call has to wait, in milliseconds: the longer, the slower the others are; 0 where there is room.
    * `leads` says whether it is the first one for its node.
@@ -18,7 +18,7 @@ export interface CallsUnderWay {
   during<T>(namespace: string, call: () => Promise<T>): Promise<T>;
 }
 
-export function createCallsUnderWay(clock: Pick<Clock, 'monotonic'>): CallsUnderWay {
+export function createEvictionConcurrency(clock: Pick<Clock, 'monotonic'>): EvictionConcurrency {
   /** When each call began, in the order in which they did. */
   const begun = new Map<string, Map<symbol, number>>();
   return {

@@ -31,7 +31,7 @@ import { writeMark } from './evict-mark.ts';
 import type { EndOptions } from './evictor.ts';
 import type { Interceptor, InterceptorStep } from './interceptor.ts';
 import { createEvictionAttempts, type EvictionAttempts } from './attempt-memory.ts';
-import { type CallsUnderWay, createCallsUnderWay } from './concurrency.ts';
+import { type EvictionConcurrency, createEvictionConcurrency } from './concurrency.ts';
 
 /** What the engine works with. */
 export interface EngineNeeds {
@@ -50,7 +50,7 @@ export interface EngineNeeds {
 /** What users of the engine do differently. */
 export interface EngineHabits {
   /** The calls of all engines of this process. */
-  readonly underWay: CallsUnderWay;
+  readonly underWay: EvictionConcurrency;
   readonly patience: Pick<EvictionPatience, 'takeOverMs' | 'promiseMs'>;
   /** Words in a 429 that tell a promised eviction from a refused one (KEP-1397). */
   readonly promiseWords: readonly string[];
@@ -239,7 +239,7 @@ async function act(
 /** Creates the engine (KEP-4563, "Eviction"): the Eviction API as the last resort. */
 export function createEvictionEngine(given: EngineNeeds & Partial<EngineHabits>): EvictionEngine {
   const { clock } = given;
-  const parts: EngineParts = { underWay: createCallsUnderWay(clock), ...HABITS, ...given };
+  const parts: EngineParts = { underWay: createEvictionConcurrency(clock), ...HABITS, ...given };
   const { underWay } = parts;
   const memories = createEvictionAttempts(clock);
   const unsure = new Set<string>();

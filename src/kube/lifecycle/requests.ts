@@ -9,7 +9,7 @@ import { readLifecycleRequest } from './parse.ts';
 import { LIFECYCLE_REQUESTS } from './resources.ts';
 
 /** The wish of one requester for one pod. */
-interface Wish {
+interface LifecycleRequestSpec {
   readonly metadata: ObjectMeta;
   readonly target: PodReference;
   readonly requester: string;
@@ -21,7 +21,7 @@ interface Wish {
  */
 export async function applyLifecycleRequest(
   client: KubeClient,
-  { metadata, target, requester }: Wish,
+  { metadata, target, requester }: LifecycleRequestSpec,
   order: { readonly leads?: true },
   signal: AbortSignal,
 ): Promise<LifecycleRequest | undefined> {
@@ -39,7 +39,7 @@ export async function applyLifecycleRequest(
 }
 
 /** Withdraws the wish. Returns the request; undefined where it is gone, or has changed since it was judged. */
-export async function withdrawWish(
+export async function withdrawLifecycleRequest(
   client: KubeClient,
   metadata: ObjectMeta,
   signal: AbortSignal,
@@ -52,7 +52,11 @@ export async function withdrawWish(
 }
 
 /** Deletes this very request as it was judged. */
-export async function deleteWish(client: KubeClient, metadata: ObjectMeta, signal: AbortSignal): Promise<void> {
+export async function deleteLifecycleRequest(
+  client: KubeClient,
+  metadata: ObjectMeta,
+  signal: AbortSignal,
+): Promise<void> {
   const { uid, resourceVersion } = metadata;
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
   const path = objectPath(LIFECYCLE_REQUESTS, metadata);

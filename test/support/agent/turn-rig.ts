@@ -199,7 +199,7 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
         await call(`hooks ${name}`);
       },
     },
-    story: { hear: () => undefined, observe: () => undefined, run: () => Promise.resolve() },
+    story: { recordTransition: () => undefined, observe: () => undefined, run: () => Promise.resolve() },
   } as unknown as PeopleParts;
 
   const loop = {

@@ -1,7 +1,7 @@
 /** Evictions of pods of groups, over objects in memory. */
 import assert from 'node:assert/strict';
 import type { Pod } from '../../../src/api/pod.ts';
-import { type CallsUnderWay, createCallsUnderWay } from '../../../src/kube/eviction/concurrency.ts';
+import { type EvictionConcurrency, createEvictionConcurrency } from '../../../src/kube/eviction/concurrency.ts';
 import { createGroupEvictions, type GroupStep } from '../../../src/controller/pod-group/evictions.ts';
 import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { createEvictionScene, type EvictionScene } from './scene.ts';
@@ -29,7 +29,7 @@ export interface GroupScene extends EvictionScene {
 }
 
 /** A scene with three pods of one group, on two nodes, and one of another group. The node n is drained. */
-export function groupScene(disruptionMode: object, podGroups = 200, underWay?: CallsUnderWay): GroupScene {
+export function groupScene(disruptionMode: object, podGroups = 200, underWay?: EvictionConcurrency): GroupScene {
   const scene = createEvictionScene();
   for (const each of [groupPod('a', 'n'), groupPod('b', 'n'), groupPod('c', 'other'), groupPod('d', 'n', 'else')]) {
     scene.pods.set(`default/${each.metadata.name}`, each);
@@ -48,7 +48,7 @@ export function groupScene(disruptionMode: object, podGroups = 200, underWay?: C
   const leaving: string[] = [];
   const groups = createGroupEvictions(
     { ...scene.context, client },
-    underWay ?? createCallsUnderWay(scene.clock),
+    underWay ?? createEvictionConcurrency(scene.clock),
     (key) => {
       leaving.push(key);
     },

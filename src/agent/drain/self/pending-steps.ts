@@ -10,7 +10,7 @@ const STEP_MS = 2_000;
 const NEXT_STEP_MS = 200;
 
 /** Steps that may take longer than a pass, one for each pod at a time. */
-interface PodSteps {
+interface PendingSteps {
   /** Takes the step unless one is under way, and waits for it for some time. Throws API_UNREACHABLE. */
   take(
     pod: Pod,
@@ -22,7 +22,7 @@ interface PodSteps {
 }
 
 /** The steps end with `lifetime`. */
-export function createPodSteps(lifetime: AbortSignal): PodSteps {
+export function createPendingSteps(lifetime: AbortSignal): PendingSteps {
   const underWay = new Set<string>();
   let ending = new AbortController();
   return {

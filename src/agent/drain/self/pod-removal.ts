@@ -6,14 +6,14 @@ import {
   type AwaitingPod,
   awaitingPodOf,
   evictingUids,
-  heldByVolumes,
+  stayingForVolumes,
   type SelfDrain,
 } from '../../../decide/drain/self-drain.ts';
 import { isSpent } from '../../../decide/eviction/spent-request.ts';
 import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
 import { endOf, podTypeOf } from '../../../decide/pod.ts';
 import { drainBegan, evictionPausedUntil } from '../../../decide/staying-pod/returning-pod.ts';
-import { describeVolumes, type HeldPod } from '../../../decide/volume/waits.ts';
+import { describeVolumes, type DriverPod } from '../../../decide/volume/waits.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { type EndOptions, shortenEnd } from '../../../kube/eviction/evictor.ts';
@@ -21,7 +21,7 @@ import { keyOf } from '../../../kube/resource.ts';
 import type { Waiting } from '../../turn/waited-for.ts';
 import type { SelfRemovals } from './daemon-sets.ts';
 import type { SelfEvictions } from './evictions.ts';
-import { createPodSteps } from './pending-steps.ts';
+import { createPendingSteps } from './pending-steps.ts';
 
 /** The pods of the node, its drains, and what these mean for each pod. */
 export interface PodScope {
@@ -52,7 +52,7 @@ export interface EndedPods {
 }
 
 /** Ends the targeted pods of the node: by eviction, and those of DaemonSets by deletion. */
-export interface PodEnder {
+export interface PodRemoval {
   scopeOf(own: readonly SelfDrain[], pods: readonly Pod[], requests: readonly EvictionRequest[]): PodScope;
   /**
    * Takes the next step of every targeted pod: what is refused for one, or held up by a webhook, does not keep the others.
@@ -63,7 +63,7 @@ export interface PodEnder {
   forget(): void;
 }
 
-interface PodEnderDependencies {
+interface PodRemovalDependencies {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly evictions: Pick<SelfEvictions, 'evict'>;
@@ -72,7 +72,7 @@ interface PodEnderDependencies {
 
 /** The next step of one pod; undefined for a static one, which leaves by its manifest. */
 async function endPod(
-  { client, clock, evictions, removals }: PodEnderDependencies,
+  { client, clock, evictions, removals }: PodRemovalDependencies,
   { pod, awaited, pass }: { readonly pod: Pod; readonly awaited: AwaitingPod | undefined; readonly pass: PodPass },
   signal: AbortSignal,
 ): Promise<Waiting | undefined> {
@@ -104,7 +104,7 @@ async function endPod(
 }
 
 /** What the pod of a driver waits for. */
-function waitsForVolumes(pod: Pod, { volumes }: HeldPod): Waiting {
+function waitsForVolumes(pod: Pod, { volumes }: DriverPod): Waiting {
   if (volumes.length === 0) return { what: keyOf(pod), on: 'other pods', message: 'runs a driver that they may need' };
   const since = Math.min(...volumes.map((volume) => volume.since));
   const message = `runs the driver that is needed for the volume ${describeVolumes(volumes)}`;
@@ -112,9 +112,9 @@ function waitsForVolumes(pod: Pod, { volumes }: HeldPod): Waiting {
 }
 
 /** The steps end with `lifetime`. */
-export function createPodEnder(dependencies: PodEnderDependencies, lifetime: AbortSignal): PodEnder {
+export function createPodRemoval(dependencies: PodRemovalDependencies, lifetime: AbortSignal): PodRemoval {
   const { clock } = dependencies;
-  const steps = createPodSteps(lifetime);
+  const steps = createPendingSteps(lifetime);
   return {
     scopeOf: (own, pods, requests) => {
       const byPod = new Map(requests.map((request) => [request.spec.target.pod.uid, request]));
@@ -136,7 +136,7 @@ export function createPodEnder(dependencies: PodEnderDependencies, lifetime: Abo
     },
     end: async (pass, signal) => {
       const evicting = evictingUids(pass.own);
-      const held = heldByVolumes(pass.own);
+      const held = stayingForVolumes(pass.own);
       const awaiting = new Set<string>();
       const waiting: Waiting[] = [];
       for (const pod of pass.pods) {

@@ -40,7 +40,7 @@ import { createSelfRemovals } from './daemon-sets.ts';
 import { createSelfEvictions, type SelfEvictions } from './evictions.ts';
 import type { GiveBack } from '../uncordon-and-ungate.ts';
 import { createOtherNodes, type OtherNodes } from './other-nodes.ts';
-import { createPodEnder, type EndedPods, type PodEnder, type PodScope } from './pod-removal.ts';
+import { createPodRemoval, type EndedPods, type PodRemoval, type PodScope } from './pod-removal.ts';
 import { createSelfStatus, type SelfStatus } from './status.ts';
 import { type SelfTurns, thoseInTurn } from './turns.ts';
 import { createSelfVolumes, type SelfVolumes } from './volumes.ts';
@@ -145,7 +145,7 @@ interface SelfDrainState {
   readonly evictions: SelfEvictions;
   readonly cordon: SelfCordon;
   readonly status: SelfStatus;
-  readonly ender: PodEnder;
+  readonly ender: PodRemoval;
   readonly pods: NodePods;
   readonly volumes: SelfVolumes;
   readonly waits: VolumeWaits;
@@ -164,7 +164,7 @@ function createSelfDrainState(
   const cordon = createSelfCordon(dependencies);
   const status = createSelfStatus(dependencies);
   const removals = createSelfRemovals(dependencies);
-  const ender = createPodEnder({ client, clock, evictions, removals }, lifetime);
+  const ender = createPodRemoval({ client, clock, evictions, removals }, lifetime);
   const pods = createNodePods(dependencies, lifetime);
   const volumes = createSelfVolumes(dependencies);
   const waits = createVolumeWaits(maxVolumeWaitMs);

@@ -13,7 +13,7 @@ function gist(text: string): string {
 }
 
 /** Who acts on the pod. The built-in interceptor is the eviction that everybody knows: it has no name here. */
-function turnText({ name, place, count, message }: ActiveInterceptor, isSaid: boolean): string {
+function interceptorText({ name, place, count, message }: ActiveInterceptor, isSaid: boolean): string {
   const said = isSaid ? '' : gist(message);
   if (name === IMPERATIVE_INTERCEPTOR) return said === '' ? 'being evicted' : said.replace(/\.$/, '');
   const order = count > 1 ? ` (${place} of ${count})` : '';
@@ -31,7 +31,7 @@ export function podState(pod: LeavingPod): string {
   if (terminatingUntil !== undefined) return `terminating${why}`;
   if (state === 'active' && turn !== undefined) {
     const isSaid = why !== '' && gist(turn.message) !== '' && why.includes(gist(turn.message));
-    return `${turnText(turn, isSaid)}${why}`;
+    return `${interceptorText(turn, isSaid)}${why}`;
   }
   if (isUnrequested(pod)) return `its eviction is not requested yet${why}`;
   return `${state}${withGist(message)}${why}`;

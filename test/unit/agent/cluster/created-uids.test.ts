@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createMadeMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
+import { trackCreatedMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { OwnState } from '../../../../src/decide/maintenance/shutdown-maintenance.ts';
 import { ownMaintenanceOf } from '../../../support/maintenance/node-writes.ts';
@@ -30,7 +30,7 @@ describe('the NodeMaintenance that the agent made', () => {
   for (const [what, shown, expected] of histories) {
     it(`the maintenance that ${what} is ${expected}`, () => {
       let copy: NodeMaintenance | undefined;
-      const made = createMadeMaintenances('n', () => copy);
+      const made = trackCreatedMaintenances('n', () => copy);
       made.accept(MADE);
       for (const next of shown) {
         copy = next;
@@ -41,7 +41,7 @@ describe('the NodeMaintenance that the agent made', () => {
   }
 
   it('the maintenance that was completed while no agent ran is not known as its own: the name is taken', () => {
-    const made = createMadeMaintenances('n', () => COMPLETE);
+    const made = trackCreatedMaintenances('n', () => COMPLETE);
     made.changed(NAME);
     assert.equal(made.state(NAME), 'taken');
   });

@@ -56,10 +56,10 @@ function open(world: {
     },
     {
       find: () => Promise.resolve(),
-      owe: () => {
+      markForRevert: () => {
         world.owed = true;
       },
-      isOwed: () => world.owed,
+      needsRevert: () => world.owed,
       leaveToController: () => {
         world.owed = false;
       },
@@ -105,10 +105,10 @@ describe('the watch on the controller', () => {
   }
 
   it('the watch leaves what is owed after a maintenance to a controller that is alive, and to no other', async () => {
-    for (const [life, isOwed] of lives) {
+    for (const [life, needsRevert] of lives) {
       const world = { maintenances: [] as NodeMaintenance[], owed: true, life };
       await open(world).watch.observe(RETENTION, SIGNAL);
-      assert.equal(world.owed, isOwed, life);
+      assert.equal(world.owed, needsRevert, life);
     }
   });
 

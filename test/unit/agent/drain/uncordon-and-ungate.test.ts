@@ -43,8 +43,8 @@ function open(isAfterShutdown: boolean, server: ObjectServer = createObjectServe
 
 describe('the give-back after a drain', () => {
   it('an agent that starts after a shutdown owes the give-back, and no other that has drained nothing', () => {
-    assert.equal(open(true).giveBack.isOwed(), true);
-    assert.equal(open(false).giveBack.isOwed(), false);
+    assert.equal(open(true).giveBack.needsRevert(), true);
+    assert.equal(open(false).giveBack.needsRevert(), false);
   });
 
   const free = { metadata: { name: 'n1' }, spec: { unschedulable: true } };
@@ -55,11 +55,11 @@ describe('the give-back after a drain', () => {
     ['was cordoned by a person', free, [], false],
     ['is gone', undefined, [], false],
   ];
-  for (const [what, node, maintenances, isOwed] of finds) {
-    it(`an agent that starts where the node ${what} ${isOwed ? 'owes' : 'does not owe'} the give-back`, async () => {
+  for (const [what, node, maintenances, needsRevert] of finds) {
+    it(`an agent that starts where the node ${what} ${needsRevert ? 'owes' : 'does not owe'} the give-back`, async () => {
       const { giveBack } = open(false, createObjectServer(node === undefined ? {} : { [NODE]: node }));
       await giveBack.find(maintenances, SIGNAL);
-      assert.equal(giveBack.isOwed(), isOwed);
+      assert.equal(giveBack.needsRevert(), needsRevert);
     });
   }
 
@@ -76,11 +76,11 @@ describe('the give-back after a drain', () => {
 
   it('the agent gives back the cordon and then the gates, each once', async () => {
     const { giveBack, gates, server } = open(false);
-    giveBack.owe();
+    giveBack.markForRevert();
     await giveBack.pass(always, SIGNAL);
     assert.deepEqual(server.asked, [`GET ${NODE}`, `PATCH ${NODE}`]);
     assert.deepEqual(gates, ['released']);
-    assert.equal(giveBack.isOwed(), false);
+    assert.equal(giveBack.needsRevert(), false);
     await giveBack.pass(always, SIGNAL);
     assert.equal(server.asked.length, 2);
   });
@@ -91,12 +91,12 @@ describe('the give-back after a drain', () => {
     assert.deepEqual(server.asked, [`GET ${NODE}`]);
     server.refused.set(`PATCH ${NODE}`, 500);
     await assert.rejects(giveBack.pass(always, SIGNAL), { code: 'API_REFUSED' });
-    assert.deepEqual([giveBack.isOwed(), gates], [true, []]);
+    assert.deepEqual([giveBack.needsRevert(), gates], [true, []]);
   });
 
   it('the give-back is left to a controller that is alive', () => {
     const { giveBack } = open(true);
     giveBack.leaveToController();
-    assert.equal(giveBack.isOwed(), false);
+    assert.equal(giveBack.needsRevert(), false);
   });
 });

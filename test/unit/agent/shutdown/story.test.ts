@@ -26,7 +26,7 @@ function draining(since: number): Extract<Phase, { kind: 'draining' }> {
 
 /** What a turn of the agent tells the recorder. */
 function turn(recorder: StoryRecorder, told: Turn, observation: TurnObservation): void {
-  recorder.hear(told);
+  recorder.recordTransition(told);
   recorder.observe(told, observation);
 }
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { DEADLINE_ANNOTATION, NODE_LABEL } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../../src/api/pod.ts';
-import { createMaintenanceReach } from '../../../../src/controller/cache/affected-nodes.ts';
+import { createAffectedNodes } from '../../../../src/controller/cache/affected-nodes.ts';
 import { createNodeIndex } from '../../../../src/controller/cache/nodes.ts';
 import { createPodIndex } from '../../../../src/controller/cache/pods.ts';
 import { createRecordedStatuses } from '../../../../src/controller/cache/recorded-statuses.ts';
@@ -48,7 +48,7 @@ describe('what a change of a maintenance concerns', () => {
   ] as const;
   for (const [what, change, nodes] of changes) {
     it(`a change of a maintenance concerns ${what}`, () => {
-      const reach = createMaintenanceReach();
+      const reach = createAffectedNodes();
       assert.deepEqual(reach.note('m', drain, ['one', 'two']), ['one', 'two']);
       assert.deepEqual(reach.note('m', drain, ['one', 'two']), []);
       const selected = change === undefined ? [] : ['one', 'two'];

@@ -4,7 +4,7 @@ import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import {
   createMarkReconciler,
-  isMarkedInVain,
+  isMarkObsolete,
   type NewerRequests,
 } from '../../../../src/controller/eviction/evict-mark-removal.ts';
 import { createEvictionScene, type EvictionScene } from '../../../support/eviction/scene.ts';
@@ -39,11 +39,11 @@ describe('the mark of a pod for its controller', () => {
   it('the mark stays while somebody requests the eviction, and is removed when nobody does', async () => {
     const scene = createEvictionScene();
     const key = scene.put(request(false), MARKED);
-    assert.equal(isMarkedInVain(scene.context, newer(false), MARKED), false);
+    assert.equal(isMarkObsolete(scene.context, newer(false), MARKED), false);
     scene.put(request(true));
-    assert.equal(isMarkedInVain(scene.context, newer(false), MARKED), true, 'canceled');
+    assert.equal(isMarkObsolete(scene.context, newer(false), MARKED), true, 'canceled');
     scene.requests.delete(key);
-    assert.equal(isMarkedInVain(scene.context, newer(false), MARKED), true, 'deleted');
+    assert.equal(isMarkObsolete(scene.context, newer(false), MARKED), true, 'deleted');
     await sweep(scene, false);
     const [write] = scene.sent;
     assert.deepEqual(write?.patch, { kind: 'apply', manager: IMPERATIVE }, 'it removes only what it wrote');
@@ -70,7 +70,7 @@ describe('the mark of a pod for its controller', () => {
     const scene = createEvictionScene();
     for (const annotations of [MARK, TAKE_OVER]) {
       const pod = { ...MARKED, metadata: { ...MARKED.metadata, annotations } };
-      assert.equal(isMarkedInVain(scene.context, newer(false), pod), false);
+      assert.equal(isMarkObsolete(scene.context, newer(false), pod), false);
     }
   });
 });

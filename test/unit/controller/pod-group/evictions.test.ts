@@ -6,7 +6,7 @@ import {
   EVICT_WANTED_ANNOTATION,
   EVICTION_IN_PROGRESS_ANNOTATION,
 } from '../../../../src/api/names.ts';
-import { createCallsUnderWay } from '../../../../src/kube/eviction/concurrency.ts';
+import { createEvictionConcurrency } from '../../../../src/kube/eviction/concurrency.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 import { asked, groupPod, groupScene } from '../../../support/eviction/group-scene.ts';
 
@@ -197,7 +197,7 @@ describe('the eviction of pods of a group that are independent of each other', (
   });
 
   it('calls for other pods of the namespace that are under way count too', async () => {
-    const others = createCallsUnderWay(createSteppingClock());
+    const others = createEvictionConcurrency(createSteppingClock());
     const answer = Promise.withResolvers<void>();
     const calls = Array.from({ length: 16 }, () => others.during('default', () => answer.promise));
     const scene = groupScene({ single: {} }, 200, others);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createMadeMaintenances, type MadeMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
+import { trackCreatedMaintenances, type CreatedMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
 import { AGENT_LABEL, BOOT_ANNOTATION, NODE_LABEL } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { agentNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
@@ -145,9 +145,9 @@ describe('the completion by name', () => {
 });
 
 /** The memory with a copy that a watch would keep. */
-function rig(): { made: MadeMaintenances; sees: (maintenance: NodeMaintenance | undefined) => void } {
+function rig(): { made: CreatedMaintenances; sees: (maintenance: NodeMaintenance | undefined) => void } {
   const copy = new Map<string, NodeMaintenance>();
-  const made = createMadeMaintenances(NODE, (name) => copy.get(name));
+  const made = trackCreatedMaintenances(NODE, (name) => copy.get(name));
   const sees = (maintenance: NodeMaintenance | undefined): void => {
     if (maintenance === undefined) copy.delete(NAME);
     else copy.set(NAME, maintenance);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createCallsUnderWay } from '../../../../src/kube/eviction/concurrency.ts';
+import { createEvictionConcurrency } from '../../../../src/kube/eviction/concurrency.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
 describe('the calls of the Eviction API that are under way', () => {
   it('the calls for one namespace have a bound, beyond which only the first ones of nodes have room', async () => {
-    const underWay = createCallsUnderWay(createSteppingClock());
+    const underWay = createEvictionConcurrency(createSteppingClock());
     const { promise: answer, resolve } = Promise.withResolvers<void>();
     const begin = (count: number): readonly Promise<void>[] =>
       Array.from({ length: count }, () => underWay.during('busy', () => answer));

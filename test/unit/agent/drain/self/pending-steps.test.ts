@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createPodEnder, type PodPass } from '../../../../../src/agent/drain/self/pod-removal.ts';
-import { createPodSteps } from '../../../../../src/agent/drain/self/pending-steps.ts';
+import { createPodRemoval, type PodPass } from '../../../../../src/agent/drain/self/pod-removal.ts';
+import { createPendingSteps } from '../../../../../src/agent/drain/self/pending-steps.ts';
 import type { Waiting } from '../../../../../src/agent/turn/waited-for.ts';
 import type { Pod } from '../../../../../src/api/pod.ts';
 import type { SelfDrain } from '../../../../../src/decide/drain/self-drain.ts';
@@ -36,7 +36,7 @@ function open(
     removals: { remove: (pod: Pod): Promise<Waiting> => steps.remove?.() ?? done(pod) },
   };
   const lifetime = new AbortController();
-  const ender = createPodEnder(parts, lifetime.signal);
+  const ender = createPodRemoval(parts, lifetime.signal);
   const nodes = [{ evicting: pods.map(({ metadata }) => ({ uid: metadata.uid })) }];
   const own = [{ maintenance: maintenanceOf(), resolution: { nodes } }] as unknown as readonly SelfDrain[];
   const pass: PodPass = {
@@ -51,7 +51,7 @@ function open(
 describe('the steps under way', () => {
   it('the steps under way end with the drain, and with the agent', async () => {
     const lifetime = new AbortController();
-    const steps = createPodSteps(lifetime.signal);
+    const steps = createPendingSteps(lifetime.signal);
     const ended: string[] = [];
     const begin = async (name: string): Promise<void> => {
       const step = (signal: AbortSignal): Promise<undefined> =>

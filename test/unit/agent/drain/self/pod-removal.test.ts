@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createSelfRemovals } from '../../../../../src/agent/drain/self/daemon-sets.ts';
 import { createSelfEvictions } from '../../../../../src/agent/drain/self/evictions.ts';
-import { createPodEnder } from '../../../../../src/agent/drain/self/pod-removal.ts';
+import { createPodRemoval } from '../../../../../src/agent/drain/self/pod-removal.ts';
 import type { EvictionRequest, EvictionRequestStatus } from '../../../../../src/api/eviction-request.ts';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../../../src/api/pod.ts';
@@ -50,7 +50,7 @@ function open(
   const dependencies = { client: server.client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
   const evictions = createSelfEvictions(dependencies, () => settings);
   const parts = { client: server.client, clock, evictions, removals: createSelfRemovals(dependencies) };
-  const ender = createPodEnder(parts, SIGNAL);
+  const ender = createPodRemoval(parts, SIGNAL);
   const own = resolveSelfDrains([MAINTENANCE], { name: 'n1' }, drainPodsOfNode(pods, []));
   const recorded = own.map(({ resolution }) => ({
     maintenance: 'm',
