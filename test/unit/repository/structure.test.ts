@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import { measureExports } from '../../structure/exports.ts';
 import { measureStructure } from '../../structure/measure.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
@@ -17,6 +18,8 @@ const LIMITS = {
   'functions over 60 lines': 0,
   'functions with more than 4 parameters': 0,
   'agent files that no unit test imports': 5,
+  'exports that no other file imports': 0,
+  'names that more than one file exports': 0,
 } as const;
 
 /** How many files may break each cap of .oxlintrc.json. A limit may only be lowered. */
@@ -27,6 +30,7 @@ const EXCEPTIONS: Readonly<Record<string, number>> = {
 };
 
 const structure = await measureStructure(ROOT);
+const exported = await measureExports(ROOT);
 
 const FOUND: Readonly<Record<keyof typeof LIMITS, readonly unknown[]>> = {
   'files in the largest folder': Array.from({ length: structure.folders[0]?.files ?? 0 }, () => structure.folders[0]),
@@ -37,6 +41,8 @@ const FOUND: Readonly<Record<keyof typeof LIMITS, readonly unknown[]>> = {
   'functions over 60 lines': structure.long,
   'functions with more than 4 parameters': structure.manyParameters,
   'agent files that no unit test imports': structure.untestedAgentFiles,
+  'exports that no other file imports': exported.unused,
+  'names that more than one file exports': exported.shared,
 };
 
 describe('the structure of the source', () => {
@@ -77,6 +83,34 @@ const FAULTY: Readonly<Record<string, string>> = {
   'src/host/clock.ts': `export function long(a: number, b: number, c: number, d: number, e: number): number {\n${'  a += 1;\n'.repeat(60)}  return a + b + c + d + e;\n}\n`,
   'test/unit/agent/tested.test.ts': "import { y } from '../../../src/agent/tested.ts';\n",
 };
+
+/** Two files that export one name, one import of each kind, and an export that nobody uses. */
+const EXPORTING: Readonly<Record<string, string>> = {
+  'src/a.ts': 'export const same = 1;\nexport interface Used {}\nexport function unused(): void {}\n',
+  'src/b.ts': 'export async function same(): Promise<void> {}\nexport class Later {}\nexport type Shape = 1;\n',
+  'src/c.ts': 'export const everything = 1;\n',
+  'test/x.test.ts':
+    "import { same, type Used as U } from '../src/a.ts';\nimport * as c from '../src/c.ts';\nconst { same: s, Later } = await import('../src/b.ts');\ntype T = import('../src/b.ts').Shape;\n",
+};
+
+describe('the script that reads exports', () => {
+  it('the script finds exports that nobody imports, and names that two files export', async () => {
+    const root = await mkdtemp(path.join(tmpdir(), 'nodemaint-exports-'));
+    try {
+      for (const [file, text] of Object.entries(EXPORTING)) {
+        await mkdir(path.dirname(path.join(root, file)), { recursive: true });
+        await writeFile(path.join(root, file), text);
+      }
+      assert.deepEqual(await measureExports(root), {
+        count: 7,
+        unused: ['src/a.ts unused'],
+        shared: ['same src/a.ts src/b.ts'],
+      });
+    } finally {
+      await rm(root, { recursive: true });
+    }
+  });
+});
 
 describe('the script that measures the structure', () => {
   it('the script finds circles, upward imports, long functions, many parameters, and files without a test', async () => {
