@@ -99,7 +99,7 @@ async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSi
   if (outcome.kind === 'not-recorded') return againMs;
   if (outcome.kind === 'recorded') reportDrain(context, maintenance, outcome.status);
   // Where only counts wait to be written, the targets are recorded already.
-  const nextMs = outcome.kind === 'throttled' ? Math.min(outcome.againMs, againMs) : againMs;
+  const nextMs = outcome.kind === 'postponed' ? Math.min(outcome.againMs, againMs) : againMs;
   if (resolution === undefined) return nextMs;
   if (maintenance.status?.drainPlanPosition !== resolution.position) {
     const targets = resolution.nodes[0]?.drainTargets.map(describeEntry);
@@ -118,7 +118,7 @@ async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSi
 
 /** What became of a status says when to write it again, where only a text or a count waits for that. */
 function againOf(outcome: StatusOutcome): { readonly againMs?: number } {
-  return outcome.kind === 'throttled' ? { againMs: outcome.againMs } : {};
+  return outcome.kind === 'postponed' ? { againMs: outcome.againMs } : {};
 }
 
 /** The Cordon stage: the nodes have a loop of their own. */
@@ -143,7 +143,7 @@ async function complete(
   const againMs = silentMs(maintenance, now);
   const outcome: StatusOutcome =
     againMs > 0
-      ? { kind: 'throttled', againMs }
+      ? { kind: 'postponed', againMs }
       : await status.write(maintenance, completedStatus(maintenance, now), signal);
   const { finalizers = [], name } = maintenance.metadata;
   if ((outcome.kind !== 'recorded' && againMs === 0) || !finalizers.includes(COMPLETION_FINALIZER)) return outcome;

@@ -13,7 +13,7 @@ export type StatusOutcome =
   /** The API server has it; what there was no room for is left out. */
   | { readonly kind: 'recorded'; readonly status: NodeMaintenanceStatus }
   /** Only counts and texts differ, and some were written less than `countEveryMs` ago. */
-  | { readonly kind: 'throttled'; readonly againMs: number }
+  | { readonly kind: 'postponed'; readonly againMs: number }
   /** The maintenance changed meanwhile or is gone, or no write was allowed: what follows from it must not be done. */
   | { readonly kind: 'not-recorded' };
 
@@ -78,7 +78,7 @@ export function createMaintenanceStatusWriter(
       const everyMs = countEveryMs * Math.max(1, (whole.nodeStatuses?.length ?? 0) / NODES_AT_ONCE, drainTimes);
       const againMs = (writtenAt.get(name) ?? -Infinity) + everyMs - clock.monotonic();
       const isSignificant = isSignificantChange(maintenance.status, status);
-      if (againMs > 0 && !isSignificant) return { kind: 'throttled', againMs };
+      if (againMs > 0 && !isSignificant) return { kind: 'postponed', againMs };
       if (mayWrite !== undefined && !(await mayWrite())) return { kind: 'not-recorded' };
       const path = objectPath(NODE_MAINTENANCES, maintenance.metadata, 'status');
       const body = { metadata: { resourceVersion }, status };

@@ -32,7 +32,7 @@ type HandOverOutcome =
   /** No local drain is in progress that a cluster could take over. */
   | 'not-applicable'
   /** The last attempt was less than five seconds ago. */
-  | 'throttled'
+  | 'too-soon'
   /** The API server answers, but a step has to wait: for the Node object, a watch, a steady connection, the runtime or the kubelet. */
   | 'waiting'
   /** A call to the API server failed. */
@@ -121,7 +121,7 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
     attempt: async ({ phase, offlineTargets }, outer) => {
       if (cluster === undefined || client === undefined || ownNode === undefined) return 'not-applicable';
       if (phase.kind !== 'draining' || phase.mode !== 'offline' || !mayHandOver(phase)) return 'not-applicable';
-      if (triedAt !== undefined && clock.monotonic() - triedAt < EVERY_MS) return 'throttled';
+      if (triedAt !== undefined && clock.monotonic() - triedAt < EVERY_MS) return 'too-soon';
       triedAt = clock.monotonic();
       try {
         const within = (ms: number): AbortSignal => AbortSignal.any([outer, AbortSignal.timeout(ms)]);

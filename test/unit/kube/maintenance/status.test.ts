@@ -40,7 +40,7 @@ describe('the writer of the status of a maintenance', () => {
       const writer = createMaintenanceStatusWriter(client, createSteppingClock(), 5_000, () => drains);
       await writer.write(maintenanceOf(), statusOf(1, 3), SIGNAL);
       const count = await writer.write(maintenanceOf(statusOf(1, 3)), statusOf(1, 2), SIGNAL);
-      assert.deepEqual(count, { kind: 'throttled', againMs });
+      assert.deepEqual(count, { kind: 'postponed', againMs });
     }
   });
 
@@ -57,7 +57,7 @@ describe('the writer of the status of a maintenance', () => {
     };
     const blocked = { ...statusOf(1, 3), nodeStatuses: [{ nodeRef: { name: 'n1' }, podsBlocking: [pod] }] };
     const answer = await writer.write(maintenanceOf(statusOf(1, 3)), blocked as NodeMaintenanceStatus, SIGNAL);
-    assert.deepEqual(answer, { kind: 'throttled', againMs: 5_000 });
+    assert.deepEqual(answer, { kind: 'postponed', againMs: 5_000 });
   });
 
   it('the writer puts off a count that follows another write too soon, but no target', async () => {
@@ -67,7 +67,7 @@ describe('the writer of the status of a maintenance', () => {
     await writer.write(maintenanceOf(), statusOf(1, 3), SIGNAL);
     clock.pass(1_000);
     const count = await writer.write(maintenanceOf(statusOf(1, 3)), statusOf(1, 2), SIGNAL);
-    assert.deepEqual(count, { kind: 'throttled', againMs: 4_000 });
+    assert.deepEqual(count, { kind: 'postponed', againMs: 4_000 });
     const target = await writer.write(maintenanceOf(statusOf(1, 3)), statusOf(2, 2), SIGNAL);
     assert.equal(target.kind, 'recorded');
     clock.pass(5_000);
@@ -90,7 +90,7 @@ describe('the writer of the status of a maintenance', () => {
       statusWith(2, { podType: 'Default', podPriority: 5 }),
       SIGNAL,
     );
-    assert.deepEqual(count, { kind: 'throttled', againMs: 5_000 });
+    assert.deepEqual(count, { kind: 'postponed', againMs: 5_000 });
   });
 
   it('the writer puts off the counts of many nodes for longer', async () => {
@@ -101,7 +101,7 @@ describe('the writer of the status of a maintenance', () => {
     });
     await writer.write(maintenanceOf(), manyNodes(3), SIGNAL);
     const count = await writer.write(maintenanceOf(manyNodes(3)), manyNodes(2), SIGNAL);
-    assert.deepEqual(count, { kind: 'throttled', againMs: 5_000 });
+    assert.deepEqual(count, { kind: 'postponed', againMs: 5_000 });
   });
 
   it('the writer leaves details out of a status that would be too large, and says what it has written', async () => {
