@@ -31,6 +31,26 @@ function importsIn(from: string, text: string): readonly Import[] {
     .map(({ name, typeOnly }) => ({ from, to: path.resolve(path.dirname(from), name), typeOnly }));
 }
 
+/** An import of a package by a file of the checkout. */
+export interface PackageImport {
+  readonly from: string;
+  readonly name: string;
+}
+
+const PACKAGE = /(?:\bfrom|\bimport\(|^import)\s*'((?:@[^/']+\/)?[^./'@][^/']*)(?:\/[^']*)?'/gm;
+
+/** The packages that these files import, each once a file, types included; paths are from `root`. */
+export async function importsOfPackages(root: string, files: readonly string[]): Promise<readonly PackageImport[]> {
+  const lists = await Promise.all(
+    files.map(async (from) => {
+      const text = await readFile(path.join(root, from), 'utf8');
+      const names = new Set([...text.matchAll(PACKAGE)].map(([, name = '']) => name));
+      return [...names].filter((name) => !name.startsWith('node:')).map((name) => ({ from, name }));
+    }),
+  );
+  return lists.flat();
+}
+
 /** Whether a statement is `import type`, or each name in its braces is marked `type`. */
 function isTypeOnly(statement: string): boolean {
   if (/^(?:import|export) type\b/.test(statement)) return true;

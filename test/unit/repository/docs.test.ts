@@ -6,6 +6,8 @@ import { describe, it } from 'node:test';
 import { parseAgentConfig } from '../../../src/config/load.ts';
 import { configurationTable } from '../../support/docs.ts';
 import { brokenLinks, linkedFiles } from '../../support/markdown.ts';
+import { importsOfPackages } from '../../structure/imports.ts';
+import { countLines } from '../../structure/source.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const DOCS = path.join(ROOT, 'docs');
@@ -15,6 +17,86 @@ function pages(): readonly string[] {
   const names = globSync(['*.md', 'docs/**/*.md', 'test/**/README.md'], { cwd: ROOT });
   return names.map((name) => path.join(ROOT, name)).toSorted();
 }
+
+/** What a new maintainer reads in an afternoon. */
+const MOST_CODE_LINES = 2_500;
+/** Dependencies without effects, which are imported where something is described or printed. */
+const IMPORTED_ANYWHERE = ['zod', 'yaml', 'commander', 'prom-client'];
+/** Others with a second importer: a file that shares the adapter's part by its nature, and why. */
+const SECOND_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
+  // The stand-in runtime of the demo is a server of the same protocol.
+  '@grpc/grpc-js': ['src/demo/cri-server.ts', 'src/host/cri/connection.ts'],
+  '@grpc/proto-loader': ['src/demo/cri-server.ts', 'src/host/cri/connection.ts'],
+};
+
+describe('the decisions', () => {
+  const decisions = globSync(['docs/adr/*.md', 'docs/adr/superseded/*.md'], { cwd: ROOT });
+  const numbers = decisions.map((file) => Number(path.basename(file).slice(0, 4))).toSorted((a, b) => a - b);
+
+  it('the decisions have a number each, and the index explains the numbers that are missing', async () => {
+    assert.ok(numbers.length > 40);
+    assert.equal(new Set(numbers).size, numbers.length);
+    const all = Array.from({ length: numbers.at(-1) ?? 0 }, (_, index) => index + 1);
+    const index = await readFile(path.join(DOCS, 'README.md'), 'utf8');
+    const explained = /The numbers ([\d, and]+) belong to drafts/.exec(index)?.[1] ?? '';
+    assert.deepEqual(
+      [...explained.matchAll(/\d+/g)].map(([number]) => Number(number)),
+      all.filter((number) => !numbers.includes(number)),
+    );
+  });
+
+  it('the decisions that decide nothing any more lie in a folder of their own, and say by which they were superseded', async () => {
+    const whole = /^\*\*Superseded by \[ADR \d+\]\([^)]+\)\.\*\*$/m;
+    for (const file of decisions) {
+      const text = await readFile(path.join(ROOT, file), 'utf8');
+      assert.equal(whole.test(text), file.startsWith('docs/adr/superseded/'), file);
+    }
+  });
+});
+
+describe('the pages for developers', () => {
+  it('the reading path names files that exist, each once, and has no more lines of code than an afternoon', async () => {
+    const text = await readFile(path.join(DOCS, 'internals', 'reading-path.md'), 'utf8');
+    const stops = [...text.matchAll(/^\| (\d+) \| \[(src\/[^\]]+)\]\(\.\.\/\.\.\/([^)]+)\) \| [A-Z].*\? \|$/gm)];
+    const files = stops.map(([, , name = '']) => name);
+    assert.ok(files.length > 20);
+    assert.deepEqual(
+      stops.map(([, number, name, target]) => [Number(number), name === target]),
+      files.map((_, index) => [index + 1, true]),
+    );
+    assert.equal(new Set(files).size, files.length);
+    const texts = await Promise.all(files.map((file) => readFile(path.join(ROOT, file), 'utf8')));
+    const lines = texts.reduce((sum, each) => sum + countLines(each).code, 0);
+    assert.ok(lines <= MOST_CODE_LINES, `${lines} lines of code`);
+  });
+
+  it('the map of the rules names paths that exist', async () => {
+    const text = await readFile(path.join(DOCS, 'internals', 'development.md'), 'utf8');
+    const map = /## Find your way\n([\s\S]*?)\n## /.exec(text)?.[1] ?? '';
+    const paths = [...map.matchAll(/^\| .* \| (.*) \|$/gm)].flatMap(([, places = '']) =>
+      [...places.matchAll(/`((?:src|manifests)\/[^`]+)`/g)].map(([, place = '']) => place),
+    );
+    assert.ok(paths.length > 30);
+    assert.deepEqual(
+      paths.filter((place) => !existsSync(path.join(ROOT, place))),
+      [],
+    );
+  });
+
+  it('the source imports each dependency that has effects in one file', async () => {
+    const { dependencies } = JSON.parse(await readFile(path.join(ROOT, 'package.json'), 'utf8')) as {
+      dependencies: Record<string, string>;
+    };
+    const sources = globSync('src/**/*.ts', { cwd: ROOT });
+    const imports = await importsOfPackages(ROOT, sources);
+    for (const name of Object.keys(dependencies).filter((each) => !IMPORTED_ANYWHERE.includes(each))) {
+      const importers = imports.filter((each) => each.name === name).map(({ from }) => from);
+      const expected = SECOND_IMPORTERS[name] ?? importers.slice(0, 1);
+      assert.ok(importers.length > 0, `${name} is not imported`);
+      assert.deepEqual(importers.toSorted(), expected, name);
+    }
+  });
+});
 
 describe('the documentation', () => {
   it('the documentation has the table of the configuration as the schema has it', async () => {
