@@ -17,9 +17,9 @@ export interface DaemonSetGate {
   readonly reconcile: Reconcile;
   /** Notes that a pod changed; returns whether it is to be reconciled. */
   podChanged(key: string): boolean;
-  /** Whether any pod of the DaemonSet, NAMESPACE/NAME, is held. */
+  /** Whether any pod of the DaemonSet, NAMESPACE/NAME, is gated. */
   holds(daemonSet: string): boolean;
-  /** The DaemonSet of the pod where any of its pods is held, so that its rolling update may be held up. */
+  /** The DaemonSet of the pod where any of its pods is gated, so that its rolling update may stop. */
   rolloutOf(key: string): string | undefined;
 }
 
@@ -42,7 +42,7 @@ export async function releasePod(client: KubeClient, pod: Pod, signal: AbortSign
  */
 export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
   const { client, ungated, log } = context;
-  /** DaemonSet pods without a node; the value is the DaemonSet where the pod is held. */
+  /** DaemonSet pods without a node; the value is the DaemonSet where the pod is gated. */
   const waiting = new Map<string, string | undefined>();
   // Our copies of pods and maintenances are of different moments: a pod can be seen before the drain that holds it.
   const readMaintenances = createSharedRead(async (signal) => {

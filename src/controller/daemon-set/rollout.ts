@@ -22,8 +22,8 @@ const NOT_SEEN_MS = 1_000;
 
 /**
  * Keeps rolling updates of DaemonSets going on the nodes that are not under maintenance: one step of one DaemonSet,
- * NAMESPACE/NAME, some of whose pods are held. It replaces old pods where the DaemonSet controller would, within the
- * DaemonSet's own maxUnavailable, which held pods do not use up.
+ * NAMESPACE/NAME, some of whose pods are gated. It replaces old pods where the DaemonSet controller would, within the
+ * DaemonSet's own maxUnavailable, which gated pods do not use up.
  */
 export function createDaemonSetRollout(context: ControllerContext, gate: Pick<DaemonSetGate, 'holds'>): Reconcile {
   const { client, clock, log } = context;

@@ -111,7 +111,7 @@ function intentsOf(
   const rank = ({ pod }: EvictionIntent): number => plan.findIndex((entry) => entryCovers(entry, pod));
   const intents = resolution.nodes
     .flatMap(({ name: node, evicting, volumes }) => {
-      const leaving = evicting.filter(({ uid }) => volumes?.held.has(uid) !== true);
+      const leaving = evicting.filter(({ uid }) => volumes?.staying.has(uid) !== true);
       return leaving.map((pod) => ({ node, pod }));
     })
     .map((intent) => ({ intent, rank: rank(intent) }))
@@ -145,8 +145,8 @@ function observeDrain(
     const object = context.nodes.get(node.name);
     const since = agentNodeOf(maintenance) === node.name ? began : undefined;
     const why = (pod: Pod): BlockingPod | undefined => {
-      const held = node.volumes?.held.get(pod.metadata.uid ?? '');
-      if (held !== undefined) return whyStaying(pod, held, now);
+      const staying = node.volumes?.staying.get(pod.metadata.uid ?? '');
+      if (staying !== undefined) return whyStaying(pod, staying, now);
       const refusal = refused.requests.of(requestKeyOf(drainPodOf(pod)));
       if (refusal !== undefined) return refusedPod(pod, refusal);
       return whyBlocking(pod, requestOf(pod), object, now) ?? whyReturning(pod, began, since);

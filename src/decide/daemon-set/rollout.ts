@@ -31,7 +31,7 @@ function scaled(value: number | string | undefined, total: number): number {
 function maxUnavailableOf({ spec, status }: DaemonSet): number | undefined {
   const { type = 'RollingUpdate', rollingUpdate } = spec.updateStrategy ?? {};
   const desired = status?.desiredNumberScheduled ?? 0;
-  // With maxSurge, pods are added before others go: held pods do not hold that up.
+  // With maxSurge, pods are added before others go: gated pods are not in the way of that.
   if (type !== 'RollingUpdate' || scaled(rollingUpdate?.maxSurge, desired) > 0) return undefined;
   return Math.max(1, scaled(rollingUpdate?.maxUnavailable ?? 1, desired));
 }
@@ -60,15 +60,15 @@ export function hasSeveralTemplates(pods: readonly Pod[]): boolean {
 }
 
 /**
- * The step of a rolling update that the DaemonSet controller cannot take because of held pods: it counts each of them
+ * The step of a rolling update that the DaemonSet controller cannot take because of gated pods: it counts each of them
  * as unavailable, so that one node under maintenance uses up a maxUnavailable of 1, and every other node keeps the old
  * template (pkg/controller/daemon/update.go, rollingUpdate). This is the same rule without the nodes whose pods are
- * held. As long as the DaemonSet controller may go on by its own count, nothing is done.
+ * gated. As long as the DaemonSet controller may go on by its own count, nothing is done.
  */
 export function decideRollout({ daemonSet, hash, pods }: Rollout, now: number): RolloutStep {
   const maxUnavailable = maxUnavailableOf(daemonSet);
-  const held = new Set(pods.filter(isGated).map(targetNodeOf));
-  if (maxUnavailable === undefined || held.size === 0) return { replace: [] };
+  const gated = new Set(pods.filter(isGated).map(targetNodeOf));
+  if (maxUnavailable === undefined || gated.size === 0) return { replace: [] };
   const byNode = Map.groupBy(pods, targetNodeOf);
   const minReadySeconds = daemonSet.spec.minReadySeconds ?? 0;
   // Nodes that have no pod at all.
@@ -76,7 +76,7 @@ export function decideRollout({ daemonSet, hash, pods }: Rollout, now: number): 
   let againMs = Infinity;
   const old: Pod[] = [];
   for (const [node, all] of byNode) {
-    if (held.has(node)) continue;
+    if (gated.has(node)) continue;
     const live = all.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     const [pod] = live;
     const waitMs = pod === undefined ? Infinity : availableInMs(pod, minReadySeconds, now);
@@ -85,7 +85,7 @@ export function decideRollout({ daemonSet, hash, pods }: Rollout, now: number): 
     else if (pod.metadata.labels?.[REVISION_HASH_LABEL] !== hash) old.push(pod);
   }
   const wait = Number.isFinite(againMs) && old.length > 0 ? { againMs } : {};
-  if (maxUnavailable - away - held.size > 0) return { replace: [], ...wait };
+  if (maxUnavailable - away - gated.size > 0) return { replace: [], ...wait };
   const oldest = old.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   return { replace: oldest.slice(0, Math.max(0, maxUnavailable - away)), ...wait };
 }

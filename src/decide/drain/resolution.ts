@@ -181,7 +181,7 @@ function drainedMessage({ pods }: DrainNode): string {
 /** What the node waits for where nothing else is to be done there now: what is targeted stays for its volumes. */
 function volumesMessage({ volumes }: DrainNode, evicting: readonly DrainPod[]): string | undefined {
   const waits = volumes?.left.filter(({ isGivenUp }) => !isGivenUp) ?? [];
-  if (waits.length === 0 || !evicting.every(({ uid }) => volumes?.held.has(uid) === true)) return undefined;
+  if (waits.length === 0 || !evicting.every(({ uid }) => volumes?.staying.has(uid) === true)) return undefined;
   return `Waiting for the volume ${describeVolumes(waits)}`;
 }
 

@@ -178,17 +178,17 @@ export function withReturning(
 
 /** The pods of drivers that all drains which target them leave where they are, because of volumes; by their UIDs. */
 export function stayingForVolumes(drains: readonly SelfDrain[]): ReadonlyMap<string, DriverPod> {
-  const held = new Map<string, DriverPod>();
+  const staying = new Map<string, DriverPod>();
   const free = new Set<string>();
   for (const { evicting, volumes } of drains.flatMap(({ resolution }) => resolution.nodes)) {
     for (const { uid } of evicting) {
-      const stays = volumes?.held.get(uid);
+      const stays = volumes?.staying.get(uid);
       if (stays === undefined) free.add(uid);
-      else held.set(uid, stays);
+      else staying.set(uid, stays);
     }
   }
-  for (const uid of free) held.delete(uid);
-  return held;
+  for (const uid of free) staying.delete(uid);
+  return staying;
 }
 
 /** Of the targeted pods those that volumes do not hold, and why the others stay, for the status of a maintenance. */
@@ -197,8 +197,8 @@ export function blockedByVolumes(
   targeted: readonly Pod[],
   now: number,
 ): { readonly free: readonly Pod[]; readonly blocked: readonly BlockingPod[] } {
-  const held = stayingForVolumes(drains);
-  const of = ({ metadata }: Pod): DriverPod | undefined => held.get(metadata.uid ?? '');
+  const staying = stayingForVolumes(drains);
+  const of = ({ metadata }: Pod): DriverPod | undefined => staying.get(metadata.uid ?? '');
   const blocked = targeted.flatMap((pod) => {
     const own = of(pod);
     return (own === undefined ? undefined : whyStaying(pod, own, now)) ?? [];

@@ -35,12 +35,12 @@ export interface NodeVolumes {
   /** Those that are left when all pods but static ones and those of drivers are gone. */
   readonly left: readonly WaitedVolume[];
   /** The pods of drivers that stay although they are targeted, by their UIDs. */
-  readonly held: ReadonlyMap<string, DriverPod>;
+  readonly staying: ReadonlyMap<string, DriverPod>;
   /** When the next of them is given up, in milliseconds since the epoch; absent where none is. */
   readonly nextAt?: number;
 }
 
-export const NO_VOLUMES: NodeVolumes = { left: [], held: new Map() };
+export const NO_VOLUMES: NodeVolumes = { left: [], staying: new Map() };
 
 /** What is seen of a node. */
 export interface VolumeFacts {
@@ -93,17 +93,17 @@ export function waitsForVolumes(volumes: NodeVolumes | undefined): boolean {
 }
 
 /** The pods of drivers with what needs them. Where no pod says that it runs a volume's driver, each of them may. */
-function driverPods(facts: VolumeFacts, left: readonly WaitedVolume[], mayBegin: boolean): NodeVolumes['held'] {
+function driverPods(facts: VolumeFacts, left: readonly WaitedVolume[], mayBegin: boolean): NodeVolumes['staying'] {
   const drivers = facts.pods.filter((pod) => podTypeOf(pod) === 'DaemonSet' && registersPlugin(pod));
   const claimed = new Set(drivers.flatMap(pluginNamesOf));
-  const held = new Map<string, DriverPod>();
+  const staying = new Map<string, DriverPod>();
   for (const pod of drivers) {
     if (pod.metadata.deletionTimestamp !== undefined || facts.isDue(pod)) continue;
     const own = new Set(pluginNamesOf(pod));
     const volumes = left.filter(({ driver, isGivenUp }) => !isGivenUp && (own.has(driver) || !claimed.has(driver)));
-    if (!mayBegin || volumes.length > 0) held.set(pod.metadata.uid ?? '', { volumes });
+    if (!mayBegin || volumes.length > 0) staying.set(pod.metadata.uid ?? '', { volumes });
   }
-  return held;
+  return staying;
 }
 
 /**
@@ -120,7 +120,7 @@ export function decideVolumes(facts: VolumeFacts, now: number): NodeVolumes {
   if (maxWaitMs === 0 || now >= deadlineAt) return NO_VOLUMES;
   const others = pods.filter(comesBeforeVolumes);
   if (others.length > 0) {
-    return { ...NO_VOLUMES, held: driverPods(facts, [], !others.some(usesDriver) && present.length === 0) };
+    return { ...NO_VOLUMES, staying: driverPods(facts, [], !others.some(usesDriver) && present.length === 0) };
   }
   const before = present.length === 0 ? undefined : known();
   const left = present.map((volume): WaitedVolume => {
@@ -128,8 +128,8 @@ export function decideVolumes(facts: VolumeFacts, now: number): NodeVolumes {
     return { ...volume, since, isGivenUp: now >= since + maxWaitMs };
   });
   const ends = left.filter(({ isGivenUp }) => !isGivenUp).map(({ since }) => since + maxWaitMs);
-  const held = driverPods(facts, left, true);
-  return ends.length === 0 ? { left, held } : { left, held, nextAt: Math.min(deadlineAt, ...ends) };
+  const staying = driverPods(facts, left, true);
+  return ends.length === 0 ? { left, staying } : { left, staying, nextAt: Math.min(deadlineAt, ...ends) };
 }
 
 /** The volumes in a sentence's part, such as "pvc-1 of DRIVER to be unmounted (and 2 more volumes)". */

@@ -136,13 +136,13 @@ export function createPodRemoval(dependencies: PodRemovalDependencies, lifetime:
     },
     end: async (pass, signal) => {
       const evicting = evictingUids(pass.own);
-      const held = stayingForVolumes(pass.own);
+      const staying = stayingForVolumes(pass.own);
       const awaiting = new Set<string>();
       const waiting: Waiting[] = [];
       for (const pod of pass.pods) {
         const isStatic = podTypeOf(pod) === 'Static';
         if (!isStatic && !evicting.has(pod.metadata.uid ?? '')) continue;
-        const needed = held.get(pod.metadata.uid ?? '');
+        const needed = staying.get(pod.metadata.uid ?? '');
         if (needed !== undefined) {
           waiting.push(waitsForVolumes(pod, needed));
           continue;

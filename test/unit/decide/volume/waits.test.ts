@@ -68,7 +68,7 @@ function decide(facts: Partial<VolumeFacts>, now = NOW): NodeVolumes {
   return decideVolumes({ ...nothing, ...facts }, now);
 }
 
-const held = (volumes: NodeVolumes): readonly string[] => [...volumes.held.keys()].toSorted();
+const staying = (volumes: NodeVolumes): readonly string[] => [...volumes.staying.keys()].toSorted();
 
 describe('the wait for volumes', () => {
   const own = driver('ebs', plugin(EBS));
@@ -150,7 +150,7 @@ describe('the wait for volumes', () => {
         decided.left.map(({ name }) => name),
         left,
       );
-      assert.deepEqual(held(decided), stay);
+      assert.deepEqual(staying(decided), stay);
     });
   }
 
@@ -168,10 +168,10 @@ describe('the wait for volumes', () => {
         ['w', false, NOW],
       ],
     );
-    assert.deepEqual(held(after), ['u-ebs'], 'the other volume still needs the driver');
+    assert.deepEqual(staying(after), ['u-ebs'], 'the other volume still needs the driver');
     assert.equal(waitsForVolumes(after), true);
     const alone = decide({ ...facts, present: [volume('v', 'Detach')] });
-    assert.deepEqual([held(alone), waitsForVolumes(alone), alone.nextAt], [[], false, undefined]);
+    assert.deepEqual([staying(alone), waitsForVolumes(alone), alone.nextAt], [[], false, undefined]);
   });
 
   it('the status remembers since when a volume is waited for, and names twenty', () => {
