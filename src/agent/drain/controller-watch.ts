@@ -75,7 +75,7 @@ export function createControllerWatch(
       need = 'none';
       liveness.forget();
     },
-    isBusy: () => need !== 'none' && liveness.last()?.kind !== 'alive',
+    isBusy: () => need !== 'none' && (idle.isIdle() || liveness.last()?.kind !== 'alive'),
     state: () => (idle.isIdle() ? { kind: 'idle', silentMs: idle.idleMs() } : liveness.last()),
     apiSilentMs: () => liveness.apiSilentMs(),
   };

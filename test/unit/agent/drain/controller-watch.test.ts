@@ -126,6 +126,7 @@ describe('the watch on the controller', () => {
     clock.pass(300_000);
     assert.equal(await seen(DRAINING), 'idle');
     assert.deepEqual(watch.state(), { kind: 'idle', silentMs: 300_000 });
+    assert.equal(watch.isBusy(), true, 'the agent has to act now');
     assert.equal(await seen(WATCHING), 'alive');
     assert.deepEqual(held, [false, true, false]);
   });
