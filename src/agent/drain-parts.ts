@@ -59,7 +59,7 @@ export function createDrainParts(
     isAfterShutdown: () => cluster.own.own().length > 0,
   });
   const idle = createIdleController({ nodeName, clock, requests: cluster.requests, maxIdleMs, announce });
-  const controller = createControllerWatch(cluster.maintenances, liveness, idle, giveBack, nodeName);
+  const controller = createControllerWatch(cluster.maintenances, { liveness, idle }, giveBack, nodeName);
   const turns = createSelfTurns({ nodeName, clock, list: () => cluster.maintenances.list() });
   const byController = createControllerDrainer(cluster.own, interceptor);
   const drainers = {

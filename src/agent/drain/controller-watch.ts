@@ -39,10 +39,15 @@ const OBSERVE_EVERY_MS = 2_000;
 /** Nothing is known of the controller, and no maintenance of the node. */
 export const NOTHING_KNOWN: ControllerObservation = { controller: 'unknown', maintenances: [] };
 
+/** What shows whether a controller is alive, and whether it works. */
+interface ControllerSigns {
+  readonly liveness: Omit<ControllerLiveness, 'settings'>;
+  readonly idle: Pick<IdleController, 'look' | 'isIdle' | 'idleMs'>;
+}
+
 export function createControllerWatch(
   cluster: Pick<NodeMaintenances, 'synced' | 'list' | 'watchesAll' | 'wantAll' | 'holdAll'>,
-  liveness: Omit<ControllerLiveness, 'settings'>,
-  idle: Pick<IdleController, 'look' | 'isIdle' | 'idleMs'>,
+  { liveness, idle }: ControllerSigns,
   giveBack: Pick<GiveBack, 'owe' | 'find' | 'isOwed' | 'leaveToController'>,
   nodeName: string,
 ): ControllerWatch {
@@ -57,7 +62,8 @@ export function createControllerWatch(
       need = maintenances.length > 0 ? 'maintenance' : giveBack.isOwed() ? 'give-back' : 'none';
       if (need === 'none') {
         liveness.forget();
-        cluster.holdAll(false);
+        idle.look({ phase, life: 'unknown', isAnswered: true, maintenances });
+        cluster.holdAll(idle.isIdle());
         return NOTHING_KNOWN;
       }
       const { kind: life } = await liveness.observe(OBSERVE_EVERY_MS, signal);

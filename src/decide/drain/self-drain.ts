@@ -146,13 +146,20 @@ export function evictingUids(drains: readonly SelfDrain[]): ReadonlySet<string> 
   return new Set(nodes.flatMap(({ evicting }) => evicting.map(({ uid }) => uid)));
 }
 
+/** What the pods of a node may wait for. */
+interface InterceptorScope {
+  readonly requestOf: (pod: Pod) => EvictionRequest | undefined;
+  /** Whether none of the pod's interceptors is waited for. */
+  readonly waitsForNone: (pod: Pod) => boolean;
+  /** Why the agent drains the node. */
+  readonly why: string;
+}
+
 /** The targeted pods that have to stay, for the status of a maintenance. */
 export function blockedByInterceptors(
   drains: readonly SelfDrain[],
   pods: readonly Pod[],
-  requestOf: (pod: Pod) => EvictionRequest | undefined,
-  waitsForNone: (pod: Pod) => boolean,
-  why: string = WHY_SELF.dead,
+  { requestOf, waitsForNone, why }: InterceptorScope,
 ): readonly BlockingPod[] {
   const evicting = evictingUids(drains);
   const since = drains[0]?.maintenance.metadata.creationTimestamp ?? '';

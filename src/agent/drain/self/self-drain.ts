@@ -201,13 +201,14 @@ function selfScope(waits: VolumeWaits, seen: Omit<SeenVolumes, 'due' | 'deadline
 /** Why targeted pods are still there: their evictions are refused, or interceptors or volumes keep them. */
 function blockingPods(
   { evictions, cordon }: Pick<SelfDrainState, 'evictions' | 'cordon'>,
-  { own, pods, requestOf, waitsForNone, why }: PodScope,
+  scope: PodScope,
   now: number,
 ): readonly BlockingPod[] {
+  const { own, pods } = scope;
   const evicting = evictingUids(own);
   const targeted = pods.filter(({ metadata }) => evicting.has(metadata.uid ?? ''));
   const { free, blocked } = blockedByVolumes(own, targeted, now);
-  const byInterceptors = blockedByInterceptors(own, pods, requestOf, waitsForNone, why);
+  const byInterceptors = blockedByInterceptors(own, pods, scope);
   return withReturning([...evictions.blocking(free, cordon.node()), ...byInterceptors, ...blocked], own, free);
 }
 
@@ -220,7 +221,6 @@ export function createSelfDrainer(
   const { clock, log, nodeName } = dependencies;
   const state = createSelfDrainState(dependencies, { liveness, idle, maxVolumeWaitMs }, lifetime);
   const { cordon, status, ender, pods, volumes, waits, others, stop } = state;
-
   /** Whether still no controller can be counted on, read now: two must not do the same step. */
   const isAlone = async (signal: AbortSignal): Promise<boolean> =>
     idle.isIdle() || (await liveness.observe(0, signal)).kind === 'dead';

@@ -69,18 +69,20 @@ function open(world: {
       },
     },
     {
-      observe: (maxAgeMs) => {
-        reads.push(maxAgeMs);
-        last = { kind: world.life, silentMs: 0 };
-        return Promise.resolve(last);
-      },
-      last: () => last,
-      apiSilentMs: () => 0,
-      forget: () => {
-        last = undefined;
+      idle,
+      liveness: {
+        observe: (maxAgeMs) => {
+          reads.push(maxAgeMs);
+          last = { kind: world.life, silentMs: 0 };
+          return Promise.resolve(last);
+        },
+        last: () => last,
+        apiSilentMs: () => 0,
+        forget: () => {
+          last = undefined;
+        },
       },
     },
-    idle,
     {
       find: () => Promise.resolve(),
       owe: () => {
@@ -129,6 +131,17 @@ describe('the watch on the controller', () => {
     assert.equal(watch.isBusy(), true, 'the agent has to act now');
     assert.equal(await seen(WATCHING), 'alive');
     assert.deepEqual(held, [false, true, false]);
+  });
+
+  it('the watch forgets an idle controller when the shutdown is over, also where no maintenance is left', async () => {
+    const world = { maintenances: [MAINTENANCE], owed: false, life: 'alive' as const };
+    const { watch, clock } = open(world);
+    await watch.observe(RETENTION, DRAINING, SIGNAL);
+    clock.pass(300_000);
+    assert.equal((await watch.observe(RETENTION, DRAINING, SIGNAL)).controller, 'idle');
+    Object.assign(world, { maintenances: [], owed: false });
+    await watch.observe(RETENTION, WATCHING, SIGNAL);
+    assert.equal(watch.state(), undefined);
   });
 
   const lives: [LeaseState['kind'], boolean][] = [
