@@ -1,3 +1,4 @@
+import type { PhaseEvent } from '../decide/shutdown/events.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import type { ClusterDependencies } from './cluster/dependencies.ts';
 import type { OwnNode } from './cluster/own-node.ts';
@@ -10,6 +11,7 @@ import { createLastLook, type LastLookDependencies } from './drain/last-look.ts'
 import { createOfflineDrainer, type OfflineDrainDependencies } from './drain/offline/offline-drain.ts';
 import { createControllerLiveness } from './drain/controller-liveness.ts';
 import { createSelfGates } from './drain/gates.ts';
+import { createIdleController } from './drain/idle-controller.ts';
 import { createGiveBack } from './drain/uncordon-and-ungate.ts';
 import { createSelfDrainer } from './drain/self/self-drain.ts';
 import { createSelfTurns } from './drain/self/turns.ts';
@@ -29,12 +31,15 @@ export interface ClusterScope {
   readonly ownNode: OwnNode | undefined;
   /** For how long a drain by the agent waits for each volume, in milliseconds. */
   readonly maxVolumeWaitMs: number;
+  /** After how long a controller that does nothing for the shutdown of this node is not waited for, in milliseconds. */
+  readonly maxIdleMs: number;
+  readonly announce: (event: PhaseEvent) => void;
 }
 
 /** Puts the three drainers together; without a cluster only the offline one drains. Watches end with `lifetime`. */
 export function createDrainParts(
   { runtime, log, ...offline }: OfflineDrainDependencies & LastLookDependencies,
-  { cluster, interceptor, dependencies, ownNode, maxVolumeWaitMs }: ClusterScope,
+  { cluster, interceptor, dependencies, ownNode, maxVolumeWaitMs, maxIdleMs, announce }: ClusterScope,
   lifetime: AbortSignal,
 ): DrainParts {
   const { drainPlan, clock } = offline;
@@ -53,7 +58,8 @@ export function createDrainParts(
     ownNode,
     isAfterShutdown: () => cluster.own.own().length > 0,
   });
-  const controller = createControllerWatch(cluster.maintenances, liveness, giveBack, nodeName);
+  const idle = createIdleController({ nodeName, clock, requests: cluster.requests, maxIdleMs, announce });
+  const controller = createControllerWatch(cluster.maintenances, { liveness, idle }, giveBack, nodeName);
   const turns = createSelfTurns({ nodeName, clock, list: () => cluster.maintenances.list() });
   const byController = createControllerDrainer(cluster.own, interceptor);
   const drainers = {
@@ -62,6 +68,7 @@ export function createDrainParts(
       {
         requests: cluster.requests,
         liveness,
+        idle,
         giveBack,
         turns,
         maintenances: cluster.maintenances,

@@ -161,9 +161,14 @@ function kubeletPodsOf({ kubeletRootPath }: AgentConfig): KnownPodsDependencies[
 }
 
 /** What the drain needs of the cluster. */
-function drainScopeOf(parts: ReturnType<typeof openClusterOf>, { maxVolumeWaitSec }: AgentConfig): ClusterScope {
+function drainScopeOf(
+  parts: ReturnType<typeof openClusterOf>,
+  { maxVolumeWaitSec, controllerWaitSec }: AgentConfig,
+  announce: ClusterScope['announce'],
+): ClusterScope {
   const { cluster, interceptor, dependencies, ownNode } = parts ?? {};
-  return { cluster, interceptor, dependencies, ownNode, maxVolumeWaitMs: maxVolumeWaitSec * 1000 };
+  const limits = { maxVolumeWaitMs: maxVolumeWaitSec * 1000, maxIdleMs: controllerWaitSec * 1000 };
+  return { cluster, interceptor, dependencies, ownNode, ...limits, announce };
 }
 
 /** Creates the parts of the agent; none of them does anything before the agent runs. */
@@ -188,6 +193,7 @@ export async function openContext(
   const everyMs = beatEveryMs(process.env['WATCHDOG_USEC']);
   const watchdog = createLoopWatchdog({ everyMs, patienceMs: PATIENCE_MS, beats }, clock);
   const { markProgress } = watchdog;
+  const announce = createAnnouncer({ nodeName, events, wall: host !== undefined, log, metrics }, living);
   const hookOptions = { directory: config.hooksDirectory, timeoutMs: config.hookTimeoutSec * 1000, nodeName };
   const leadMs = config.scheduledShutdownLeadSec * 1000;
   const context: AgentContext = {
@@ -207,7 +213,7 @@ export async function openContext(
       offlinePods,
     },
     people: {
-      announce: createAnnouncer({ nodeName, events, wall: host !== undefined, log, metrics }, living),
+      announce,
       notify: (line) => notifySystemd({ READY: '1', STATUS: line }, signal),
       story: await openStoryRecorder(
         { nodeName, files: openStoryFiles(config.stateDirectory), clock, log },
@@ -218,7 +224,7 @@ export async function openContext(
     staticPods,
     drain: createDrainParts(
       { pods: offlinePods, staticPods: staticPods.pods, runtime, drainPlan: config.drainPlan, clock, log },
-      drainScopeOf(cluster, config),
+      drainScopeOf(cluster, config, announce),
       living,
     ),
     loop: { wakeup, markProgress },

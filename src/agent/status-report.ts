@@ -6,7 +6,7 @@ import { describePhase, type Phase } from '../decide/shutdown/phase.ts';
 import { timeOf } from '../decide/time.ts';
 import type { NodeEvictionRequests } from './cluster/eviction-requests.ts';
 import type { NodeMaintenances } from './cluster/maintenance-watch.ts';
-import type { ControllerState } from './drain/controller-liveness.ts';
+import type { ControllerState } from './drain/controller-watch.ts';
 import type { ShutdownDetector } from './shutdown/detector.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
 import type { OtherLocks } from './shutdown/other-locks.ts';
@@ -90,8 +90,9 @@ function waitingFor(dependencies: StatusDependencies): readonly Waiting[] {
   const { cluster, lastPass, phase } = dependencies;
   const pass = lastPass();
   const ofDrain = pass?.waiting ?? [];
-  // Nobody finishes the requests of a dead controller: the agent's own drain tells what is left.
-  const isOwnDrain = ofDrain.length > 0 && cluster?.controller()?.kind === 'dead';
+  // Nobody finishes the requests of a controller that is dead or idle: the agent's own drain tells what is left.
+  const life = cluster?.controller()?.kind;
+  const isOwnDrain = ofDrain.length > 0 && (life === 'dead' || life === 'idle');
   const all = [
     ...waitingForTurn(dependencies),
     ...ofDrain,

@@ -143,6 +143,14 @@ export const agentConfigSchema = z
       .max(3600)
       .default(15)
       .describe('how long a shutdown waits for an API server that does not answer before the drain continues offline'),
+    controllerWaitSec: z
+      .int()
+      .min(10)
+      .max(3600)
+      .default(300)
+      .describe(
+        'how long a shutdown waits for a controller that renews its Lease and does nothing for it, before the agent drains its node itself',
+      ),
     scheduledShutdownLeadSec: z
       .int()
       .min(0)

@@ -16,6 +16,8 @@ const duration = (words: string): z.ZodType<number> =>
     })
     .describe(words);
 
+const MAX_LEASE_MS = 3_600_000;
+
 const limit = (words: string): z.ZodType<number | undefined> =>
   z
     .string()
@@ -94,6 +96,11 @@ export const controllerOptionsSchema = flags
   .refine((options) => options.leaderElectLeaseDuration > options.leaderElectRenewDeadline, {
     path: ['leaderElectRenewDeadline'],
     message: 'must be less than --leader-elect-lease-duration',
+  })
+  // The policy nodemaint-controller-leases refuses a longer one.
+  .refine((options) => options.leaderElectLeaseDuration <= MAX_LEASE_MS, {
+    path: ['leaderElectLeaseDuration'],
+    message: 'must be at most 1h',
   })
   .refine((options) => options.leaderElectRenewDeadline > options.leaderElectRetryPeriod, {
     path: ['leaderElectRetryPeriod'],

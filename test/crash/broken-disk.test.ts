@@ -29,6 +29,8 @@ const NO_CLUSTER = {
   dependencies: undefined,
   ownNode: undefined,
   maxVolumeWaitMs: 0,
+  maxIdleMs: 300_000,
+  announce: () => undefined,
 };
 const SHUTDOWN = { maintenance: 'shutdown-n-1', mode: 'offline', origin: 'logind', reason: 'r', since: 1 } as const;
 /** Far more turns than any drain takes. */

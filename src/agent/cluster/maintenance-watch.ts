@@ -27,6 +27,8 @@ export interface NodeMaintenances {
   watchesAll(): boolean;
   /** Asks for a watch on all of them, because no controller is alive that would write the note. */
   wantAll(): void;
+  /** Whether all of them are watched whatever the Lease of a controller shows, from now on. */
+  holdAll(isHeld: boolean): void;
 }
 
 /** The copies, and the watches that keep them current. */
@@ -170,6 +172,7 @@ class SourceChoice {
   readonly #sources: MaintenanceSources;
   readonly #notes: ControllerNotes;
   #demand = new AbortController();
+  #isHeld = false;
 
   constructor(dependencies: ClusterDependencies, sources: MaintenanceSources) {
     this.#clock = dependencies.clock;
@@ -182,6 +185,11 @@ class SourceChoice {
     if (this.#sources.current?.source !== 'all') this.#demand.abort();
   }
 
+  holdAll(isHeld: boolean): void {
+    this.#isHeld = isHeld;
+    if (isHeld) this.wantAll();
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     // Which of the two is needed is known in a moment; the smaller one costs nothing meanwhile.
     this.#sources.start('note', signal);
@@ -192,7 +200,7 @@ class SourceChoice {
         this.#notes.forget();
       }
       const now = isDemanded ? 'all' : this.#sources.current?.source;
-      const wanted = await this.#notes.decide(now, signal);
+      const wanted = this.#isHeld ? 'all' : await this.#notes.decide(now, signal);
       const source = wanted ?? now;
       if (source === undefined) await this.#clock.sleep(RETRY_MS, signal).catch(() => undefined);
       else await this.#follow(source, wanted === undefined ? RETRY_MS : LEASE_EVERY_MS, signal);
@@ -245,6 +253,9 @@ export function createMaintenanceWatch(
     drains: () => drainsOfNode(list(), nodeName),
     watchesAll: () => sources.current?.source === 'all',
     wantAll,
+    holdAll: (isHeld) => {
+      choice.holdAll(isHeld);
+    },
     run: (signal) => choice.run(signal),
   };
 }

@@ -22,7 +22,7 @@ export interface AgentStatus {
   /** The server is absent where no cluster is configured, and `heardAt` where it has not answered, in milliseconds since the epoch. */
   readonly cluster: { readonly configured: boolean; readonly server?: string; readonly heardAt?: number };
   /** Whether a controller lives; absent while this agent does not have to know. */
-  readonly controller?: { readonly state: 'alive' | 'dead' | 'unknown'; readonly silentMs: number };
+  readonly controller?: { readonly state: 'alive' | 'dead' | 'idle' | 'unknown'; readonly silentMs: number };
   /** The message is absent where its status says nothing of this node. */
   readonly maintenance: { readonly name: string; readonly message?: string } | null;
   readonly waitingFor: readonly Waiting[];

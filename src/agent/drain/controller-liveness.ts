@@ -4,7 +4,7 @@ import {
   evictionSettingsOf,
 } from '../../decide/eviction/settings.ts';
 import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/lease.ts';
-import type { ControllerLife } from '../../decide/shutdown/drainer.ts';
+import type { LeaseLife } from '../../decide/shutdown/drainer.ts';
 import { describeError } from '../../errors.ts';
 import { monotonicNow } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -13,8 +13,8 @@ import type { Log } from '../../telemetry/log.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
 
 /** Whether a controller is alive, as far as this agent has observed. */
-export interface ControllerState {
-  readonly kind: ControllerLife;
+export interface LeaseState {
+  readonly kind: LeaseLife;
   /** For how long its Lease has been observed without a change, in milliseconds. */
   readonly silentMs: number;
 }
@@ -22,9 +22,9 @@ export interface ControllerState {
 /** Observes the controller's Lease. Reads nothing before the first `observe`. */
 export interface ControllerLiveness {
   /** Reads the Lease unless it was read less than `maxAgeMs` ago. Never throws for a server that is away. */
-  observe(maxAgeMs: number, signal: AbortSignal): Promise<ControllerState>;
+  observe(maxAgeMs: number, signal: AbortSignal): Promise<LeaseState>;
   /** The last observation; undefined where there is none since `forget`. */
-  last(): ControllerState | undefined;
+  last(): LeaseState | undefined;
   /** The options of the controller that this agent goes by, as the Lease had them when it was read last. */
   settings(): EvictionSettings;
   /** For how long the API server has not answered, in milliseconds; 0 where it has, or was not asked. */
@@ -44,14 +44,14 @@ interface Reading {
 export function createControllerLiveness(client: KubeClient, log: Log): ControllerLiveness {
   /** Undefined before the first read and after a gap. */
   let reading: Reading | undefined;
-  let last: ControllerState | undefined;
+  let last: LeaseState | undefined;
   let settings = DEFAULT_EVICTION_SETTINGS;
   let failingSince: number | undefined;
   const warnOnce = createLogOnce((reason) => {
     log.warn({ reason }, "cannot read the controller's lease");
   });
 
-  const judge = (now: number): ControllerState => ({
+  const judge = (now: number): LeaseState => ({
     kind: controllerAlive(reading?.lease, now),
     silentMs: reading === undefined ? 0 : now - reading.lease.since,
   });

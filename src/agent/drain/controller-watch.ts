@@ -1,10 +1,12 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { maintenancesOfNode } from '../../decide/drain/self-drain.ts';
 import type { ControllerLife } from '../../decide/shutdown/drainer.ts';
+import type { Phase } from '../../decide/shutdown/phase.ts';
 import { isEffective, type RetentionFacts } from '../../decide/static-pod/parked.ts';
 import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
-import type { ControllerLiveness, ControllerState } from './controller-liveness.ts';
+import type { ControllerLiveness } from './controller-liveness.ts';
 import type { GiveBack } from './uncordon-and-ungate.ts';
+import type { IdleController } from './idle-controller.ts';
 
 /** What decides, beside the phase, who drains the node. */
 export interface ControllerObservation {
@@ -13,9 +15,16 @@ export interface ControllerObservation {
   readonly maintenances: readonly NodeMaintenance[];
 }
 
+/** Whether a controller can be counted on, as far as this agent has observed. */
+export interface ControllerState {
+  readonly kind: ControllerLife;
+  /** For how long its Lease has been observed without a change, or it has been idle, in milliseconds. */
+  readonly silentMs: number;
+}
+
 /** Observes whether a controller is alive, while the node is under maintenance or has something to be given back. */
 export interface ControllerWatch {
-  observe(retention: RetentionFacts, signal: AbortSignal): Promise<ControllerObservation>;
+  observe(retention: RetentionFacts, phase: Phase, signal: AbortSignal): Promise<ControllerObservation>;
   /** Forgets what was observed: the API server is given up for now. */
   suspend(): void;
   /** Whether the loop has to look again soon: somebody has to act, and it is not known to be a controller. */
@@ -30,15 +39,21 @@ const OBSERVE_EVERY_MS = 2_000;
 /** Nothing is known of the controller, and no maintenance of the node. */
 export const NOTHING_KNOWN: ControllerObservation = { controller: 'unknown', maintenances: [] };
 
+/** What shows whether a controller is alive, and whether it works. */
+interface ControllerSigns {
+  readonly liveness: Omit<ControllerLiveness, 'settings'>;
+  readonly idle: Pick<IdleController, 'look' | 'isIdle' | 'idleMs'>;
+}
+
 export function createControllerWatch(
-  cluster: Pick<NodeMaintenances, 'synced' | 'list' | 'watchesAll' | 'wantAll'>,
-  liveness: Omit<ControllerLiveness, 'settings'>,
+  cluster: Pick<NodeMaintenances, 'synced' | 'list' | 'watchesAll' | 'wantAll' | 'holdAll'>,
+  { liveness, idle }: ControllerSigns,
   giveBack: Pick<GiveBack, 'markForRevert' | 'find' | 'needsRevert' | 'leaveToController'>,
   nodeName: string,
 ): ControllerWatch {
   let need: 'none' | 'maintenance' | 'give-back' = 'none';
   return {
-    observe: async (retention, signal) => {
+    observe: async (retention, phase, signal) => {
       if (!cluster.synced()) return NOTHING_KNOWN;
       const effective = cluster.list().filter(({ metadata }) => isEffective(metadata.name, retention));
       const maintenances = maintenancesOfNode(effective, nodeName);
@@ -47,10 +62,14 @@ export function createControllerWatch(
       need = maintenances.length > 0 ? 'maintenance' : giveBack.needsRevert() ? 'give-back' : 'none';
       if (need === 'none') {
         liveness.forget();
+        idle.look({ phase, life: 'unknown', isAnswered: true, maintenances });
+        cluster.holdAll(idle.isIdle());
         return NOTHING_KNOWN;
       }
-      const { kind } = await liveness.observe(OBSERVE_EVERY_MS, signal);
-      if (kind === 'dead' && !cluster.watchesAll()) {
+      const { kind: life } = await liveness.observe(OBSERVE_EVERY_MS, signal);
+      const kind = idle.look({ phase, life, isAnswered: liveness.apiSilentMs() === 0, maintenances });
+      cluster.holdAll(kind === 'idle');
+      if ((kind === 'dead' || kind === 'idle') && !cluster.watchesAll()) {
         // What is known of the node's maintenances is what the controller has noted: to go on without it is not enough.
         cluster.wantAll();
         return { controller: 'unknown', maintenances };
@@ -62,8 +81,8 @@ export function createControllerWatch(
       need = 'none';
       liveness.forget();
     },
-    isBusy: () => need !== 'none' && liveness.last()?.kind !== 'alive',
-    state: () => liveness.last(),
+    isBusy: () => need !== 'none' && (idle.isIdle() || liveness.last()?.kind !== 'alive'),
+    state: () => (idle.isIdle() ? { kind: 'idle', silentMs: idle.idleMs() } : liveness.last()),
     apiSilentMs: () => liveness.apiSilentMs(),
   };
 }

@@ -49,7 +49,8 @@ export function createDrainStep({
   clock,
 }: DrainStepDependencies): DrainStep {
   const observe = async ({ record, retention }: PassFacts, signal: AbortSignal): Promise<ControllerObservation> => {
-    if (!isOffline(record.phase)) return (await controller?.observe(retention, signal)) ?? NOTHING_KNOWN;
+    const { phase } = record;
+    if (!isOffline(phase)) return (await controller?.observe(retention, phase, signal)) ?? NOTHING_KNOWN;
     controller?.suspend();
     return NOTHING_KNOWN;
   };

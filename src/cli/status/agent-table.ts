@@ -53,10 +53,12 @@ function formatWaiting({ waitingFor }: AgentStatus, now: number, columns: number
 /** The state of the controller, where it does not drain the node. */
 function describeController({ controller }: AgentStatus): string[][] {
   if (controller === undefined || controller.state === 'alive') return [];
-  const words =
-    controller.state === 'unknown'
-      ? 'not known yet whether one is alive'
-      : `no controller is alive (for at least ${formatSpan(controller.silentMs)}); this agent drains its own node`;
+  const span = formatSpan(controller.silentMs);
+  const words = {
+    unknown: 'not known yet whether one is alive',
+    dead: `no controller is alive (for at least ${span}); this agent drains its own node`,
+    idle: `it renews its Lease and does nothing for this shutdown (for ${span}); this agent drains its own node`,
+  }[controller.state];
   return [['Controller:', words]];
 }
 

@@ -18,6 +18,7 @@ import { agentNodeOf, isInProgress, soleNodeOf, stageOf } from '../maintenance/m
 import { type DriverPod, NO_VOLUMES, type NodeVolumes } from '../volume/waits.ts';
 import { type DrainPod, isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 import { drainBegan, goesDownSince, whyReturning } from '../staying-pod/returning-pod.ts';
+import { WHY_SELF } from '../shutdown/drainer.ts';
 import { drainPodOn } from '../staying-pod/staying-pods.ts';
 
 /** A maintenance that this node's agent may move on, and where it is. */
@@ -118,16 +119,19 @@ export function drainPodsOfNode(
  * For whom a targeted pod has to stay. Nobody lives who could ask its interceptors or pass on from one to the next, so a
  * pod that has some waits for a controller: what it would lose by being evicted early, nobody could give back. One whose
  * request has come to the interceptor that the agent stands in for may go, and so may one that has no others, or that
- * `waitsForNone` of them: a deadline is over, or the request is spent.
+ * `waitsForNone` of them: a deadline is over, or the request is spent. `why` tells why the agent drains the node.
  */
 export function awaitingPodOf(
   pod: Pod,
   request: EvictionRequest | undefined,
-  waitsForNone = false,
+  {
+    waitsForNone = false,
+    why: missing = WHY_SELF.dead,
+  }: { readonly waitsForNone?: boolean; readonly why?: string } = {},
 ): AwaitingPod | undefined {
   const podType = podTypeOf(pod);
   const own = ENDING_INTERCEPTOR[podType];
-  const hold = (on: string, why: string): AwaitingPod => ({ pod, on, message: `${why}; no controller is alive` });
+  const hold = (on: string, why: string): AwaitingPod => ({ pod, on, message: `${why}; ${missing}` });
   if (isInPodGroup(pod)) {
     return hold('eviction request controller', 'is part of a Workload or PodGroup, whose eviction is not supported');
   }
@@ -142,12 +146,20 @@ export function evictingUids(drains: readonly SelfDrain[]): ReadonlySet<string> 
   return new Set(nodes.flatMap(({ evicting }) => evicting.map(({ uid }) => uid)));
 }
 
+/** What the pods of a node may wait for. */
+interface InterceptorScope {
+  readonly requestOf: (pod: Pod) => EvictionRequest | undefined;
+  /** Whether none of the pod's interceptors is waited for. */
+  readonly waitsForNone: (pod: Pod) => boolean;
+  /** Why the agent drains the node. */
+  readonly why: string;
+}
+
 /** The targeted pods that have to stay, for the status of a maintenance. */
 export function blockedByInterceptors(
   drains: readonly SelfDrain[],
   pods: readonly Pod[],
-  requestOf: (pod: Pod) => EvictionRequest | undefined,
-  waitsForNone: (pod: Pod) => boolean,
+  { requestOf, waitsForNone, why }: InterceptorScope,
 ): readonly BlockingPod[] {
   const evicting = evictingUids(drains);
   const since = drains[0]?.maintenance.metadata.creationTimestamp ?? '';
@@ -155,7 +167,7 @@ export function blockedByInterceptors(
     const { name, namespace = 'default', uid = '' } = pod.metadata;
     // A terminating pod waits for no interceptor any more.
     if (!evicting.has(uid) || pod.metadata.deletionTimestamp !== undefined) return [];
-    const awaiting = awaitingPodOf(pod, requestOf(pod), waitsForNone(pod));
+    const awaiting = awaitingPodOf(pod, requestOf(pod), { waitsForNone: waitsForNone(pod), why });
     return awaiting === undefined ? [] : [{ namespace, name, reason: 'Interceptor', message: awaiting.message, since }];
   });
 }

@@ -68,6 +68,13 @@ export function phaseEventOf(nodeName: string, { name, from, to }: Transition): 
   }
 }
 
+/** The controller keeps its Lease and has done nothing for the shutdown for so long, in milliseconds. */
+export function idleControllerEvent(nodeName: string, maintenance: string, idleMs: number): PhaseEvent {
+  const idle = `The controller renews its Lease, and for ${Math.round(idleMs / 1000)} s it has done nothing for the shutdown of node ${nodeName} (${maintenance})`;
+  const then = 'the agent drains the node itself until the shutdown is over';
+  return event('ControllerIdle', `${idle}; ${then}.`, false, 'Warning');
+}
+
 /** The agent's state cannot be written any more, or is written again where `problem` is undefined. */
 export function storageEvent(nodeName: string, problem: string | undefined): PhaseEvent {
   if (problem === undefined) {

@@ -52,6 +52,8 @@ export const VALIDATING_POLICIES = [
   'nodemaint-controller-node-status',
   'nodemaint-controller-secrets',
   'nodemaint-controller-webhook',
+  'nodemaint-controller-maintenances',
+  'nodemaint-controller-leases',
   'nodemaint-cordons',
   'nodemaint-eviction-request-status',
   'nodemaint-eviction-requests',

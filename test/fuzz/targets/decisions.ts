@@ -71,7 +71,7 @@ function nodes({ maintenances, requests, pods, nodes: all, budgets }: World): vo
       resolved.map(({ resolution }) => resolution),
       'own drain',
     );
-    blockedByInterceptors(resolved, own, requestOf, () => false);
+    blockedByInterceptors(resolved, own, { requestOf, waitsForNone: () => false, why: '' });
     decideCordon(node, ['m1']);
     decideNodeConditions(node, { maintenances: ['m1'], planned: [], draining: [], drained: false });
     const selecting = maintenances.filter((each) => selectsNode(each, node));

@@ -16,6 +16,8 @@ export interface Cell {
   readonly beside: string;
   /** Whether the gate leaves it out: others show the same rule in another situation, or it waits long. */
   readonly isLeftOut?: boolean;
+  /** More of the agent's configuration. */
+  readonly keys?: object;
   /** Options of the controller; undefined where none runs from the beginning. */
   readonly controller?: readonly string[];
   /** Brings the situation about; the agent runs. */

@@ -5,7 +5,7 @@ import { ORDER, type ShutdownBeside, startShutdownBeside } from '../../support/r
 import { isThorough } from '../../support/thorough.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { type Cell, cells, whole } from './beside-cells.ts';
-import { falseLeaderCell } from './false-leader-cell.ts';
+import { falseLeaderCell, idleLeaderCell } from './false-leader-cell.ts';
 
 /** A leader without a watch gives its Lease back after a minute, and an agent waits for its end. */
 const LONG = { timeoutMs: 240_000 };
@@ -22,11 +22,11 @@ describe('the shutdown of a node beside', () => {
   });
 
   /** Shuts the node down, and returns after how many seconds it is let go. */
-  async function shutDown({ controller, arrange, flags = [], during, left }: Cell): Promise<number> {
+  async function shutDown({ keys, controller, arrange, flags = [], during, left }: Cell): Promise<number> {
     await rig.startPod('web');
     await rig.startPod('dns', { priorityClassName: 'system-cluster-critical' });
     const leader = controller === undefined ? undefined : await rig.startController(...controller);
-    const agent = await rig.startAgent();
+    const agent = await rig.startAgent(keys);
     await arrange(rig, leader);
     const begunAt = performance.now();
     await rig.trigger('--reason', 'kernel update', ...flags);
@@ -41,7 +41,9 @@ describe('the shutdown of a node beside', () => {
   }
 
   const isWhole = isThorough(`${cells.filter(({ isLeftOut }) => isLeftOut).length} of ${cells.length} situations`);
-  for (const cell of [...cells, falseLeaderCell].filter(({ isLeftOut }) => isWhole || isLeftOut !== true)) {
+  for (const cell of [...cells, falseLeaderCell, idleLeaderCell].filter(
+    ({ isLeftOut }) => isWhole || isLeftOut !== true,
+  )) {
     it(`${cell.beside}: it drains in order, and the machine is let go`, async () => {
       try {
         const seconds = await shutDown(cell);

@@ -1,6 +1,6 @@
 /** A shutdown beside somebody who has the controller's rights, keeps its Lease, and says what is not so. */
 import assert from 'node:assert/strict';
-import { readAgentStatus } from '../../support/commands/nodemaint.ts';
+import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
 import { NODE, type ShutdownBeside } from '../../support/rigs/shutdown-beside.ts';
 import { type FalseLeader, startFalseLeader } from '../../support/stand-ins/false-leader.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
@@ -32,4 +32,38 @@ export const falseLeaderCell: Cell = {
   clear: async () => {
     await thief?.[Symbol.asyncDispose]();
   },
+};
+
+/** How long the agent waits for such a leader here. */
+const WAIT_SEC = 20;
+
+/** Waits until the agent drains the node itself, and says so, while the Lease is still renewed. */
+async function untilDrainedBeside(rig: ShutdownBeside): Promise<void> {
+  const stateIs = async (state: string): Promise<boolean> =>
+    (await readAgentStatus(rig.files.runDirectory)).controller?.state === state;
+  await waitFor('the agent sees the Lease renewed', () => stateIs('alive'), SLOW);
+  assert.deepEqual(await rig.lines(), [], 'a controller has some time');
+  await waitFor('the agent finds the controller idle', () => stateIs('idle'), SLOW);
+  const { metadata } = (await rig.shutdown()) ?? {};
+  const says = async (): Promise<boolean> => {
+    const message = (await rig.statusOf(metadata?.name ?? ''))?.drainMessage ?? '';
+    return message.includes('by the agent of the node: the controller does nothing for the shutdown of this node');
+  };
+  await waitFor('the maintenance says who drains', says, SLOW);
+  const { stdout } = await runNodemaint(['status', '--run-directory', rig.files.runDirectory]);
+  assert.match(
+    stdout,
+    /Controller: .*renews its Lease and does nothing for this shutdown .*this agent drains its own node/,
+  );
+  const events = ['get', 'events', '-A', '--field-selector', 'reason=ControllerIdle', '-o', 'name'];
+  await waitFor('an Event tells of it', async () => (await rig.controlPlane.kubectl(events)) !== '', SLOW);
+}
+
+/** The agent drains the node itself after its time, though the Lease is renewed until the machine is let go. */
+export const idleLeaderCell: Cell = {
+  beside: 'a leader that keeps its Lease and does nothing',
+  keys: { controllerWaitSec: WAIT_SEC },
+  arrange: falseLeaderCell.arrange,
+  during: untilDrainedBeside,
+  ...(falseLeaderCell.clear === undefined ? {} : { clear: falseLeaderCell.clear }),
 };

@@ -1,8 +1,10 @@
 /** What a user tries who may take one node out of use. */
-import { collectionPath, NODE_MAINTENANCES, objectPath } from '../../../src/kube/resource.ts';
+import { AGENT_LABEL, BOOT_ANNOTATION, DEADLINE_ANNOTATION } from '../../../src/api/names.ts';
+import { collectionPath, NODE_MAINTENANCES, objectPath, PODS } from '../../../src/kube/resource.ts';
 import { byName, maintenanceOf } from '../maintenance/objects.ts';
-import { allowed, type Attack, type Call, type Family, policy, refused } from './attack.ts';
-import { dry, patched } from './scene.ts';
+import { conditionWith } from '../rigs/admission.ts';
+import { allowed, type Attack, type Call, type Family, policy, RBAC, refused } from './attack.ts';
+import { dry, patched, patchedStatus, RELEASE, TEAM } from './scene.ts';
 
 const NODES_POLICY = 'nodemaint-node-maintenance-nodes';
 const NAMES = policy(NODES_POLICY, /begin with shutdown- or notice- belong to the agents of the nodes/u);
@@ -12,6 +14,17 @@ function made(metadata: object, node = 'n1'): Call {
   const spec = { stage: 'Idle', nodeSelector: byName(node) } as const;
   return () => dry('POST', collectionPath(NODE_MAINTENANCES), { body: maintenanceOf(spec, metadata) });
 }
+
+const PAST = '2026-01-01T00:00:00Z';
+const absent = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' };
+/** What of its metadata decides how the shutdown of another node goes on. */
+const ON_SHUTDOWN_OF_N2: readonly (readonly [string, object])[] = [
+  ['sets a deadline for the shutdown of n2', { annotations: { [DEADLINE_ANNOTATION]: PAST } }],
+  ['says that n2 was booted since its shutdown', { annotations: { [BOOT_ANNOTATION]: 'x' } }],
+  ['takes the shutdown of n2 from its agent', { labels: { [AGENT_LABEL]: null } }],
+  ['keeps the shutdown of n2 for ever', { finalizers: ['evil.example.com/x'] }],
+  ['lets the shutdown of n2 be collected', { ownerReferences: [absent] }],
+];
 
 const tries = (name: string, call: Call, refuser = NAMES): Attack => refused('keeper', name, refuser, call);
 
@@ -44,6 +57,30 @@ export const KEEPER_ATTACKS: readonly Family[] = [
         'deletes the shutdown of n2',
         () => dry('DELETE', objectPath(NODE_MAINTENANCES, { name: 'shutdown-n2-0' })),
         OTHERS,
+      ),
+      ...ON_SHUTDOWN_OF_N2.map(([name, metadata]) =>
+        tries(name, () => patched(NODE_MAINTENANCES, { name: 'shutdown-n2-0' }, { metadata }), OTHERS),
+      ),
+      tries(
+        'sets a deadline for both nodes of a rack',
+        () =>
+          patched(NODE_MAINTENANCES, { name: 'rack' }, { metadata: { annotations: { [DEADLINE_ANNOTATION]: PAST } } }),
+        OTHERS,
+      ),
+      tries(
+        'says that its own node is drained',
+        () =>
+          patchedStatus(
+            NODE_MAINTENANCES,
+            { name: 'shutdown-n1-0' },
+            { conditions: [conditionWith('Drained', 'True')] },
+          ),
+        RBAC,
+      ),
+      tries(
+        'acts as the account that releases gated pods',
+        () => ({ ...dry('DELETE', collectionPath(PODS, TEAM)), as: RELEASE }),
+        RBAC,
       ),
     ],
   },

@@ -129,13 +129,21 @@ const OTHERS: Family = {
 };
 
 const HELD = policy('nodemaint-held-pods', /only delete pods that the gate of a maintenance keeps from starting/u);
+/** Of several pods that are refused, the API server names any one. */
+const ANY_HELD = policy('nodemaint-held-pods', /an agent may only delete pods/u);
+const OF_DAEMON_SET = policy('nodemaint-held-pods', /only delete pods of DaemonSets/u);
+const FOR_NODE = policy('nodemaint-held-pods', /only delete pods that are for the node of their label/u);
 const RELEASES: Family = {
   attacker: 'n1',
   title: 'the account nodemaint-agent-release, which agents may act as',
   control: allowed('n1', 'lets go of a pod that is held for it', () => released(named('held-n1'))),
   attacks: [
     trying('deletes a running pod as it', HELD, () => released(named('web-2'))),
-    trying('deletes all pods of a namespace as it', HELD, () => released('')),
+    trying('deletes a pod as it that is gated and of no DaemonSet', OF_DAEMON_SET, () => released(named('gated-n1'))),
+    trying('deletes a pod as it that is gated for n2, by the label of n1', FOR_NODE, () =>
+      released(named('mislabelled')),
+    ),
+    trying('deletes all pods of a namespace as it', ANY_HELD, () => released('')),
     trying('deletes one pod by its name as it', RBAC, (scene) => ({
       ...dry('DELETE', pathOf(scene, 'held-n1')),
       as: RELEASE,

@@ -1,4 +1,4 @@
-import { NODE_LABEL } from '../../../src/api/names.ts';
+import { HELD_FOR_LABEL, MAINTENANCE_GATE, NODE_LABEL } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { createKubeClient, type KubeClient, type KubeRequest, type Method } from '../../../src/kube/client.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
@@ -17,11 +17,13 @@ import { type ControlPlane, startControlPlane } from '../../control-plane/contro
 import { firstStatus, requestFor } from '../rigs/admission.ts';
 import { byName, maintenanceOf } from '../maintenance/objects.ts';
 import { installManifests } from '../commands/nodemaint.ts';
+import { makeMarked, replicaKubeconfig } from './controller/replica.ts';
 
 /** Who is on the scene. */
 export type Actor =
   | 'admin'
   | 'controller'
+  | 'replica'
   | 'n1'
   | 'n2'
   | 'keeper'
@@ -45,7 +47,6 @@ export const SYSTEM = 'nodemaint-system';
 export const RELEASE = `system:serviceaccount:${SYSTEM}:nodemaint-agent-release`;
 export const TEAM = 'team-a';
 export const OTHER_TEAM = 'team-b';
-const PRIORITY_GATE = 'nodemaintenance.x-k8s.io/maintenance';
 const WHERE: Readonly<Record<PodName, { readonly namespace: string; readonly node?: string }>> = {
   'web-1': { namespace: TEAM, node: 'n1' },
   'web-2': { namespace: TEAM, node: 'n2' },
@@ -104,6 +105,18 @@ export function mirrorBody(
   return podBody(name, { annotations, ownerReferences: [owner], ...metadata }, { nodeName: node, ...spec });
 }
 
+/**
+ * A pod of a DaemonSet that the gate keeps from the node. Its DaemonSet is of a version that is not served, so that no
+ * controller of the cluster deletes the pod.
+ */
+export function heldBody(name: string, node: string, metadata: object = {}): object {
+  const owner = { apiVersion: 'apps/v0', kind: 'DaemonSet', name: 'network', uid: 'u', controller: true };
+  const labels = { [HELD_FOR_LABEL]: node };
+  const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: byName(node) };
+  const spec = { affinity: { nodeAffinity }, schedulingGates: [{ name: MAINTENANCE_GATE }] };
+  return podBody(name, { labels, ownerReferences: [owner], ...metadata }, spec);
+}
+
 async function makeObjects(controlPlane: ControlPlane, clients: Scene['clients']): Promise<Scene['pods']> {
   const never = AbortSignal.timeout(60_000);
   const make = async <T>(client: KubeClient, path: string, body: object): Promise<T> => {
@@ -144,8 +157,7 @@ async function makeObjects(controlPlane: ControlPlane, clients: Scene['clients']
     if (name.startsWith('static-') && node !== undefined) {
       pods[name] = await make(node === 'n1' ? n1 : n2, path, mirrorBody(name, node, uids.get(node) ?? ''));
     } else if (name.startsWith('held-')) {
-      const labels = { 'nodemaintenance.x-k8s.io/held-for': name.slice(-2) };
-      pods[name] = await make(admin, path, podBody(name, { labels }, { schedulingGates: [{ name: PRIORITY_GATE }] }));
+      pods[name] = await make(admin, path, heldBody(name, name.slice(-2)));
     } else pods[name] = await make(admin, path, podBody(name, {}, { nodeName: node }));
   }
   for (const [name, by, nodes, stage] of [
@@ -158,6 +170,11 @@ async function makeObjects(controlPlane: ControlPlane, clients: Scene['clients']
     const body = maintenanceOf({ stage, nodeSelector: byName(...nodes) }, { name, labels });
     await make(by, collectionPath(NODE_MAINTENANCES), body);
   }
+  const ofNone = { labels: { [HELD_FOR_LABEL]: 'n1' } };
+  const gated = { schedulingGates: [{ name: MAINTENANCE_GATE }] };
+  await make(admin, collectionPath(PODS, TEAM), podBody('gated-n1', ofNone, gated));
+  await make(admin, collectionPath(PODS, TEAM), heldBody('mislabelled', 'n2', ofNone));
+  await makeMarked(admin, never);
   const made = pods as Record<PodName, Pod>;
   for (const [name, interceptors] of [
     ['web-1', ['actor.example.com', 'imperative-eviction.k8s.io']],
@@ -200,6 +217,7 @@ export async function buildScene(): Promise<Scene> {
   const clients: Scene['clients'] = {
     admin: await clientOf(controlPlane.adminKubeconfig),
     controller: await clientOf(controllerKubeconfig),
+    replica: await clientOf(await replicaKubeconfig(controlPlane)),
     n1: await user('system:node:n1', 'system:nodes'),
     n2: await clientOf(n2Kubeconfig),
     keeper: await user('keeper'),

@@ -1,4 +1,5 @@
 import type { Attacker, Family } from './attack.ts';
+import { CONTROLLER_ATTACKS } from './controller/on-maintenances.ts';
 import { KEEPER_ATTACKS } from './keeper.ts';
 import { NODE_CLUSTER_ATTACKS } from './node-cluster.ts';
 import { NODE_EVICTION_ATTACKS } from './node-evictions.ts';
@@ -10,6 +11,7 @@ export const ATTACKS: readonly Family[] = [
   ...NODE_MAINTENANCE_ATTACKS,
   ...NODE_EVICTION_ATTACKS,
   ...NODE_CLUSTER_ATTACKS,
+  ...CONTROLLER_ATTACKS,
   ...KEEPER_ATTACKS,
   ...USER_ATTACKS,
 ];
@@ -17,6 +19,7 @@ export const ATTACKS: readonly Family[] = [
 /** Who the attackers are, for the documentation. */
 export const ATTACKERS: Readonly<Record<Attacker, string>> = {
   n1: 'a stolen identity of node n1',
+  controller: 'a stolen token of the controller',
   keeper: 'a user who may take node n1 out of use',
   editor: 'a user with the ClusterRole edit in a namespace',
   anybody: 'a user without any rights',

@@ -9,12 +9,11 @@ import { createSystemClock } from '../../../src/host/clock.ts';
 import { collectionPath, DAEMON_SETS, EVICTION_REQUESTS, objectPath, PODS } from '../../../src/kube/resource.ts';
 import { requestFor } from '../rigs/admission.ts';
 import { assertRefusedBy, type Attack, policy, sendAs } from './attack.ts';
-import { dry, OTHER_TEAM, podBody, RELEASE, type Scene, TEAM } from './scene.ts';
+import { dry, heldBody, OTHER_TEAM, podBody, RELEASE, type Scene, TEAM } from './scene.ts';
 import { make } from './steps.ts';
 import { SILENT_LOG } from '../silent-log.ts';
 import { waitFor } from '../wait-for.ts';
 
-const GATE = 'nodemaintenance.x-k8s.io/maintenance';
 const MANY = 1_000;
 const INTERCEPTOR_PREFIX = 'interceptor.evictionrequest.coordination.k8s.io/priority_';
 
@@ -161,8 +160,7 @@ export const USER_AGAINST_AGENTS: readonly Attack[] = [
           spec: { selector: { matchLabels: labels }, template },
         });
       }
-      const held = podBody('held', { labels: { [HELD_FOR_LABEL]: 'n1' } }, { schedulingGates: [{ name: GATE }] });
-      await make(scene, 'admin', collectionPath(PODS, OTHER_TEAM), held);
+      await make(scene, 'admin', collectionPath(PODS, OTHER_TEAM), heldBody('held', 'n1'));
       const refusals: string[] = [];
       const dependencies = {
         client: scene.clients.n1,

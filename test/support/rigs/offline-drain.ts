@@ -179,6 +179,8 @@ export async function drainOffline(root: string, fault: OfflineFault | undefined
     dependencies: undefined,
     ownNode: undefined,
     maxVolumeWaitMs: 0,
+    maxIdleMs: 300_000,
+    announce: () => undefined,
   };
   const { step } = createDrainParts({ pods, staticPods, drainPlan: [], runtime, clock, log: SILENT_LOG }, none, signal);
   const passes = createStaticPodPasses({

@@ -5,6 +5,7 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
+import { CONFIG_API_VERSION } from '../../../src/api/names.ts';
 import type { NodeMaintenance, NodeStatus } from '../../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import type { Program } from '../../control-plane/process.ts';
@@ -47,7 +48,8 @@ export interface ShutdownBeside extends AsyncDisposable {
   seen(line: string): Promise<void>;
   phase(): Promise<Awaited<ReturnType<typeof readAgentStatus>>['phase']>;
   startController(...flags: readonly string[]): Promise<Program>;
-  startAgent(): Promise<Program>;
+  /** `keys` are more of its configuration. */
+  startAgent(keys?: object): Promise<Program>;
   trigger(...flags: readonly string[]): Promise<void>;
   /** Boots the machine: what was parked comes back, and the node is as it was. */
   reset(): Promise<void>;
@@ -166,7 +168,10 @@ export async function startShutdownBeside(signal: AbortSignal): Promise<Shutdown
       await waitFor('the controller leads', async () => (await kubectl(holder)) !== '', { ...SLOW, program });
       return program;
     },
-    startAgent: async () => {
+    startAgent: async (keys = {}) => {
+      const own = { apiVersion: CONFIG_API_VERSION, kind: 'AgentConfiguration', ...keys };
+      await mkdir(path.join(folder, 'config.d'), { recursive: true });
+      await writeFile(path.join(folder, 'config.d', '10-cell.yaml'), JSON.stringify(own));
       const program = run(['agent', '--config', files.configFile], 'agent');
       const hears = async (): Promise<boolean> =>
         (await readAgentStatus(files.runDirectory)).cluster.heardAt !== undefined;

@@ -15,6 +15,8 @@ const NO_CLUSTER: ClusterScope = {
   dependencies: undefined,
   ownNode: undefined,
   maxVolumeWaitMs: 0,
+  maxIdleMs: 300_000,
+  announce: () => undefined,
 };
 
 function factsOf(mode: 'cluster' | 'offline'): PassFacts {

@@ -24,4 +24,10 @@ describe('the times of the controller', () => {
       assert.match(issue?.message ?? '', /write numbers and units, such as 90s/);
     });
   }
+
+  it('the times of the controller let the Lease last an hour at most, which is what its policy takes', () => {
+    const parse = (leaderElectLeaseDuration: string) => controllerOptionsSchema.safeParse({ leaderElectLeaseDuration });
+    assert.equal(parse('1h').success, true);
+    assert.equal(parse('61m').error?.issues[0]?.message, 'must be at most 1h');
+  });
 });

@@ -33,6 +33,8 @@ export interface PodScope {
   /** Whether none of the pod's interceptors is waited for: a deadline is over, or its request is spent. */
   readonly waitsForNone: (pod: Pod) => boolean;
   readonly optionsOf: (pod: Pod) => EndOptions;
+  /** Why the agent drains the node. */
+  readonly why: string;
 }
 
 /** What the pass over the pods acts on. */
@@ -68,6 +70,8 @@ interface PodRemovalDependencies {
   readonly clock: Clock;
   readonly evictions: Pick<SelfEvictions, 'evict'>;
   readonly removals: Pick<SelfRemovals, 'remove'>;
+  /** Why the agent drains the node. */
+  readonly why: () => string;
 }
 
 /** The next step of one pod; undefined for a static one, which leaves by its manifest. */
@@ -124,6 +128,7 @@ export function createPodRemoval(dependencies: PodRemovalDependencies, lifetime:
       return {
         own,
         pods,
+        why: dependencies.why(),
         trustUntil,
         requestOf,
         waitsForNone: (pod) => {
@@ -147,7 +152,10 @@ export function createPodRemoval(dependencies: PodRemovalDependencies, lifetime:
           waiting.push(waitsForVolumes(pod, needed));
           continue;
         }
-        const awaited = awaitingPodOf(pod, pass.requestOf(pod), pass.waitsForNone(pod));
+        const awaited = awaitingPodOf(pod, pass.requestOf(pod), {
+          waitsForNone: pass.waitsForNone(pod),
+          why: pass.why,
+        });
         if (isStatic && awaited !== undefined) awaiting.add(keyOf(pod));
         const waits = await steps.take(
           pod,

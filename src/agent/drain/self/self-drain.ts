@@ -1,7 +1,8 @@
 /**
  * The drain of this node by its agent while no controller is alive: by the controller's rules, with the node's identity,
  * over what that identity may do. It begins when the controller's Lease has not changed for its duration, reads it before
- * each step that takes a pod away, and stops as soon as a controller is alive again.
+ * each step that takes a pod away, and stops as soon as a controller is alive again. A controller that is alive and does
+ * nothing for the shutdown of this node counts as none until the shutdown is over.
  */
 import type { BlockingPod } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
@@ -18,6 +19,8 @@ import {
   type SelfScope,
   withReturning,
 } from '../../../decide/drain/self-drain.ts';
+import { DEFAULT_EVICTION_SETTINGS, type EvictionSettings } from '../../../decide/eviction/settings.ts';
+import { WHY_SELF } from '../../../decide/shutdown/drainer.ts';
 import { drainEnd, type Left, leftOf } from '../../../decide/staying-pod/left-pods.ts';
 import { isTerminal, podTypeOf } from '../../../decide/pod.ts';
 import { goesDownSince } from '../../../decide/staying-pod/returning-pod.ts';
@@ -39,6 +42,7 @@ import { createSelfCordon, type SelfCordon } from './cordon.ts';
 import { createSelfRemovals } from './daemon-sets.ts';
 import { createSelfEvictions, type SelfEvictions } from './evictions.ts';
 import type { GiveBack } from '../uncordon-and-ungate.ts';
+import type { IdleController } from '../idle-controller.ts';
 import { createOtherNodes, type OtherNodes } from './other-nodes.ts';
 import { createPodRemoval, type EndedPods, type PodRemoval, type PodScope } from './pod-removal.ts';
 import { createSelfStatus, type SelfStatus } from './status.ts';
@@ -48,6 +52,7 @@ import { createSelfVolumes, type SelfVolumes } from './volumes.ts';
 interface SelfDrainParts {
   readonly requests: Pick<NodeEvictionRequests, 'list' | 'synced' | 'watch'>;
   readonly liveness: Pick<ControllerLiveness, 'observe' | 'settings'>;
+  readonly idle: Pick<IdleController, 'isIdle'>;
   readonly giveBack: Pick<GiveBack, 'pass'>;
   readonly turns: SelfTurns;
   /** All maintenances of the cluster. */
@@ -156,15 +161,18 @@ interface SelfDrainState {
 
 function createSelfDrainState(
   dependencies: ClusterDependencies,
-  { liveness, maxVolumeWaitMs }: Pick<SelfDrainParts, 'liveness' | 'maxVolumeWaitMs'>,
+  { liveness, idle, maxVolumeWaitMs }: Pick<SelfDrainParts, 'liveness' | 'idle' | 'maxVolumeWaitMs'>,
   lifetime: AbortSignal,
 ): SelfDrainState {
   const { client, clock } = dependencies;
-  const evictions = createSelfEvictions(dependencies, () => liveness.settings());
+  // What an idle one has written onto its Lease does not hold the node.
+  const settings = (): EvictionSettings => (idle.isIdle() ? DEFAULT_EVICTION_SETTINGS : liveness.settings());
+  const why = (): string => WHY_SELF[idle.isIdle() ? 'idle' : 'dead'];
+  const evictions = createSelfEvictions(dependencies, settings);
   const cordon = createSelfCordon(dependencies);
-  const status = createSelfStatus(dependencies);
+  const status = createSelfStatus(dependencies, why);
   const removals = createSelfRemovals(dependencies);
-  const ender = createPodRemoval({ client, clock, evictions, removals }, lifetime);
+  const ender = createPodRemoval({ client, clock, evictions, removals, why }, lifetime);
   const pods = createNodePods(dependencies, lifetime);
   const volumes = createSelfVolumes(dependencies);
   const waits = createVolumeWaits(maxVolumeWaitMs);
@@ -193,28 +201,29 @@ function selfScope(waits: VolumeWaits, seen: Omit<SeenVolumes, 'due' | 'deadline
 /** Why targeted pods are still there: their evictions are refused, or interceptors or volumes keep them. */
 function blockingPods(
   { evictions, cordon }: Pick<SelfDrainState, 'evictions' | 'cordon'>,
-  { own, pods, requestOf, waitsForNone }: PodScope,
+  scope: PodScope,
   now: number,
 ): readonly BlockingPod[] {
+  const { own, pods } = scope;
   const evicting = evictingUids(own);
   const targeted = pods.filter(({ metadata }) => evicting.has(metadata.uid ?? ''));
   const { free, blocked } = blockedByVolumes(own, targeted, now);
-  const byInterceptors = blockedByInterceptors(own, pods, requestOf, waitsForNone);
+  const byInterceptors = blockedByInterceptors(own, pods, scope);
   return withReturning([...evictions.blocking(free, cordon.node()), ...byInterceptors, ...blocked], own, free);
 }
 
 /** Creates the drainer for the time without a controller; its watch on the node's pods ends with `lifetime`. */
 export function createSelfDrainer(
-  { requests, liveness, giveBack, turns, maintenances: known, byController, maxVolumeWaitMs }: SelfDrainParts,
+  { requests, liveness, idle, giveBack, turns, maintenances: known, byController, maxVolumeWaitMs }: SelfDrainParts,
   dependencies: ClusterDependencies,
   lifetime: AbortSignal,
 ): Drainer {
   const { clock, log, nodeName } = dependencies;
-  const state = createSelfDrainState(dependencies, { liveness, maxVolumeWaitMs }, lifetime);
+  const state = createSelfDrainState(dependencies, { liveness, idle, maxVolumeWaitMs }, lifetime);
   const { cordon, status, ender, pods, volumes, waits, others, stop } = state;
-
-  /** Whether still no controller is alive, read now: two must not do the same step. */
-  const isAlone = async (signal: AbortSignal): Promise<boolean> => (await liveness.observe(0, signal)).kind === 'dead';
+  /** Whether still no controller can be counted on, read now: two must not do the same step. */
+  const isAlone = async (signal: AbortSignal): Promise<boolean> =>
+    idle.isIdle() || (await liveness.observe(0, signal)).kind === 'dead';
 
   const drain = async ({ maintenances, ...facts }: DrainerFacts, signal: AbortSignal): Promise<OwnPass | undefined> => {
     const mayAct = (): Promise<boolean> => isAlone(signal);

@@ -6,6 +6,7 @@ import { effectiveDrainPlan } from '../../../decide/maintenance/drain-plan.ts';
 import { evictingUids, type SelfDrain } from '../../../decide/drain/self-drain.ts';
 import { recordedNode } from '../../../decide/maintenance/recorded-node.ts';
 import { drainStatus, waitingStatus } from '../../../decide/drain/status.ts';
+import { BY_AGENT } from '../../../decide/shutdown/drainer.ts';
 import { createMaintenanceStatusWriter } from '../../../kube/maintenance/status.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 
@@ -42,7 +43,7 @@ const MAX_MESSAGE = 900;
 function statusOf(
   { maintenance, resolution }: SelfDrain,
   { list, blocking, requestOf }: ObservedPods,
-  now: number,
+  { why, now }: { readonly why: string; readonly now: number },
 ): NodeMaintenanceStatus {
   const plan = effectiveDrainPlan(maintenance.spec.drainPlan ?? []);
   const evicting = evictingUids([{ maintenance, resolution }]);
@@ -52,7 +53,7 @@ function statusOf(
   const expectedFinishAt = estimateDrain(plan, { evicting: leaving, pending, requestOf }, now);
   const nodes = resolution.nodes.map((node) => {
     const message = node.message.slice(0, MAX_MESSAGE);
-    return { ...node, message: `${message} (by the agent of the node: no controller is alive)` };
+    return { ...node, message: `${message} (${BY_AGENT}: ${why})` };
   });
   // Without a controller nobody makes requests: what is targeted is what this agent evicts.
   const evacuating = leaving.length;
@@ -60,30 +61,31 @@ function statusOf(
   return drainStatus(maintenance, { ...resolution, nodes }, observe, now);
 }
 
-export function createSelfStatus({ client, clock, nodeName }: ClusterDependencies): SelfStatus {
+/** `why` tells why the agent drains its node. */
+export function createSelfStatus({ client, clock, nodeName }: ClusterDependencies, why: () => string): SelfStatus {
   const writer = createMaintenanceStatusWriter(client, clock, COUNT_EVERY_MS);
   return {
     latest: (maintenances) => maintenances.map((copy) => writer.latest(copy)),
     write: async (drains, pods, mayWrite, signal) => {
       for (const drain of drains) {
-        const status = statusOf(drain, pods, clock.now());
+        const status = statusOf(drain, pods, { why: why(), now: clock.now() });
         const { kind } = await writer.write(drain.maintenance, status, signal, mayWrite);
         if (kind === 'not-recorded') return false;
       }
       return true;
     },
-    wait: async (maintenance, why, mayWrite, signal) => {
+    wait: async (maintenance, forWhom, mayWrite, signal) => {
       const node = recordedNode(maintenance.status, { name: nodeName });
       const { podsPendingEvacuation: pods = 0, podsEvacuating: evacuating = 0, nodeRef } = node ?? {};
       const waiting = {
         name: nodeName,
         ...nodeRef,
-        message: why,
+        message: forWhom,
         drainTargets: [],
         pods: pods + evacuating,
         evacuating,
       };
-      await writer.write(maintenance, waitingStatus(maintenance, [waiting], why, clock.now()), signal, mayWrite);
+      await writer.write(maintenance, waitingStatus(maintenance, [waiting], forWhom, clock.now()), signal, mayWrite);
     },
   };
 }

@@ -5,6 +5,7 @@ import { stageOf } from '../../../decide/maintenance/maintenance.ts';
 import { DEFAULT_REBOOT_MS, isStalled, noteProgress, type RebootProgress } from '../../../decide/reboot/progress.ts';
 import { decideTurns, describeTurnWait, type Reboot } from '../../../decide/reboot/turns.ts';
 import { hasDrained } from '../../../decide/maintenance/shutdown-maintenance.ts';
+import { MISSING_CONTROLLER } from '../../../decide/shutdown/drainer.ts';
 import { timeOf } from '../../../decide/time.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { SelfStatus } from './status.ts';
@@ -61,7 +62,7 @@ export function createSelfTurns({
       const sight = { reboots: open(maintenance), allowed: () => 0, membersAway: [], maxParallel: 1 };
       const wait = decideTurns(sight).get(maintenance.metadata.name);
       return (
-        wait && describeTurnWait({ ...wait, cause: 'the missing controller, without which nodes reboot one at a time' })
+        wait && describeTurnWait({ ...wait, cause: `${MISSING_CONTROLLER}, without which nodes reboot one at a time` })
       );
     },
   };

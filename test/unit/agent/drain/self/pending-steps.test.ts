@@ -34,6 +34,7 @@ function open(
       },
     },
     removals: { remove: (pod: Pod): Promise<Waiting> => steps.remove?.() ?? done(pod) },
+    why: () => 'x',
   };
   const lifetime = new AbortController();
   const ender = createPodRemoval(parts, lifetime.signal);

@@ -49,7 +49,7 @@ function open(
   const clock = createSteppingClock();
   const dependencies = { client: server.client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
   const evictions = createSelfEvictions(dependencies, () => settings);
-  const parts = { client: server.client, clock, evictions, removals: createSelfRemovals(dependencies) };
+  const parts = { client: server.client, clock, evictions, removals: createSelfRemovals(dependencies), why: () => 'x' };
   const ender = createPodRemoval(parts, SIGNAL);
   const own = resolveSelfDrains([MAINTENANCE], { name: 'n1' }, drainPodsOfNode(pods, []));
   const recorded = own.map(({ resolution }) => ({

@@ -6,7 +6,7 @@ import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts
 import { NodemaintError } from '../../../../../src/errors.ts';
 import type { KubeClient } from '../../../../../src/kube/client.ts';
 import { DEFAULT_EVICTION_SETTINGS } from '../../../../../src/decide/eviction/settings.ts';
-import type { ControllerLife } from '../../../../../src/decide/shutdown/drainer.ts';
+import type { LeaseLife } from '../../../../../src/decide/shutdown/drainer.ts';
 import { createRecordingLog } from '../../../../support/agent/recording-log.ts';
 import { createObjectServer, withOpenWatches } from '../../../../support/stand-ins/object-server.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
@@ -38,7 +38,10 @@ function factsOf(maintenances: readonly NodeMaintenance[]): DrainerFacts {
 }
 
 /** The drainer of a node with one pod; `lives` are the answers to whether a controller is alive, the last one for good. */
-function open(lives: readonly ControllerLife[], { maxVolumeWaitMs = 60_000, lostWatches = 0, turn = '' } = {}) {
+function open(
+  lives: readonly LeaseLife[],
+  { maxVolumeWaitMs = 60_000, lostWatches = 0, turn = '', isIdle = false } = {},
+) {
   const pod = { metadata: { name: 'web', namespace: 'default', uid: 'uid-web' }, spec: { nodeName: 'n1' } };
   const server = createObjectServer({
     [NODE]: { metadata: { name: 'n1' } },
@@ -48,7 +51,7 @@ function open(lives: readonly ControllerLife[], { maxVolumeWaitMs = 60_000, lost
   const log = createRecordingLog();
   const gaveBack: boolean[] = [];
   const left = [...lives];
-  const kindNow = (): ControllerLife => (left.length > 1 ? left.shift() : left[0]) ?? 'dead';
+  const kindNow = (): LeaseLife => (left.length > 1 ? left.shift() : left[0]) ?? 'dead';
   const lifetime = new AbortController();
   const opened = withOpenWatches(server.client);
   let lost = 0;
@@ -65,6 +68,7 @@ function open(lives: readonly ControllerLife[], { maxVolumeWaitMs = 60_000, lost
         observe: () => Promise.resolve({ kind: kindNow(), silentMs: 0 }),
         settings: () => DEFAULT_EVICTION_SETTINGS,
       },
+      idle: { isIdle: () => isIdle },
       giveBack: {
         pass: async (mayAct) => {
           gaveBack.push(await mayAct());
@@ -104,6 +108,14 @@ describe('the drain of a node by its agent', () => {
       waiting.map(({ what }) => what),
       ['default/web'],
     );
+  });
+
+  it('the drain goes on beside a controller that keeps its Lease and is idle, and says so in the maintenance', async () => {
+    const { server, passes } = open(['alive'], { isIdle: true });
+    await passes();
+    assert.deepEqual(server.asked, STEPS);
+    const written = JSON.stringify(server.requests);
+    assert.match(written, /by the agent of the node: the controller does nothing for the shutdown of this node/);
   });
 
   it('the pod of a driver stays while a volume needs it, unless volumes are not waited for', async () => {
@@ -189,7 +201,7 @@ describe('the drain of a node by its agent', () => {
     assert.equal(status?.nodeStatuses?.[0]?.drainPlanPosition, undefined);
   });
 
-  const alive: [string, readonly ControllerLife[], readonly string[]][] = [
+  const alive: [string, readonly LeaseLife[], readonly string[]][] = [
     ['cordon', ['alive'], STEPS.slice(0, 2)],
     ['status', ['dead', 'alive'], STEPS.slice(0, 3)],
     ['eviction', ['dead', 'dead', 'alive'], STEPS.slice(0, 4)],

@@ -35,7 +35,7 @@ function open() {
   const server = createObjectServer();
   const clock = createSteppingClock();
   const dependencies = { client: server.client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
-  const status = createSelfStatus(dependencies);
+  const status = createSelfStatus(dependencies, () => 'no controller is alive');
   const drains = resolveSelfDrains([MAINTENANCE], { name: 'n1', uid: 'u-n1' }, drainPodsOfNode([POD], []));
   const pods = { list: [POD], blocking: [BLOCKING], requestOf: () => undefined };
   const write = (mayWrite: boolean): Promise<boolean> =>
