@@ -20,7 +20,7 @@ export interface IdleController {
 }
 
 /** What is known of the shutdown and its drain. */
-export interface IdleSight {
+interface IdleSight {
   readonly phase: Phase;
   readonly life: LeaseLife;
   /** Whether the API server answers: else the copies say nothing of what a controller does. */
@@ -29,7 +29,7 @@ export interface IdleSight {
   readonly maintenances: readonly NodeMaintenance[];
 }
 
-export interface IdleControllerDependencies {
+interface IdleControllerDependencies {
   readonly nodeName: string;
   readonly clock: Pick<Clock, 'monotonic' | 'now'>;
   readonly requests: Pick<NodeEvictionRequests, 'list'>;

@@ -45,7 +45,7 @@ const NAMES_NOTHING = /^(?:|Evacuating(?: \([^;]*\))?|Drained\b.*)$/su;
 const TIMES_AT_WORK = 6;
 
 /** What a controller has written about the drain of a node's shutdown. */
-export interface ControllerTrace {
+interface ControllerTrace {
   /** What the status of its maintenance says of the node; undefined where it says nothing. */
   readonly node: NodeStatus | undefined;
   /** The open EvictionRequests of the node's pods. */
