@@ -4,7 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { parse } from 'yaml';
-import { type Architecture, nodeFolder } from './architecture.ts';
+import { type Architecture, nodeBinary, nodeFolder } from './architecture.ts';
 import { type TarFile, tarOf } from './tar.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
@@ -52,7 +52,7 @@ export async function nodePayload(architecture: Architecture): Promise<readonly 
   return [
     ...(await filesOf(ON_A_NODE)),
     { name: 'NODE_LICENSE', mode: 0o644, data: await readFile(path.join(folder, 'LICENSE')) },
-    { name: 'node', mode: 0o755, data: await readFile(path.join(folder, 'bin', 'node')) },
+    { name: 'node', mode: 0o755, data: await nodeBinary(architecture) },
   ];
 }
 
