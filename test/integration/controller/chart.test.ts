@@ -44,7 +44,9 @@ function objectsOf(text: string): ReadonlyMap<string, unknown> {
   const squeeze = (_: string, value: unknown): unknown =>
     typeof value === 'string' ? value.trim().replaceAll(/\n+/g, '\n') : value;
   const documents = parseAllDocuments(text).map((document) => document.toJS() as (KubeObject & KubeList) | null);
-  const present = documents.flatMap((object): readonly KubeObject[] => object?.items ?? (object === null ? [] : [object]));
+  const present = documents.flatMap(
+    (object): readonly KubeObject[] => object?.items ?? (object === null ? [] : [object]),
+  );
   return new Map(
     present.map((object) => [
       `${object.kind} ${object.metadata.namespace ?? ''}/${object.metadata.name}`,
