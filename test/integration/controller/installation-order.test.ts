@@ -108,7 +108,7 @@ describe('the order of an installation', () => {
       await uninstallCluster();
       await helm(['uninstall', 'nodemaint', '--namespace', 'kube-system', '--wait']);
     });
-    assertRightsGoFirst(changes, { policies: 50, rights: 14 });
+    assertRightsGoFirst(changes, { policies: 50, rights: 13 });
   });
 
   it('the order of an upgrade with Helm has no policy and no right deleted, also from a chart without the List', async () => {
@@ -119,7 +119,7 @@ describe('the order of an installation', () => {
     const plain = text
       .replace(/^.*append \$(?:policies|rights).*\n/gm, '')
       .replace(/^# The policies are in force[^]*?^---\n/m, '');
-    assert.ok(!plain.includes('kind: List') && plain.length < text.length - 800, plain);
+    assert.ok(!plain.includes('kind: List') && plain.length < text.length - 300, plain);
     await writeFile(template, plain);
     const created = await during(() => helm(['install', 'nodemaint', older, ...HELM_FLAGS]));
     assert.throws(() => {

@@ -90,8 +90,10 @@ describe('the image of a release', () => {
     };
     const top = JSON.parse(await readFile(path.join(root, 'index.json'), 'utf8')) as { manifests: Descriptor[] };
     assert.equal(top.manifests.length, 1);
-    assert.equal(top.manifests[0]?.digest, digestOf([image('amd64'), image('arm64')]));
-    const { manifests } = (await blob(top.manifests[0] as Descriptor)) as unknown as { manifests: Descriptor[] };
+    const [index] = top.manifests;
+    assert.ok(index);
+    assert.equal(index.digest, digestOf([image('amd64'), image('arm64')]));
+    const { manifests } = (await blob(index)) as unknown as { manifests: Descriptor[] };
     assert.deepEqual(
       manifests.map(({ platform }) => platform?.architecture),
       ['amd64', 'arm64'],

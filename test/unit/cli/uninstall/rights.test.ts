@@ -13,7 +13,7 @@ const NODES = { kind: 'Group', name: 'system:nodes' };
 const CONTROLLER = { kind: 'ServiceAccount', name: 'nodemaint-controller', namespace: 'nodemaint-system' };
 
 function binding(name: string, ...subjects: NonNullable<Binding['subjects']>): Binding {
-  return { metadata: { name, namespace: 'nodemaint-system' }, subjects } as Binding;
+  return { metadata: { name, namespace: 'nodemaint-system' }, subjects };
 }
 
 describe('the rights that uninstall-cluster takes away', () => {
