@@ -1,7 +1,7 @@
 import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { objectPath, type Resource, sendForObject } from '../../kube/resource.ts';
-import { listOf, type ReleaseContext } from './give-back.ts';
+import { listOf, type ReleaseContext } from './revert.ts';
 
 /** A RoleBinding or ClusterRoleBinding, as far as it is needed here. */
 export interface Binding extends KubeObject {
