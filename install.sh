@@ -212,6 +212,15 @@ check_build() {
   [ -f "$node" ] || fail "no $node; run npm ci in $here first"
   [ -x "$node" ] || fail "$node cannot be executed, as on a file system that is mounted with noexec; put $here elsewhere, such as below /var/tmp"
   [ -f "$here/dist/nodemaint.cjs" ] || fail "no $here/dist/nodemaint.cjs; run npm run build in $here first"
+  check_pinned
+}
+
+# A checkout has the Node.js of an npm package, and its hash in a file. What a release brings is covered by its signature.
+check_pinned() {
+  pins=$here/.ci/pins/node.sha256
+  [ "$node" != "$here/node" ] && [ -f "$pins" ] || return 0
+  (cd "$here/node_modules" && grep " node-linux-$arch/bin/node\$" "$pins" | sha256sum --check --status) ||
+    fail "$node is not the Node.js that $pins names; run npm ci in $here, and look at what it brings; nothing was changed"
 }
 
 # A sum over all files that an installation is made of.

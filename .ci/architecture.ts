@@ -8,6 +8,7 @@ import process from 'node:process';
 import { promisify } from 'node:util';
 import packageJson from '../package.json' with { type: 'json' };
 import lock from '../package-lock.json' with { type: 'json' };
+import { type Pins, readPins, requirePinned } from './pins/pins.ts';
 
 /** As Go, Debian and the image specification name them. */
 export type Architecture = 'amd64' | 'arm64';
@@ -57,4 +58,19 @@ export async function nodeFolder(architecture: Architecture): Promise<string> {
   const folder = path.join(base, 'nodemaint', 'node', `${name}-${packageJson.optionalDependencies[name]}`);
   if (!(await exists(folder))) await fetchPackage(name, folder);
   return folder;
+}
+
+/** The name under which the Node.js of an architecture is pinned. */
+export function nodeName(architecture: Architecture): string {
+  return `${PACKAGES[architecture]}/bin/node`;
+}
+
+/**
+ * The Node.js of an architecture, as it is in the archives, the packages and the image. Throws an Error where it is not the one
+ * that is pinned: it runs as root on every node, and the npm package that brings it is not made by the authors of Node.js.
+ */
+export async function nodeBinary(architecture: Architecture, pins?: Pins): Promise<Buffer> {
+  const data = await readFile(path.join(await nodeFolder(architecture), 'bin', 'node'));
+  requirePinned(pins ?? (await readPins('node')), nodeName(architecture), data);
+  return data;
 }

@@ -7,9 +7,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
-import type { Architecture } from './architecture.ts';
+import { type Architecture, nodeName } from './architecture.ts';
 import { archiveOf, describeImage, imageOf, USER_FILES } from './oci.ts';
 import { programLayer } from './payload.ts';
+import { readPins, requirePinned } from './pins/pins.ts';
 import type { TarFile } from './tar.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
@@ -21,16 +22,18 @@ function libraries(): readonly string[] {
   return sharedObjects.filter((file) => file.startsWith('/') && file.includes('.so') && !file.endsWith('.node'));
 }
 
-async function fileOf(name: string, source: string): Promise<TarFile> {
+async function fileOf(name: string, source: string): Promise<TarFile & { readonly data: Buffer }> {
   return { name: name.replace(/^\//, ''), mode: 0o755, data: await readFile(source) };
 }
 
 const architecture = ARCHITECTURES[process.arch];
 if (architecture === undefined) throw new Error(`no image for ${process.arch}`);
 
+const node = await fileOf('usr/bin/node', process.execPath);
+requirePinned(await readPins('node'), nodeName(architecture), node.data);
 const runtime = [
   ...USER_FILES,
-  await fileOf('usr/bin/node', process.execPath),
+  node,
   ...(await Promise.all([...libraries()].sort().map((file) => fileOf(file, file)))),
 ];
 const image = imageOf(architecture, [

@@ -83,15 +83,27 @@ export function imageOf(architecture: Architecture, layers: readonly (readonly [
   return { architecture, manifest, config, layers: blobs };
 }
 
+const INDEX = 'application/vnd.oci.image.index.v1+json';
+
+/** The images with what each is for, as an index has them. */
+function entriesOf(images: readonly Image[]): readonly object[] {
+  return images.map(({ manifest, architecture }) => ({ ...descriptorOf(manifest), platform: { architecture, os: 'linux' } }));
+}
+
+function indexOf(images: readonly Image[]): Blob {
+  return jsonBlob('index.v1+json', { schemaVersion: 2, mediaType: INDEX, manifests: entriesOf(images) });
+}
+
+/** The digest of an image for several architectures, by which a registry gives exactly it: that of its index. */
+export function digestOf(images: readonly Image[]): string {
+  return indexOf(images).digest;
+}
+
 /** An archive of images for several architectures: one index under one name, of which a runtime takes the image it needs. */
 export function archiveOf(images: readonly Image[]): Buffer {
-  const manifests = images.map(({ manifest, architecture }) => ({
-    ...descriptorOf(manifest),
-    platform: { architecture, os: 'linux' },
-  }));
+  const manifests = entriesOf(images);
   const annotations = { 'io.containerd.image.name': NAME, 'org.opencontainers.image.ref.name': NAME };
-  const mediaType = 'application/vnd.oci.image.index.v1+json';
-  const nested = jsonBlob('index.v1+json', { schemaVersion: 2, mediaType, manifests });
+  const nested = indexOf(images);
   const isOne = images.length === 1;
   const top = isOne ? manifests.map((entry) => ({ ...entry, annotations })) : [{ ...descriptorOf(nested), annotations }];
   // For Docker before 25, which knows neither the layout nor several architectures.
@@ -102,7 +114,7 @@ export function archiveOf(images: readonly Image[]): Buffer {
   );
   return tarOf([
     json('oci-layout', { imageLayoutVersion: '1.0.0' }),
-    json('index.json', { schemaVersion: 2, mediaType, manifests: top }),
+    json('index.json', { schemaVersion: 2, mediaType: INDEX, manifests: top }),
     ...(isOne ? [json('manifest.json', docker)] : []),
     ...[...blobs].map(([name, { data }]) => ({ name, mode: 0o644, data })),
   ]);

@@ -4,7 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { parse } from 'yaml';
-import { type Architecture, nodeFolder } from './architecture.ts';
+import { type Architecture, nodeBinary, nodeFolder } from './architecture.ts';
 import { type TarFile, tarOf } from './tar.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
@@ -52,13 +52,20 @@ export async function nodePayload(architecture: Architecture): Promise<readonly 
   return [
     ...(await filesOf(ON_A_NODE)),
     { name: 'NODE_LICENSE', mode: 0o644, data: await readFile(path.join(folder, 'LICENSE')) },
-    { name: 'node', mode: 0o755, data: await readFile(path.join(folder, 'bin', 'node')) },
+    { name: 'node', mode: 0o755, data: await nodeBinary(architecture) },
   ];
 }
 
-/** What the archive has beside that. */
-export async function clusterPayload(): Promise<readonly TarFile[]> {
-  return await filesOf(FOR_THE_CLUSTER);
+/** What the archive has beside that; its manifests name the image by its digest. */
+export async function clusterPayload(digest: string): Promise<readonly TarFile[]> {
+  return (await filesOf(FOR_THE_CLUSTER)).map((file) => withDigest(file, digest));
+}
+
+/** A manifest that names the image of the product not only by its tag, which a registry can move to another image. */
+function withDigest(file: TarFile, digest: string): TarFile {
+  if (!file.name.endsWith('.yaml') || file.data === undefined) return file;
+  const text = String(file.data).replace(/^(\s*(?:- )?image: localhost\/nodemaint:[^\s@]+)$/gm, `$1@${digest}`);
+  return { ...file, data: Buffer.from(text) };
 }
 
 /** The program in a container image, with the licences of what is in it, and what the installer copies to a node. */
@@ -67,14 +74,24 @@ export async function programLayer(): Promise<readonly TarFile[]> {
   return files.map((file) => ({ ...file, name: `usr/lib/nodemaint/${file.name}` }));
 }
 
-/** The chart with the manifests in it, without links: an archive that Helm installs, the same whenever it is made. */
-export async function chartArchive(): Promise<{ readonly name: string; readonly data: Buffer }> {
+/** The values of the chart with the digest of the image. */
+function valuesWith(values: string, digest: string): Buffer {
+  const text = values.replace('\n  digest: ""\n', `\n  digest: "${digest}"\n`);
+  if (!text.includes(`digest: "${digest}"`)) throw new Error('values.yaml of the chart has no image.digest');
+  return Buffer.from(text);
+}
+
+/**
+ * The chart with the manifests in it, without links: an archive that Helm installs, the same whenever it is made. With a
+ * digest, that is the default of the value for it.
+ */
+export async function chartArchive(digest = ''): Promise<{ readonly name: string; readonly data: Buffer }> {
   const { version } = parse(await readFile(path.join(CHART, 'Chart.yaml'), 'utf8')) as { version: string };
   const files = (await filesBelow(CHART)).filter((name) => name !== '.helmignore' && !name.endsWith('kustomization.yaml'));
   const read = [...files].sort().map(async (name) => ({
     name: `nodemaint/${name}`,
     mode: 0o644,
-    data: await readFile(path.join(CHART, name)),
+    data: name === 'values.yaml' ? valuesWith(await readFile(path.join(CHART, name), 'utf8'), digest) : await readFile(path.join(CHART, name)),
   }));
   const license = { name: 'nodemaint/LICENSE', mode: 0o644, data: await readFile(path.join(ROOT, 'LICENSE')) };
   const tar = tarOf([...(await Promise.all(read)), license]);

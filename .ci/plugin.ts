@@ -9,7 +9,7 @@ import process from 'node:process';
 import { gzipSync } from 'node:zlib';
 import { stringify } from 'yaml';
 import packageJson from '../package.json' with { type: 'json' };
-import { type Architecture, ARCHITECTURES, nodeFolder } from './architecture.ts';
+import { type Architecture, ARCHITECTURES, nodeBinary, nodeFolder } from './architecture.ts';
 import { completions, manualPages } from './manual.ts';
 import { tarOf, type TarFile } from './tar.ts';
 
@@ -48,7 +48,7 @@ async function commonFiles(): Promise<readonly TarFile[]> {
 async function nodeFiles(architecture: Architecture): Promise<readonly TarFile[]> {
   const folder = await nodeFolder(architecture);
   return [
-    { name: 'node', mode: 0o755, data: await readFile(path.join(folder, 'bin', 'node')) },
+    { name: 'node', mode: 0o755, data: await nodeBinary(architecture) },
     { name: 'NODE_LICENSE', mode: 0o644, data: await readFile(path.join(folder, 'LICENSE')) },
   ];
 }

@@ -27,7 +27,7 @@ interface Manifest {
 const FOLDER = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;
 const TEXT = /^(?:licen[cs]e|copying|copyright|notice)/i;
 /** Packages whose package.json names no SPDX licence, and what their licence files are. */
-const STATED: Readonly<Record<string, string>> = {
+export const STATED: Readonly<Record<string, string>> = {
   '@nornagon/put': 'MIT',
   jsbi: 'Apache-2.0',
   'map-stream': 'MIT',

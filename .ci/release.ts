@@ -1,21 +1,23 @@
 /**
  * `npm run release`: makes everything that a release consists of, in dist/release, for each architecture: the archive, the
  * .deb and the .rpm, the image, the software bill of materials, and SHA256SUMS over all of them. The same commit makes the
- * same bytes.
+ * same bytes. `--node-shasums FILE` and `--node-archives DIR` are what nodejs.org publishes, where it cannot be reached.
  */
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import packageJson from '../package.json' with { type: 'json' };
-import { type Architecture, ARCHITECTURES, nodeFolder, nodePackage } from './architecture.ts';
+import { type Architecture, ARCHITECTURES, nodeBinary, nodeFolder, nodePackage } from './architecture.ts';
 import { debianBase } from './debian.ts';
 import { completions, manualPages } from './manual.ts';
-import { archiveOf, describeImage, type Image, imageOf, USER_FILES } from './oci.ts';
+import { archiveOf, describeImage, digestOf, type Image, imageOf, USER_FILES } from './oci.ts';
 import { makePackage, PACKAGE_FORMATS } from './package.ts';
 import { chartArchive, clusterPayload, nodePayload, programLayer } from './payload.ts';
+import { readPins, sha256 } from './pins/pins.ts';
+import { compareWithPublished, fetchPublished } from './pins/published.ts';
 import { krewManifest, pluginArchives } from './plugin.ts';
 import { type BomComponent, bomOf, nodeComponent } from './provenance.ts';
 import { tarOf } from './tar.ts';
@@ -32,11 +34,32 @@ async function epoch(): Promise<number> {
   );
 }
 
-async function makeArchive(architecture: Architecture): Promise<void> {
+/** Compares the Node.js of the release with the published one: what was downloaded before, or what can be now. */
+async function comparePublishedNode(): Promise<void> {
+  const options = { 'node-shasums': { type: 'string' }, 'node-archives': { type: 'string' } } as const;
+  const { 'node-shasums': sums, 'node-archives': archives } = parseArgs({ options }).values;
+  const pins = await readPins('node');
+  for (const architecture of ARCHITECTURES) await nodeBinary(architecture, pins);
+  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-published-'));
+  try {
+    const given = sums === undefined ? undefined : { sums, archives: archives ?? path.dirname(sums) };
+    const published = given ?? (await fetchPublished(folder, console.warn));
+    if (published === undefined) {
+      console.warn('WARNING: Node.js is compared with .ci/pins/node.sha256 only, and not with what nodejs.org publishes; use --node-shasums and --node-archives');
+      return;
+    }
+    await compareWithPublished(published, pins);
+    console.log('Node.js of both architectures is the one that nodejs.org publishes');
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function makeArchive(architecture: Architecture, digest: string): Promise<void> {
   const folder = `nodemaint-${packageJson.version}-linux-${architecture}`;
   const files = [
     ...(await nodePayload(architecture)),
-    ...(await clusterPayload()),
+    ...(await clusterPayload(digest)),
     ...manualPages().map((page) => ({ ...page, name: `man/${page.name}` })),
     ...completions('site-functions').map((file) => ({ ...file, name: `completions/${path.basename(file.name)}` })),
   ];
@@ -51,7 +74,7 @@ async function makeImage(architecture: Architecture): Promise<{ image: Image; co
   const { files, components } = await debianBase(architecture);
   const folder = await nodeFolder(architecture);
   const node = [
-    { name: 'usr/bin/node', mode: 0o755, data: await readFile(path.join(folder, 'bin', 'node')) },
+    { name: 'usr/bin/node', mode: 0o755, data: await nodeBinary(architecture) },
     { name: 'usr/share/doc/node/LICENSE', mode: 0o644, data: await readFile(path.join(folder, 'LICENSE')) },
   ];
   const image = imageOf(architecture, [
@@ -63,19 +86,21 @@ async function makeImage(architecture: Architecture): Promise<{ image: Image; co
   return { image, components: [...components, nodeComponent(nodePackage(architecture))] };
 }
 
-async function makeImages(): Promise<void> {
+/** Makes the image for all architectures; resolves to its digest. */
+async function makeImages(): Promise<string> {
   const made = [];
   for (const architecture of ARCHITECTURES) made.push(await makeImage(architecture));
   await writeFile(path.join(TARGET, `nodemaint-${packageJson.version}-image.tar`), archiveOf(made.map(({ image }) => image)));
   const bom = JSON.parse(await readFile(path.join(ROOT, 'dist', 'nodemaint.cdx.json'), 'utf8')) as { components: BomComponent[] };
   const components = [...made.flatMap(({ components: others }) => others), ...bom.components];
   await writeFile(path.join(TARGET, `nodemaint-${packageJson.version}-image.cdx.json`), bomOf(components));
+  return digestOf(made.map(({ image }) => image));
 }
 
 /** The plugin of kubectl with its manifest for krew, and the chart. */
-async function makeForClients(): Promise<void> {
+async function makeForClients(digest: string): Promise<void> {
   const archives = [...(await pluginArchives('linux')), ...(await pluginArchives('darwin'))];
-  for (const { name, data } of [...archives, await chartArchive()]) await writeFile(path.join(TARGET, name), data);
+  for (const { name, data } of [...archives, await chartArchive(digest)]) await writeFile(path.join(TARGET, name), data);
   await writeFile(path.join(TARGET, 'krew-nodemaint.yaml'), krewManifest(archives));
 }
 
@@ -84,7 +109,7 @@ async function writeChecksums(): Promise<void> {
   const lines = names.map(async (name) => {
     const data = await readFile(path.join(TARGET, name));
     console.log(`${(data.length / 1e6).toFixed(1).padStart(7)} MB  ${name}`);
-    return `${createHash('sha256').update(data).digest('hex')}  ${name}\n`;
+    return `${sha256(data)}  ${name}\n`;
   });
   await writeFile(path.join(TARGET, 'SHA256SUMS'), (await Promise.all(lines)).join(''));
 }
@@ -93,11 +118,13 @@ const { signal } = new AbortController();
 const epochSec = await epoch();
 await rm(TARGET, { recursive: true, force: true });
 await mkdir(TARGET, { recursive: true });
+await comparePublishedNode();
+// What the others name by its digest.
+const digest = await makeImages();
 for (const architecture of ARCHITECTURES) {
-  await makeArchive(architecture);
+  await makeArchive(architecture, digest);
   for (const format of PACKAGE_FORMATS) await makePackage({ architecture, format, epochSec, target: TARGET }, signal);
 }
-await makeForClients();
-await makeImages();
+await makeForClients(digest);
 await copyFile(path.join(ROOT, 'dist', 'nodemaint.cdx.json'), path.join(TARGET, `nodemaint-${packageJson.version}.cdx.json`));
 await writeChecksums();

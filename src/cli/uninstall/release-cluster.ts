@@ -4,6 +4,7 @@ import type { Pod } from '../../api/pod.ts';
 import { isGated } from '../../decide/daemon-set/gate.ts';
 import { keyOf, NODE_MAINTENANCES, objectPath, PODS, type Resource, sendForObject } from '../../kube/resource.ts';
 import { giveEverythingBack, listOf, type ReleaseContext } from './revert.ts';
+import { removeRights } from './rights.ts';
 import { releasePod } from '../../controller/daemon-set/gate.ts';
 
 const GATE = 'nodemaint-daemonset-gate';
@@ -79,8 +80,8 @@ async function releaseMaintenances(
 
 /**
  * Ends everything that the product does to the pods and nodes of a cluster, so that it can be removed: the policy of the
- * gate, all maintenances, what is left of earlier ones, gated pods. The controller completes the maintenances; where it does not within `timeoutMs`
- * milliseconds, it is done here if `force` says so. Returns the names of the maintenances that are left.
+ * gate, all maintenances, what is left of earlier ones, gated pods, and at last the rights, unless maintenances are left. The
+ * controller completes the maintenances; where it does not within `timeoutMs` milliseconds, it is done here if `force` says so. Returns the names of the maintenances that are left.
  */
 export async function releaseCluster(
   context: ReleaseContext,
@@ -93,5 +94,6 @@ export async function releaseCluster(
   // Maintenances that are gone may have left something behind, where no controller was there to take it back.
   if (options.force || left.length === 0) await giveEverythingBack(context, signal);
   await releasePods(context, signal);
+  if (options.force || left.length === 0) await removeRights(context, signal);
   return options.force ? [] : left.map(({ metadata }) => metadata.name);
 }

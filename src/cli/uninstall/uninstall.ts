@@ -22,8 +22,8 @@ export interface UninstallFlags {
 }
 
 /**
- * `nodemaint uninstall-cluster`: removes the DaemonSet gate, completes and deletes all maintenances and releases the gated
- * pods, before the manifests are deleted. Returns the exit code: 0, or 3 where maintenances are left after the
+ * `nodemaint uninstall-cluster`: removes the DaemonSet gate, completes and deletes all maintenances, releases the gated
+ * pods and takes the rights away, before the manifests are deleted. Returns the exit code: 0, or 3 where maintenances are left after the
  * timeout. Throws USAGE for a bad flag; KUBECONFIG_INVALID, API_UNREACHABLE, API_REFUSED.
  */
 export async function uninstallClusterCommand(flags: UninstallFlags, terminal: Terminal): Promise<number> {
@@ -48,7 +48,9 @@ export async function uninstallClusterCommand(flags: UninstallFlags, terminal: T
       const count = names.length === 1 ? '1 maintenance' : `${names.length} maintenances`;
       const what = names.length === 0 ? 'no maintenance' : `${count}: ${names.join(', ')}`;
       const [ends, removes] = flags.dryRun === undefined ? ['ends', 'removes'] : ['would end', 'remove'];
-      say(`This ${ends} ${what}, and ${removes} the DaemonSet gate, in the cluster ${access.server.origin}.`);
+      say(
+        `This ${ends} ${what}, and ${removes} the DaemonSet gate and the rights of controller, add-ons and nodes, in the cluster ${access.server.origin}.`,
+      );
       if (flags.dryRun !== undefined) return EXIT.done;
       if (!(await isConfirmed(terminal))) {
         terminal.warn('nodemaint: nothing was done\n');

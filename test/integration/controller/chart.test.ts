@@ -34,12 +34,19 @@ interface KubeObject {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-/** Objects by kind and name. kustomize doubles line breaks in some folded texts, which no expression notices. */
+/** What a List has, and no other object. */
+interface KubeList {
+  readonly items?: readonly KubeObject[];
+}
+
+/** Objects by kind and name, also those of a List. kustomize doubles line breaks in some folded texts, which no expression notices. */
 function objectsOf(text: string): ReadonlyMap<string, unknown> {
   const squeeze = (_: string, value: unknown): unknown =>
     typeof value === 'string' ? value.trim().replaceAll(/\n+/g, '\n') : value;
-  const objects = parseAllDocuments(text).map((document) => document.toJS() as KubeObject | null);
-  const present = objects.filter((object) => object !== null);
+  const documents = parseAllDocuments(text).map((document) => document.toJS() as (KubeObject & KubeList) | null);
+  const present = documents.flatMap(
+    (object): readonly KubeObject[] => object?.items ?? (object === null ? [] : [object]),
+  );
   return new Map(
     present.map((object) => [
       `${object.kind} ${object.metadata.namespace ?? ''}/${object.metadata.name}`,

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import { fillHashes } from '../../../.ci/pins/lock.ts';
+import { STATED } from '../../../.ci/provenance.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
@@ -15,6 +17,11 @@ interface Locked {
   readonly hasInstallScript?: boolean;
   readonly deprecated?: string;
   readonly integrity?: string;
+  readonly resolved?: string;
+  readonly license?: string;
+  readonly os?: readonly string[];
+  readonly cpu?: string | readonly string[];
+  readonly libc?: string | readonly string[];
   readonly engines?: { readonly node?: string };
 }
 
@@ -26,6 +33,19 @@ const packages = Object.entries(lock.packages).filter(
 );
 /** The packages that the product is made of: neither tools nor the binaries of single platforms. */
 const ours = packages.filter(([, { dev, optional }]) => dev !== true && optional !== true);
+
+/** The machines on which the program and its releases are built. */
+const MACHINES = [
+  { os: 'linux', cpu: 'x64', libc: 'glibc' },
+  { os: 'linux', cpu: 'arm64', libc: 'glibc' },
+] as const;
+
+/** Whether npm installs a package on a machine. */
+function isFor({ os, cpu, libc }: Locked, machine: (typeof MACHINES)[number]): boolean {
+  const permits = (wanted: string | readonly string[] | undefined, own: string): boolean =>
+    wanted === undefined || [wanted].flat().includes(own);
+  return permits(os, machine.os) && permits(cpu, machine.cpu) && permits(libc, machine.libc);
+}
 
 function foldersWith(
   found: readonly (readonly [string, Locked])[],
@@ -58,13 +78,89 @@ describe('the packages of npm ci', () => {
     );
   });
 
-  it('the packages have their hashes in the lock file, but for tools of other platforms, which npm has not seen', () => {
-    const isForeignTool = ({ dev, optional }: Locked): boolean => dev === true && optional === true;
-    const hasHash = ({ integrity }: Locked): boolean => integrity?.startsWith('sha512-') === true;
+  it('the packages that any Linux machine on which this is built installs have their hashes in the lock file', () => {
+    const hasHash = ({ integrity }: Locked): boolean => /^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? '');
+    const missing = packages.filter(([, locked]) => !hasHash(locked));
+    for (const machine of MACHINES) {
+      assert.deepEqual(
+        foldersWith(missing, (locked) => isFor(locked, machine)),
+        [],
+        machine.cpu,
+      );
+    }
+    // npm takes a package without a hash as the registry gives it: here only tools for developers on other systems.
     assert.deepEqual(
-      foldersWith(packages, (locked) => !hasHash(locked) && !isForeignTool(locked)),
+      foldersWith(missing, ({ dev, optional }) => dev !== true || optional !== true),
       [],
     );
+    assert.ok(missing.length <= 29, `${missing.length} have none; "npm run pins" adds those that the registry has`);
+  });
+
+  it('the packages come from the registry by name and exact version: from no address, no folder and no repository', () => {
+    const { dependencies, devDependencies, optionalDependencies, overrides } = packageJson;
+    const wanted = { ...dependencies, ...devDependencies, ...optionalDependencies, ...overrides };
+    const isExact = (version: string): boolean => /^\d+\.\d+\.\d+$/.test(version);
+    assert.deepEqual(
+      Object.entries(wanted).filter(([, version]) => !isExact(version)),
+      [],
+    );
+    for (const [name, version] of Object.entries(wanted)) {
+      const nested = packages.find(([folder]) => folder.endsWith(`/node_modules/${name}`))?.[1];
+      assert.equal((lock.packages[`node_modules/${name}`] ?? nested)?.version, version, name);
+    }
+    assert.deepEqual(
+      foldersWith(packages, ({ version = '' }) => !/^\d+\.\d+\.\d+(?:-[\w.-]+)?$/.test(version)),
+      [],
+    );
+    const links = Object.entries(lock.packages).filter(([, { resolved }]) => resolved !== undefined);
+    assert.deepEqual(
+      links.map(([folder, { link, resolved }]) => [folder, link, resolved]),
+      [['node_modules/usocket', true, '.ci/usocket']],
+    );
+  });
+
+  it('the packages have a licence that permits their use, as the lock file has it', () => {
+    const allowed = new Set([
+      'Apache-2.0',
+      'MIT',
+      'ISC',
+      '0BSD',
+      'BSD-2-Clause',
+      'BSD-3-Clause',
+      'BlueOak-1.0.0',
+      'Unlicense',
+      'PSF-2.0',
+      'MIT OR Apache-2.0',
+    ]);
+    // Those whose files say more than the lock file, and tools for other systems, which npm has not looked at.
+    const isKnown = ([folder, { license, integrity }]: (typeof packages)[number]): boolean =>
+      integrity === undefined || allowed.has(license ?? '') || folder.replace('node_modules/', '') in STATED;
+    const others = packages.filter((each) => !isKnown(each));
+    assert.deepEqual(
+      others.map(([folder, { license }]) => `${folder}: ${license ?? 'none named'}`),
+      [],
+    );
+  });
+
+  it('the packages get hashes where the registry knows them, and those that have one keep it', async () => {
+    const without = { version: '1.0.0', os: ['win32'] };
+    const before = {
+      packages: {
+        '': { version: '0.1.0' },
+        'node_modules/a': { version: '2.0.0', integrity: 'sha512-old' },
+        'node_modules/@s/b': without,
+        'node_modules/a/node_modules/c': without,
+        'node_modules/usocket': { link: true },
+      },
+    };
+    const asked: string[] = [];
+    const { lock: after, unknown } = await fillHashes(before, async (what) => {
+      asked.push(what);
+      return await Promise.resolve(what === '@s/b@1.0.0' ? 'sha512-new' : undefined);
+    });
+    assert.deepEqual([asked, unknown], [['@s/b@1.0.0', 'c@1.0.0'], ['c@1.0.0']]);
+    const filled = { 'node_modules/@s/b': { version: '1.0.0', integrity: 'sha512-new', os: ['win32'] } };
+    assert.deepEqual(after, { packages: { ...before.packages, ...filled } });
   });
 
   it('the packages accept the oldest Node.js that package.json and README name', async () => {

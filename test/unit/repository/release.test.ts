@@ -8,9 +8,9 @@ import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { manualPages } from '../../../.ci/manual.ts';
-import { archiveOf, imageOf } from '../../../.ci/oci.ts';
+import { archiveOf, digestOf, imageOf } from '../../../.ci/oci.ts';
 import { purgeFunction } from '../../../.ci/package.ts';
-import { chartArchive } from '../../../.ci/payload.ts';
+import { chartArchive, clusterPayload } from '../../../.ci/payload.ts';
 import { krewManifest } from '../../../.ci/plugin.ts';
 import { tarOf } from '../../../.ci/tar.ts';
 import lock from '../../../package-lock.json' with { type: 'json' };
@@ -90,7 +90,10 @@ describe('the image of a release', () => {
     };
     const top = JSON.parse(await readFile(path.join(root, 'index.json'), 'utf8')) as { manifests: Descriptor[] };
     assert.equal(top.manifests.length, 1);
-    const { manifests } = (await blob(top.manifests[0] as Descriptor)) as unknown as { manifests: Descriptor[] };
+    const [index] = top.manifests;
+    assert.ok(index);
+    assert.equal(index.digest, digestOf([image('amd64'), image('arm64')]));
+    const { manifests } = (await blob(index)) as unknown as { manifests: Descriptor[] };
     assert.deepEqual(
       manifests.map(({ platform }) => platform?.architecture),
       ['amd64', 'arm64'],
@@ -132,6 +135,33 @@ describe('the archive of the chart', () => {
       'objects/crds/nodemaintenance.yaml',
     ]) {
       assert.ok(names.includes(`nodemaint/${file}`), file);
+    }
+  });
+});
+
+describe('the digest of the image', () => {
+  const digest = `sha256:${'d'.repeat(64)}`;
+
+  it('the digest of the image is in each manifest of a release that names the image, beside its tag', async () => {
+    const files = await clusterPayload(digest);
+    const images = files.flatMap(({ name, data }) =>
+      [...String(data).matchAll(/^\s*(?:- )?image: (.*)$/gm)].map(([, found]) => [name, found] as const),
+    );
+    assert.ok(images.length >= 6, String(images.length));
+    for (const [name, found] of images)
+      assert.equal(found, `localhost/nodemaint:${packageJson.version}@${digest}`, name);
+  });
+
+  it('the digest of the image is the default of the chart of a release, and of no other chart', async (t) => {
+    const folder = await temporaryFolder(t, 'digest');
+    for (const [given, expected] of [
+      [digest, digest],
+      [undefined, ''],
+    ] as const) {
+      const archive = path.join(folder, 'chart.tgz');
+      await writeFile(archive, (await chartArchive(given)).data);
+      const { stdout } = await run('tar', ['-xOzf', archive, 'nodemaint/values.yaml']);
+      assert.equal((parse(stdout) as { image: { digest: string } }).image.digest, expected);
     }
   });
 });
