@@ -35,8 +35,10 @@ export const LONG_KEY = `${BEGIN}[\\w.-]{100,${MAX_WORD}}`;
 
 /** A quote, also one that is escaped once more or more often, as HTML, or none. */
 export const QUOTE = `(?:\\\\{0,8}["'\`]|&quot;|&#3[49];|\\\\{1,8}u0022)?`;
+/** Before a value, which may be on the next line; not where another name with its own value is there. */
+const SPACE = `(?:[ \\t]{0,200}(?=\\S)|\\s{0,200}(?!["']?[\\w.-]{1,200}["']?[ \\t]{0,5}(?::\\s|=["'])))`;
 /** What stands between a name and its value: also `=>`, `:=`, and what URLs have for them. */
-export const BETWEEN = `[\\])]{0,2}\\s{0,200}(?:[:=]{1,3}>?|->|%3[ad])\\s{0,200}`;
+export const BETWEEN = `[\\])]{0,2}\\s{0,200}(?:[:=]{1,3}>?|->|%3[ad])${SPACE}`;
 
 const IN_QUOTES = [
   `\\\\{1,8}"(?:(?!\\\\{1,8}")[^])*\\\\{1,8}"`,

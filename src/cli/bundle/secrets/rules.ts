@@ -50,8 +50,11 @@ const BASE64: Rule = [
 
 /** Headers, and values of several lines in YAML: the lines that are indented further than the key. */
 const BLOCKS: readonly Rule[] = [
-  [/\b(Bearer|Basic|Negotiate|Digest|ApiKey|Token)\s{1,20}(?!realm|\[)[\w.~+/=-]{6,}/g, `$1 ${GONE}`],
-  [/\b(bearer|basic)\s{1,20}(?!realm|\[)[\w.~+/=-]{6,}/gi, `$1 ${GONE}`],
+  [
+    /\b(Bearer|Basic|Negotiate|Digest|ApiKey|Token)[ \t]{1,20}(?!realm|\[|\w{1,60}["']?[ \t]{0,5}:)[\w.~+/=-]{6,}/g,
+    `$1 ${GONE}`,
+  ],
+  [/\b(bearer|basic)[ \t]{1,20}(?!realm|\[|\w{1,60}["']?[ \t]{0,5}:)[\w.~+/=-]{6,}/gi, `$1 ${GONE}`],
   [/\b((?:proxy-)?authorization|(?:set-)?cookie)(\s{0,20}:\s{0,20})(?!["'\\])[^"'\\\n]+/gi, `$1$2${GONE}`],
   [
     new RegExp(
