@@ -1,23 +1,22 @@
 /** Makes an input that was found smaller, as long as it goes wrong in the same way. */
 import type { FuzzInput } from './target.ts';
 
-/** Each with a part left out: halves first, then smaller and smaller ones. */
-function* shorter<T extends string | readonly FuzzInput[]>(whole: T): Generator<T> {
-  for (let size = Math.ceil(whole.length / 2); size > 0; size = size === 1 ? 0 : Math.ceil(size / 2)) {
-    for (let from = 0; from < whole.length; from += size) {
-      const [before, after] = [whole.slice(0, from), whole.slice(from + size)];
-      yield (typeof before === 'string' ? before + String(after) : [...before, ...after]) as T;
-    }
+/** Where parts can be left out of something of this length: halves first, then smaller and smaller ones. */
+function* cuts(length: number): Generator<readonly [from: number, to: number]> {
+  for (let size = Math.ceil(length / 2); size > 0; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let from = 0; from < length; from += size) yield [from, from + size];
   }
 }
 
 /** Inputs that are a little smaller than this one. */
 function* smaller(input: FuzzInput): Generator<FuzzInput> {
-  if (typeof input === 'string') yield* shorter(input);
+  if (typeof input === 'string') {
+    for (const [from, to] of cuts(input.length)) yield input.slice(0, from) + input.slice(to);
+  }
   if (typeof input !== 'object' || input === null) return;
   if (Array.isArray(input)) {
     const list = input as readonly FuzzInput[];
-    yield* shorter(list);
+    for (const [from, to] of cuts(list.length)) yield list.toSpliced(from, to - from);
     for (const [index, each] of list.entries()) for (const less of smaller(each)) yield list.with(index, less);
     return;
   }

@@ -1,26 +1,18 @@
 /** What nodes, owners of Deployments and other programs write on objects, and what a support bundle has of all of them. */
-import { decideHooks } from '../../../src/addons/cluster-api/decide/machines.ts';
-import type { Deployment } from '../../../src/addons/surge/api/deployment.ts';
-import { SURGE_ANNOTATION } from '../../../src/addons/surge/api/names.ts';
-import { surgedReplicas, surgePatch, surgeRecordOf, withoutPod } from '../../../src/addons/surge/decide/record.ts';
-import type { Lease } from '../../../src/api/lease.ts';
-import type { Machine } from '../../../src/api/machine.ts';
 import {
   AGENT_STATUS_ANNOTATION,
   EVICTION_IN_PROGRESS_ANNOTATION,
   NODE_NOTE_ANNOTATION,
 } from '../../../src/api/names.ts';
-import type { Pod } from '../../../src/api/pod.ts';
 import { redacted } from '../../../src/cli/bundle/secrets/redact.ts';
 import { annotatedSince } from '../../../src/decide/background-eviction/annotation.ts';
 import { nodeThatStays, observeLeases, type SeenLeases } from '../../../src/decide/disruption-budget/other-nodes.ts';
-import { commonVersion, fleetNode } from '../../../src/decide/fleet/node-state.ts';
-import { readPresence } from '../../../src/decide/fleet/presence.ts';
+import { commonVersion, fleetNode } from '../../../src/show/fleet/node-state.ts';
+import { readPresence } from '../../../src/show/fleet/presence.ts';
 import { readNodeNote } from '../../../src/decide/maintenance/node-note.ts';
-import { disruptionModeOf, type PodGroup } from '../../../src/decide/pod-group/pod-group.ts';
+import { disruptionModeOf } from '../../../src/decide/pod-group/pod-group.ts';
 import { drainsOfNode } from '../../../src/decide/maintenance/maintenance.ts';
-import { turnWaitIn } from '../../../src/decide/maintenance/reboot-turns.ts';
-import { describeMachineDeletion } from '../../../src/decide/view/machine-deletion.ts';
+import { turnWaitIn } from '../../../src/decide/reboot/turns.ts';
 import { PLANTED } from '../../support/commands/planted-secrets.ts';
 import { mutatedJson, mutatedText } from '../mutate.ts';
 import { assertFinite, type FuzzTarget, objectIn, textTarget } from '../target.ts';
@@ -85,14 +77,6 @@ export const ANNOTATION_TARGETS: readonly FuzzTarget[] = [
     if (expected !== '0.1.0') throw new Error(`one agent makes ${expected} the version of all`);
     assertFinite(fleetNode({ metadata: { name: 'n1', annotations }, nodeStatus: 'Ready' }, expected, NOW), 'fleet');
   }),
-  textTarget('surge-record', mutatedJson({ replicas: 3, pods: { u1: TIME, u2: TIME } }), (text) => {
-    const metadata = { name: 'd', namespace: 'a', annotations: { [SURGE_ANNOTATION]: text } };
-    const deployment = { metadata, spec: { replicas: 5 } } as unknown as Deployment;
-    const record = surgeRecordOf(deployment);
-    if (record === undefined) return;
-    assertFinite([record.replicas, [...record.pods], surgedReplicas(record), withoutPod(deployment, 'u1')], 'record');
-    assertFinite(surgePatch(deployment, { record }), 'patch');
-  }),
   textTarget('leases', mutatedJson({ renewTime: TIME, holderIdentity: 'n2', leaseDurationSeconds: 40 }), (text) => {
     const metadata = { name: 'n2', namespace: 'kube-node-lease', creationTimestamp: TIME };
     const { renewTime, ...rest } = (objectIn(text) ?? {}) as { renewTime?: unknown };
@@ -100,24 +84,13 @@ export const ANNOTATION_TARGETS: readonly FuzzTarget[] = [
     const spec = { ...rest, ...(typeof renewTime === 'string' ? { renewTime } : {}) };
     let seen: SeenLeases | undefined;
     for (let at = 0; at < 100_000; at += 20_000) {
-      seen = observeLeases(seen, [{ metadata, spec } as Lease], new Set(['n1']), at);
+      seen = observeLeases(seen, [{ metadata, spec }], new Set(['n1']), at);
       assertFinite(
         [...seen.nodes.byName.values()].map(({ since }) => since),
         'since',
       );
       nodeThatStays(seen, at, NOW);
     }
-  }),
-  textTarget('machines', mutatedJson({ nodeRef: { name: 'n1' }, phase: 'Running', conditions: [] }), (text) => {
-    const status = objectIn(text);
-    const machine = {
-      metadata: { name: 'm', namespace: 'a', resourceVersion: '1' },
-      ...(status && { status }),
-    } as Machine;
-    const node = { metadata: { name: 'n1' } };
-    assertFinite(decideHooks({ nodes: [node], maintenances: [], machines: [machine], namedBy: () => 'a/m' }), 'hooks');
-    const deleted = { ...machine, metadata: { ...machine.metadata, deletionTimestamp: TIME } };
-    describeMachineDeletion(deleted, 'n1');
   }),
   textTarget('managed-fields', mutatedJson([{ manager: 'a', time: TIME, fieldsV1: FIELD }]), (text) => {
     const fields = objectIn(text);
@@ -127,7 +100,7 @@ export const ANNOTATION_TARGETS: readonly FuzzTarget[] = [
       const { time, ...rest } = each as { time?: unknown };
       return [{ ...rest, ...(typeof time === 'string' ? { time } : {}) }];
     });
-    const metadata = { name: 'p', managedFields } as Pod['metadata'];
+    const metadata = { name: 'p', managedFields };
     const since = annotatedSince(metadata, NOW);
     assertFinite(since, 'since');
     if (since > NOW) throw new Error('a time of a client is later than what was seen');
@@ -135,7 +108,7 @@ export const ANNOTATION_TARGETS: readonly FuzzTarget[] = [
   textTarget('pod-group', mutatedJson({ spec: { disruptionMode: { all: {} } } }), (text) => {
     const spec: unknown = (objectIn(text) as { spec?: unknown } | undefined)?.spec;
     const group = { metadata: { name: 'g' }, ...(typeof spec === 'object' && spec !== null ? { spec } : {}) };
-    disruptionModeOf(group as PodGroup);
+    disruptionModeOf(group);
   }),
   textTarget('turn-wait', mutatedText(WAIT), (text) => {
     turnWaitIn(text);

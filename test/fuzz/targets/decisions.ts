@@ -25,13 +25,8 @@ import { couldTakeNow } from '../../../src/decide/disruption-budget/placement.ts
 import { judgeProtection } from '../../../src/decide/disruption-budget/protection.ts';
 import { nodesThatStay, observeNodes } from '../../../src/decide/disruption-budget/staying-nodes.ts';
 import { isControlPlane, membersOfControlPlane } from '../../../src/decide/maintenance/control-plane-members.ts';
-import { goingDownOf, takesTurns } from '../../../src/decide/maintenance/going-down.ts';
-import {
-  decideTurns,
-  describeTurnWait,
-  type Reboot,
-  turnWaitIn,
-} from '../../../src/decide/maintenance/reboot-turns.ts';
+import { goingDownOf, takesTurns } from '../../../src/decide/shutdown/machine-going-down.ts';
+import { decideTurns, describeTurnWait, type Reboot, turnWaitIn } from '../../../src/decide/reboot/turns.ts';
 import {
   drainBegan,
   evictionPausedUntil,

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { minimalInput } from '../../fuzz/minimal.ts';
-import type { FuzzInput } from '../../fuzz/target.ts';
+import { type FuzzInput, textOf } from '../../fuzz/target.ts';
 
 describe('the minimal input of a find', () => {
   it('only what makes it fail is left of a text', async () => {
     const text = `${'x'.repeat(500)}<${'y'.repeat(300)}>${'z'.repeat(200)}`;
-    const fails = (input: FuzzInput): Promise<boolean> => Promise.resolve(/<.*>/.test(String(input)));
+    const fails = (input: FuzzInput): Promise<boolean> => Promise.resolve(/<.*>/.test(textOf(input)));
     assert.equal(await minimalInput(text, fails, 10_000), '<>');
   });
 
@@ -20,7 +20,7 @@ describe('the minimal input of a find', () => {
     let tries = 0;
     const fails = (input: FuzzInput): Promise<boolean> => {
       tries += 1;
-      return Promise.resolve(String(input).includes('b'));
+      return Promise.resolve(textOf(input).includes('b'));
     };
     await minimalInput(`${'a'.repeat(10_000)}b`, fails, 7);
     assert.equal(tries, 7);

@@ -1,7 +1,7 @@
 import { describe, it } from 'node:test';
 import { chooseStaticPodPath } from '../../../src/decide/machine/kubelet-config.ts';
 import { forcedShutdown } from '../../../src/decide/machine/ups-shutdown.ts';
-import { describeTurnWait, turnWaitIn } from '../../../src/decide/maintenance/reboot-turns.ts';
+import { describeTurnWait, turnWaitIn } from '../../../src/decide/reboot/turns.ts';
 import { assertLinear } from '../../support/processor-time.ts';
 
 const SENTENCE = describeTurnWait({ since: 0, nodes: ['n2'], cause: 'x' });

@@ -17,11 +17,11 @@ const IMPORTED = /^import (?:type )?\{([^}]+)\} from '(\.[^']+)'/gmu;
  */
 const ALLOWED: ReadonlyMap<string, string> = new Map([
   ['src/addons/lifecycle/reconciler.ts labels[name]', 'is compared with a text'],
-  ['src/agent/cluster/maintenance-copies.ts annotations[key]', 'the keys are our own'],
+  ['src/agent/cluster/copy-trimming.ts annotations[key]', 'the keys are our own'],
   ["src/cli/completion/candidates.ts flags[open.long ?? '']", 'the keys are the flags of our own commands'],
   ["src/cli/completion/candidates.ts flags[option.long ?? '']", 'the keys are the flags of our own commands'],
   ['src/cli/check/facts.ts properties[part]', 'the keys are our own'],
-  ['src/controller/cache/maintenance-reach.ts annotations[name]', 'the keys are our own'],
+  ['src/controller/cache/affected-nodes.ts annotations[name]', 'the keys are our own'],
   ['src/controller/cache/maintenances.ts annotations[name]', 'the keys are our own'],
   ['src/controller/cache/maintenances.ts labels[name]', 'the keys are our own'],
   ['src/controller/maintenance/requests.ts present[key]', 'is compared with a text'],
@@ -30,7 +30,7 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ['src/kube/maintenance/cordon.ts annotations[key]', 'is compared with a text'],
   ['src/decide/disruption-budget/placement.ts labels[key]', 'is compared with a text'],
   [
-    'src/decide/lifecycle/engine-view.ts labels[responder]',
+    'src/decide/lifecycle/translation.ts labels[responder]',
     'is compared with texts; the name of a responder has a slash',
   ],
   ['src/decide/static-pod/control-plane-pod.ts labels[label]', 'is compared with a text; the keys are our own'],

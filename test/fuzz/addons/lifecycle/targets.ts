@@ -1,25 +1,24 @@
 /** Objects of `lifecycle.k8s.io`, as any server and any participant may write them, through the reader and every rule that takes them. */
-import type { Eviction, LifecycleRequest } from '../../../src/api/lifecycle.ts';
-import type { KubeObject } from '../../../src/api/meta.ts';
-import type { Pod } from '../../../src/api/pod.ts';
-import { decideEviction } from '../../../src/addons/lifecycle/decide/eviction.ts';
+import type { Eviction, LifecycleRequest } from '../../../../src/api/lifecycle.ts';
+import type { KubeObject } from '../../../../src/api/meta.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
+import { decideEviction } from '../../../../src/addons/lifecycle/decide/eviction.ts';
 import {
   decideNewEviction,
   decideRequestStatus,
-  nameOf,
   superfluous,
-} from '../../../src/addons/lifecycle/decide/request.ts';
-import { participantsOf } from '../../../src/addons/lifecycle/decide/requesters.ts';
-import { isAskedFor, askedSince } from '../../../src/decide/lifecycle/asked.ts';
-import { askedFor } from '../../../src/decide/lifecycle/dialect.ts';
-import { countedView, drainRequests, drainView } from '../../../src/decide/lifecycle/drain-view.ts';
-import { engineView } from '../../../src/decide/lifecycle/engine-view.ts';
-import { activeEviction, numberOf } from '../../../src/decide/lifecycle/request.ts';
-import { respondersOf } from '../../../src/decide/lifecycle/responders.ts';
-import { awaitedBy, unattendedInMs } from '../../../src/decide/lifecycle/unattended.ts';
-import { readEviction, readLifecycleRequest } from '../../../src/kube/lifecycle/parse.ts';
-import { mutatedJson } from '../mutate.ts';
-import { assertFinite, type FuzzTarget, objectIn, textTarget } from '../target.ts';
+} from '../../../../src/addons/lifecycle/decide/request.ts';
+import { participantsOf } from '../../../../src/addons/lifecycle/decide/requesters.ts';
+import { isAskedFor, askedSince } from '../../../../src/decide/lifecycle/asked.ts';
+import { askedFor } from '../../../../src/decide/lifecycle/dialect.ts';
+import { countedView, drainRequests, requestView } from '../../../../src/decide/lifecycle/drain-view.ts';
+import { engineView } from '../../../../src/decide/lifecycle/translation.ts';
+import { activeEviction, numberOf } from '../../../../src/decide/lifecycle/request.ts';
+import { respondersOf } from '../../../../src/decide/lifecycle/responders.ts';
+import { awaitedBy, unattendedInMs } from '../../../../src/decide/lifecycle/unattended.ts';
+import { readEviction, readLifecycleRequest } from '../../../../src/kube/lifecycle/parse.ts';
+import { mutatedJson } from '../../mutate.ts';
+import { assertFinite, type FuzzTarget, objectIn, textTarget } from '../../target.ts';
 
 const NOW = Date.UTC(2026, 6, 1, 12);
 const TIME = '2026-07-01T12:00:00Z';
@@ -71,12 +70,12 @@ function rules(evictions: readonly Eviction[], requests: readonly LifecycleReque
       participantsOf(eviction.metadata, requests, eviction.status?.targetResponders?.map(({ name }) => name) ?? []),
       engineView(eviction),
       countedView(eviction),
-      nameOf(numberOf(eviction.metadata.name), 'web'),
+      numberOf(eviction.metadata.name),
     ]),
     requests.map((request) => [
       decideRequestStatus(request, facts, NOW),
       decideRequestStatus(request, undefined, NOW),
-      drainView(request, newest),
+      requestView(request, newest),
       unattendedInMs({ awaited: awaitedBy(request, newest), eviction: newest, waitedMs: 1, now: NOW }) === Infinity,
     ]),
     [
@@ -90,7 +89,7 @@ function rules(evictions: readonly Eviction[], requests: readonly LifecycleReque
 }
 
 /** The targets that are objects of `lifecycle.k8s.io`. */
-export const LIFECYCLE_TARGETS: readonly FuzzTarget[] = [
+export const TARGETS: readonly FuzzTarget[] = [
   textTarget('lifecycle-objects', mutatedJson({ eviction: EVICTION, request: REQUEST }), (text) => {
     const { eviction, request } = (objectIn(text) ?? {}) as { eviction?: unknown; request?: unknown };
     const read = readEviction(objectOf(eviction, EVICTION.metadata)).read;
