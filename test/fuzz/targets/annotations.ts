@@ -106,7 +106,7 @@ export const ANNOTATION_TARGETS: readonly FuzzTarget[] = [
     if (since > NOW) throw new Error('a time of a client is later than what was seen');
   }),
   textTarget('pod-group', mutatedJson({ spec: { disruptionMode: { all: {} } } }), (text) => {
-    const spec: unknown = (objectIn(text) as { spec?: unknown } | undefined)?.spec;
+    const { spec } = (objectIn(text) ?? {}) as { spec?: unknown };
     const group = { metadata: { name: 'g' }, ...(typeof spec === 'object' && spec !== null ? { spec } : {}) };
     disruptionModeOf(group);
   }),
