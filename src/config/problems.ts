@@ -47,9 +47,9 @@ function similarKey(key: string, known: readonly string[]): string | undefined {
 function schemaAt(schema: z.core.$ZodType, path: ConfigPath): z.core.$ZodType | undefined {
   let found: z.core.$ZodType | undefined = schema;
   for (const key of [undefined, ...path]) {
-    if (found instanceof z.ZodObject && key !== undefined)
-      found = found.shape[String(key)] as z.core.$ZodType | undefined;
-    else if (found instanceof z.ZodArray) found = found.element;
+    if (found instanceof z.ZodObject && key !== undefined) {
+      found = new Map(Object.entries<z.core.$ZodType>(found.shape)).get(String(key));
+    } else if (found instanceof z.ZodArray) found = found.element;
     while (found instanceof z.ZodDefault || found instanceof z.ZodPrefault || found instanceof z.ZodExactOptional) {
       found = found.unwrap();
     }

@@ -26,7 +26,7 @@ const HEAP_MB = 256;
 const MAX_FINDS = 20;
 
 /** What two finds have in common: the words of the error, and the first place in the program. */
-function kindOf(why: string): string {
+export function kindOf(why: string): string {
   const lines = why.split('\n');
   const place = lines.find((line) => /^ +at .*\/src\//.test(line));
   if (place !== undefined) return `${lines[0]?.replace(/:.*/, '')} ${place.replace(/^.*\/src\//, '')}`;

@@ -54,6 +54,16 @@ export function textTarget(
   };
 }
 
+/** The object or list that a text is in JSON; undefined for every other text. */
+export function objectIn(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Throws where numbers are none, or dates invalid, anywhere in what a decision made. */
 export function assertFinite(value: unknown, place: string): void {
   if (typeof value === 'number' && !Number.isFinite(value)) throw new Error(`${place} is ${value}`);

@@ -2,7 +2,6 @@ import { writeFile } from 'node:fs/promises';
 import { loadAgentConfig } from '../../config/load.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { hostname } from 'node:os';
-import { setImmediate } from 'node:timers/promises';
 import { loadUserAccess, type UserAccessFlags } from '../../kube/access/user.ts';
 import { createKubeClient } from '../../kube/client.ts';
 import { escaped } from '../../printable.ts';
@@ -10,7 +9,7 @@ import { rfc3339 } from '../../decide/time.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type ArchivedFile, packed } from './archive.ts';
-import { redacted } from './redact.ts';
+import { redactedUnless } from './secrets/redact.ts';
 import { type BundlePart, clusterParts, nodeParts, PART_BYTES } from './sources.ts';
 
 /** The flags of `nodemaint bundle`. */
@@ -23,11 +22,12 @@ export interface BundleFlags extends UserAccessFlags {
 /** All parts together have at most this many bytes before they are compressed. */
 const BUNDLE_BYTES = 20 * 1024 * 1024;
 
-/** The end of a text that is too long, at the beginning of a line. */
+/** The end of a text that is too long, at the beginning of a line: a line without its beginning may be half a secret. */
 function lastPart(text: string, bytes: number): string {
   if (Buffer.byteLength(text) <= bytes) return text;
   const end = Buffer.from(text).subarray(-bytes).toString();
-  return `[the beginning is left out]\n${end.slice(end.indexOf('\n') + 1)}`;
+  const line = end.indexOf('\n');
+  return `[the beginning is left out]\n${line === -1 ? '' : end.slice(line + 1)}`;
 }
 
 /** Reads the parts one after the other; one that cannot be read has the reason in its place. */
@@ -40,9 +40,9 @@ export async function collect(parts: readonly BundlePart[], signal: AbortSignal)
       signal.throwIfAborted();
       return `[not read: ${describeError(error)}]\n`;
     });
-    // Cut before secrets are taken out, which takes time; then a signal to end is heard.
-    const kept = lastPart(escaped(redacted(lastPart(text, PART_BYTES))), Math.min(PART_BYTES, room));
-    await setImmediate();
+    // Cut before secrets are taken out, which takes time.
+    const clean = await redactedUnless(lastPart(text, PART_BYTES), signal);
+    const kept = lastPart(escaped(clean), Math.min(PART_BYTES, room));
     room = Math.max(0, room - Buffer.byteLength(kept));
     files.push({ name, text: kept });
   }

@@ -1,6 +1,6 @@
 /** What several commands read of a fleet. */
 import { AGENT_STATUS_ANNOTATION, VERSION_ANNOTATION } from '../../api/names.ts';
-import { type FleetNode, fleetNode, newestVersion } from '../../show/fleet/node-state.ts';
+import { commonVersion, type FleetNode, fleetNode } from '../../show/fleet/node-state.ts';
 import { readPresence } from '../../show/fleet/presence.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -36,12 +36,13 @@ export async function readFleet(
     listFleet(client, selector, signal),
     controllerVersion(client, signal),
   ]);
-  const versions = listed.map(
-    ({ metadata }) => readPresence(metadata.annotations?.[AGENT_STATUS_ANNOTATION] ?? '')?.version ?? '',
-  );
-  const newest = controller ?? newestVersion(versions.filter((version) => version !== ''));
+  const versions = listed.flatMap(({ metadata }) => {
+    const version = readPresence(metadata.annotations?.[AGENT_STATUS_ANNOTATION] ?? '')?.version ?? '';
+    return version === '' ? [] : [version];
+  });
+  const expected = controller ?? commonVersion(versions);
   const nodes = listed
-    .map((node) => fleetNode(node, newest, now))
+    .map((node) => fleetNode(node, expected, now))
     .toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   return { nodes, controller };
 }

@@ -43,6 +43,6 @@ export function decideLabels(request: EvictionRequest, pod: Pod): LabelDecision 
     differs:
       Object.entries(wanted).some(([key, value]) => present[key] !== value) ||
       Object.entries(annotations).some(([key, value]) => known[key] !== value),
-    hasOthers: Object.keys(present).some((key) => wanted[key] === undefined && !key.startsWith(OWN_LABEL_PREFIX)),
+    hasOthers: Object.keys(present).some((key) => !Object.hasOwn(wanted, key) && !key.startsWith(OWN_LABEL_PREFIX)),
   };
 }

@@ -3,10 +3,12 @@ import {
   IMPERATIVE_PRIORITY,
   IMPERATIVE_RESPONDER,
   MAX_RESPONDERS,
+  STATIC_POD_RESPONDER_END,
   type TargetResponder,
 } from '../../api/lifecycle.ts';
 import type { Pod } from '../../api/pod.ts';
 import { podTypeOf } from '../pod.ts';
+import { staticPodResponder } from './names.ts';
 
 /** A name of a responder or requester: a domain, one slash, and a key. */
 const NAME =
@@ -43,6 +45,15 @@ export function compareResponders(
 }
 
 /**
+ * Whether the agent of another node is named, or an agent for a pod that is not static. The author of a pod may name anybody;
+ * an agent works on the static pods of its own node alone, and an identity that was stolen would report for ever.
+ */
+function isForeignAgent(name: string, pod: Pod): boolean {
+  if (!name.endsWith(STATIC_POD_RESPONDER_END)) return false;
+  return podTypeOf(pod) !== 'Static' || name !== staticPodResponder(pod.spec.nodeName ?? '');
+}
+
+/**
  * The responders of a pod in the order of their turns: those of its spec, and the Eviction API last. Mirror and DaemonSet pods
  * are not given to the Eviction API: the first ones do not end by it, the others come back at once.
  */
@@ -50,7 +61,8 @@ export function respondersOf(pod: Pod): readonly Pick<TargetResponder, 'name' | 
   const found = new Map<string, number>();
   for (const { name, priority } of pod.spec.evictionResponders ?? []) {
     const isPriority = Number.isInteger(priority) && priority >= MIN_PRIORITY && priority <= MAX_PRIORITY;
-    if (isPriority && isParticipantName(name) && !found.has(name)) found.set(name, priority);
+    if (!isPriority || !isParticipantName(name) || isForeignAgent(name, pod)) continue;
+    if (!found.has(name)) found.set(name, priority);
   }
   const own = [...found].slice(0, MAX_RESPONDERS - 1).map(([name, priority]) => ({ name, priority }));
   const last = podTypeOf(pod) === 'Default' ? [{ name: IMPERATIVE_RESPONDER, priority: IMPERATIVE_PRIORITY }] : [];

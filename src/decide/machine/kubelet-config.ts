@@ -149,15 +149,21 @@ interface StaticPodPath {
   readonly warning?: string;
 }
 
+function withoutLastSlashes(path: string): string {
+  let end = path.length;
+  while (end > 1 && path[end - 1] === '/') end -= 1;
+  return path.slice(0, end);
+}
+
 /** Chooses the configured directory, else the kubelet's, else `fallback`. */
 export function chooseStaticPodPath(
   configured: string | undefined,
   kubelet: KubeletFacts | undefined,
   fallback: string,
 ): StaticPodPath {
-  const found = kubelet?.staticPodPath?.replace(/(?<=.)\/+$/, '');
+  const found = kubelet?.staticPodPath === undefined ? undefined : withoutLastSlashes(kubelet.staticPodPath);
   if (configured === undefined) return { path: found ?? fallback };
-  if (kubelet === undefined || found === configured.replace(/(?<=.)\/+$/, '')) return { path: configured };
+  if (kubelet === undefined || found === withoutLastSlashes(configured)) return { path: configured };
   const theirs = found === undefined ? 'takes no static pods from files' : `takes static pods from ${found}`;
   return {
     path: configured,

@@ -33,7 +33,7 @@ function forces(command: string): string | undefined {
   if (program === undefined) return undefined;
   const rest = words.slice(at + 1);
   if (program === 'systemctl' && !rest.some((word) => VERBS.has(word))) return undefined;
-  const forced = rest.find((word) => word === '--force' || /^-[a-z]*f[a-z]*$/i.test(word));
+  const forced = rest.find((word) => word === '--force' || (/^-[a-z]+$/i.test(word) && /f/i.test(word)));
   return forced === undefined ? undefined : `${program} ${forced.startsWith('--') ? '--force' : '-f'}`;
 }
 

@@ -67,7 +67,8 @@ export function describeTurnWait({ since, nodes, cause }: TurnWait): string {
 
 /** For whom the sentence says that a reboot waits, and why; undefined for another sentence. */
 export function turnWaitIn(message: string): string | undefined {
-  return message.startsWith(START) ? /: (.*)\.$/su.exec(message)?.[1] : undefined;
+  const at = message.indexOf(': ');
+  return message.startsWith(START) && at >= 0 && message.endsWith('.') ? message.slice(at + 2, -1) : undefined;
 }
 
 /** For whom a reboot waits, and why, as whoever gives the turns has written it; undefined where it does not wait. */

@@ -60,7 +60,7 @@ function maintenanceReason({ metadata }: ListedNode, name: string): string {
   return `nodemaintenance/${name}, ${stage}${reason === '' ? '' : `: ${reason}`}`;
 }
 
-function judge(node: ListedNode, agent: WrittenPresence, newest: string, now: number): Judgement {
+function judge(node: ListedNode, agent: WrittenPresence, expected: string, now: number): Judgement {
   const isReady = node.nodeStatus.split(',')[0] === 'Ready';
   const { phase, reason, version, doctor } = agent;
   // A machine that is down cannot report; it is overdue because of the shutdown.
@@ -72,13 +72,13 @@ function judge(node: ListedNode, agent: WrittenPresence, newest: string, now: nu
   if (phase === 'recovering') return { state: 'back', reason: 'what the shutdown took away is being put back' };
   const maintenance = node.metadata.annotations?.[CORDONED_ANNOTATION];
   if (maintenance !== undefined) return { state: 'going-down', reason: maintenanceReason(node, maintenance) };
-  if (newest !== '' && version !== newest)
-    return { state: 'outdated', reason: `${version}; the cluster has ${newest}` };
+  if (expected !== '' && version !== expected)
+    return { state: 'outdated', reason: `${version}; the cluster has ${expected}` };
   return { state: 'guarded', reason: doctor === 'warn' ? 'a check warns: run "nodemaint doctor" on the node' : '' };
 }
 
-/** The state of a node at `now`, in milliseconds since the epoch; `newest` is the version that agents should have, '' for any. */
-export function fleetNode(node: ListedNode, newest: string, now: number): FleetNode {
+/** The state of a node at `now`, in milliseconds since the epoch; `expected` is the version that agents should have, '' for any. */
+export function fleetNode(node: ListedNode, expected: string, now: number): FleetNode {
   const { name, annotations = {} } = node.metadata;
   const text = annotations[AGENT_STATUS_ANNOTATION];
   const maintenance = annotations[CORDONED_ANNOTATION];
@@ -89,24 +89,16 @@ export function fleetNode(node: ListedNode, newest: string, now: number): FleetN
     ...(agent === undefined ? {} : { agent }),
     ...(maintenance === undefined ? {} : { maintenance }),
   };
-  if (agent !== undefined) return { ...known, ...judge(node, agent, newest, now) };
+  if (agent !== undefined) return { ...known, ...judge(node, agent, expected, now) };
   const reason = text === undefined ? 'no agent has reported' : 'the report of its agent cannot be read';
   return { ...known, state: 'unguarded', reason };
 }
 
-function numbersOf(version: string): readonly number[] {
-  return version.split(/[.+-]/).slice(0, 3).map(Number);
-}
-
-/** The newest of these versions by its first three numbers; '' for none. */
-export function newestVersion(versions: Iterable<string>): string {
-  let newest = '';
-  for (const version of versions) {
-    const [a, b] = [numbersOf(version), numbersOf(newest)];
-    const at = [0, 1, 2].find((place) => (a[place] ?? 0) !== (b[place] ?? 0));
-    if (newest === '' || (at !== undefined && (a[at] ?? 0) > (b[at] ?? 0))) newest = version;
-  }
-  return newest;
+/** The version that more than half of them are; '' for none. What one agent says of itself makes no other one outdated. */
+export function commonVersion(versions: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const version of versions) counts.set(version, (counts.get(version) ?? 0) + 1);
+  return [...counts].find(([, count]) => count > versions.length / 2)?.[0] ?? '';
 }
 
 /** How many nodes are in each state, those with any. */

@@ -21,6 +21,19 @@ import { maintenanceWarnings } from '../../../src/decide/maintenance/warnings.ts
 import { decideNodeConditions } from '../../../src/decide/maintenance/node-conditions.ts';
 import { blockedByInterceptors, drainPodsOfNode, resolveSelfDrains } from '../../../src/decide/drain/self-drain.ts';
 import { decideShorterEnd, overduePods } from '../../../src/decide/deadline/terminating-pod.ts';
+import { couldTakeNow } from '../../../src/decide/disruption-budget/placement.ts';
+import { judgeProtection } from '../../../src/decide/disruption-budget/protection.ts';
+import { nodesThatStay, observeNodes } from '../../../src/decide/disruption-budget/staying-nodes.ts';
+import { isControlPlane, membersOfControlPlane } from '../../../src/decide/maintenance/control-plane-members.ts';
+import { goingDownOf, takesTurns } from '../../../src/decide/shutdown/machine-going-down.ts';
+import { decideTurns, describeTurnWait, type Reboot, turnWaitIn } from '../../../src/decide/reboot/turns.ts';
+import {
+  drainBegan,
+  evictionPausedUntil,
+  goesDownSince,
+  whyReturning,
+} from '../../../src/decide/staying-pod/returning-pod.ts';
+import { timeOf } from '../../../src/decide/time.ts';
 import { violations } from '../schema.ts';
 import { assertFinite, type FuzzInput, type FuzzTarget } from '../target.ts';
 import { MAINTENANCE_STATUS, REQUEST_STATUS, type World, WORLDS } from './objects.ts';
@@ -130,12 +143,53 @@ function evictions({ maintenances, requests, pods, budgets }: World): void {
   }
 }
 
+/** Machines that go down at once: who waits for whom, and which pods come back. */
+function goingDown({ maintenances, pods, nodes: all, budgets }: World): void {
+  const podsOn = (node: string): typeof pods => pods.filter(({ spec }) => spec.nodeName === node);
+  assertFinite(membersOfControlPlane(all, podsOn), 'members');
+  const seen = observeNodes(
+    undefined,
+    all.map((node) => ({ node, goesDown: false })),
+    0,
+  );
+  const later = observeNodes(
+    seen,
+    all.map((node) => ({ node, goesDown: false })),
+    20_000,
+  );
+  judgeProtection(pods, nodesThatStay(later, 70_000, NOW));
+  const reboots = maintenances.map((each): Reboot => {
+    const going = goingDownOf(each);
+    assertFinite(going ?? 0, 'going down');
+    const createdAt = timeOf(each.metadata.creationTimestamp) ?? Infinity;
+    const needs = new Map(budgets.map(({ metadata }) => [metadata.name, pods.length]));
+    const facts = { name: each.metadata.name, node: going?.node ?? 'n1', begun: takesTurns(each), stalled: false };
+    return { ...facts, createdAt, needs, isMember: all.some(isControlPlane) };
+  });
+  const allowed = (name: string): number =>
+    budgets.find(({ metadata }) => metadata.name === name)?.status?.disruptionsAllowed ?? 0;
+  const waits = decideTurns({ reboots, allowed, membersAway: [], maxParallel: 1 });
+  if (reboots.length > 0 && waits.size === reboots.length) throw new Error('all machines wait for each other');
+  for (const wait of waits.values()) {
+    if (turnWaitIn(describeTurnWait(wait)) === undefined) throw new Error('a wait is not read again');
+  }
+  for (const pod of pods) {
+    for (const maintenance of maintenances) {
+      const began = drainBegan(maintenance);
+      const since = goesDownSince(maintenances, pod.spec.nodeName ?? '');
+      assertFinite([whyReturning(pod, began, since) ?? 0, evictionPausedUntil(pod, began, NOW) ?? 0], 'returning');
+    }
+    for (const node of all) couldTakeNow(node, pod);
+  }
+}
+
 /** Targets over clusters. */
 export const DECISION_TARGETS: readonly FuzzTarget[] = (
   [
     ['drains', drains],
     ['nodes', nodes],
     ['evictions', evictions],
+    ['going-down', goingDown],
   ] as const
 ).map(([name, run]) => ({
   name,

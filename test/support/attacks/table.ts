@@ -47,7 +47,7 @@ const INTRODUCTION = [
     '- Nodes create and change Events of any object, as in every Kubernetes cluster: an Event can be false. Nodes cannot read or write the log of the controller.',
     '- The author of a pod decides who intercepts its eviction (up to 14 interceptors, each with 20 minutes without a heartbeat) and how long the pod may take to end. A deadline of the maintenance shortens both.',
     '- Names of interceptors outside of k8s.io and kubernetes.io belong to no identity: a user who may write the status of EvictionRequests (ClusterRole nodemaint-interceptor) can report for another such interceptor while it is active.',
-    '- The author of a pod names its responders in `spec.evictionResponders`, also the responder of another node: that node may then report on the Eviction of this pod. Its agent does not, for the pod is none of its static pods.',
+    '- The author of a pod names its responders in `spec.evictionResponders`. The add-on `nodemaint lifecycle` leaves out the agent of another node, and an agent where the pod is not static: no Eviction has an entry that such a node could write. Another controller of Evictions may give a node its turn: the API server takes every responder that a pod names.',
     '- Where lifecycle.k8s.io is served, a user with the ClusterRole edit in a namespace changes and deletes every EvictionRequest there, also that of a drain, as Kubernetes has it. A drain asks again.',
     '- A user with the ClusterRole edit in a namespace may remove the gate of a gated DaemonSet pod there, as of any pod. The controller removes pods that start on a node that is drained.',
   ].join('\n'),

@@ -38,10 +38,10 @@ type Role = 'requester' | 'responder' | 'requester-responder';
 
 /** The label of each participant: its name, and its role as the value. */
 function rolesOf(requests: readonly LifecycleRequest[], responders: readonly string[]): Readonly<Record<string, Role>> {
-  const roles: Record<string, Role> = {};
-  for (const { spec } of requests.slice(0, MAX_REQUESTERS)) roles[spec.requester] = 'requester';
-  for (const name of responders) roles[name] = roles[name] === undefined ? 'responder' : 'requester-responder';
-  return roles;
+  const roles = new Map<string, Role>();
+  for (const { spec } of requests.slice(0, MAX_REQUESTERS)) roles.set(spec.requester, 'requester');
+  for (const name of responders) roles.set(name, roles.has(name) ? 'requester-responder' : 'responder');
+  return Object.fromEntries(roles);
 }
 
 function ownerOf({ metadata: { name, uid = '' } }: LifecycleRequest): OwnerReference {

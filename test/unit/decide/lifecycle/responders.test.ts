@@ -48,6 +48,20 @@ describe('the responders of a pod', () => {
     assert.equal(respondersOf(pod({}, { evictionResponders: many })).length, 11);
   });
 
+  it('the agent of a node is a responder of the static pods of that node, and of no other pod', () => {
+    const end = 'static.nodemaintenance.x-k8s.io/kubelet';
+    const evictionResponders = ['n1', 'n2'].map((node) => ({ name: `${node}.${end}`, priority: 10_000 }));
+    const namesOf = (annotations: Record<string, string>, nodeName?: string): readonly string[] => {
+      const spec = nodeName === undefined ? { evictionResponders } : { evictionResponders, nodeName };
+      return respondersOf(pod({ annotations }, spec)).map(({ name }) => name);
+    };
+    const mirror = { 'kubernetes.io/config.mirror': 'x' };
+    assert.deepEqual(namesOf(mirror, 'n1'), [`n1.${end}`]);
+    assert.deepEqual(namesOf(mirror, 'n3'), []);
+    assert.deepEqual(namesOf(mirror), []);
+    assert.deepEqual(namesOf({}, 'n1'), [EVICTOR]);
+  });
+
   it('the name of a participant is a domain, one slash and a key', () => {
     for (const name of ['example.com/backup', 'a/b', EVICTOR]) assert.ok(isParticipantName(name), name);
     for (const name of ['', '/', 'a/', '/b', 'A.example.com/b', 'a..b/c', 'a/b/c', `a/${'x'.repeat(64)}`]) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AGENT_STATUS_ANNOTATION, CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../../../src/api/names.ts';
-import { countStates, fleetNode, type ListedNode, newestVersion } from '../../../../src/show/fleet/node-state.ts';
+import { commonVersion, countStates, fleetNode, type ListedNode } from '../../../../src/show/fleet/node-state.ts';
 import { type Presence, presenceText } from '../../../../src/show/fleet/presence.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
 
@@ -101,10 +101,12 @@ describe('the state of a node in the fleet view', () => {
     });
   }
 
-  it('the newest version is found by its numbers', () => {
-    assert.equal(newestVersion([]), '');
-    assert.equal(newestVersion(['0.9.0', '0.10.0', '0.2.11']), '0.10.0');
-    assert.equal(newestVersion(['1.0.0', '1.0.0']), '1.0.0');
+  it('the version of a fleet is the one that more than half of its agents have', () => {
+    assert.equal(commonVersion([]), '');
+    assert.equal(commonVersion(['1.0.0']), '1.0.0');
+    assert.equal(commonVersion(['0.1.0', '0.1.0', '99.0.0']), '0.1.0');
+    assert.equal(commonVersion(['0.1.0', '0.1.0', '0.2.0', '0.2.0']), '');
+    assert.equal(commonVersion(['__proto__', '__proto__', 'constructor']), '__proto__');
   });
 
   it('states are counted', () => {

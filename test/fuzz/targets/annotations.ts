@@ -1,0 +1,116 @@
+/** What nodes, owners of Deployments and other programs write on objects, and what a support bundle has of all of them. */
+import {
+  AGENT_STATUS_ANNOTATION,
+  EVICTION_IN_PROGRESS_ANNOTATION,
+  NODE_NOTE_ANNOTATION,
+} from '../../../src/api/names.ts';
+import { redacted } from '../../../src/cli/bundle/secrets/redact.ts';
+import { annotatedSince } from '../../../src/decide/background-eviction/annotation.ts';
+import { nodeThatStays, observeLeases, type SeenLeases } from '../../../src/decide/disruption-budget/other-nodes.ts';
+import { commonVersion, fleetNode } from '../../../src/show/fleet/node-state.ts';
+import { readPresence } from '../../../src/show/fleet/presence.ts';
+import { readNodeNote } from '../../../src/decide/maintenance/node-note.ts';
+import { disruptionModeOf } from '../../../src/decide/pod-group/pod-group.ts';
+import { drainsOfNode } from '../../../src/decide/maintenance/maintenance.ts';
+import { turnWaitIn } from '../../../src/decide/reboot/turns.ts';
+import { PLANTED } from '../../support/commands/planted-secrets.ts';
+import { mutatedJson, mutatedText } from '../mutate.ts';
+import { assertFinite, type FuzzTarget, objectIn, textTarget } from '../target.ts';
+
+const NOW = Date.UTC(2026, 6, 1, 12);
+const TIME = '2026-07-01T12:00:00Z';
+const NOTE = {
+  maintenances: [
+    {
+      name: 'm',
+      uid: 'u',
+      stage: 'Drain',
+      reason: 'x',
+      deadline: [TIME, TIME],
+      drainTargets: [
+        {
+          podPriority: 1,
+          podType: 'Static',
+          podSelector: { matchExpressions: [{ key: 'a', operator: 'In', values: ['b'] }] },
+        },
+      ],
+    },
+  ],
+};
+const PRESENCE = {
+  version: '0.1.0',
+  phase: 'watching',
+  phaseSince: TIME,
+  lock: 'held',
+  lockSince: TIME,
+  doctor: 'ok',
+  reason: '',
+  at: TIME,
+  everySec: 3600,
+};
+const FIELD = { 'f:metadata': { 'f:annotations': { [`f:${EVICTION_IN_PROGRESS_ANNOTATION}`]: {} } } };
+const WAIT =
+  'Waiting for its turn to reboot since 2026-07-01T12:00:00Z: n2 goes first, because of the PodDisruptionBudget a/b.';
+
+function bundle(text: string): void {
+  const secret = 'hunt-5ecret-0';
+  const left = redacted(`${text}\npassword: ${secret}\n`);
+  if (left.includes(secret)) throw new Error('a secret is left');
+  const document = redacted(JSON.stringify({ text, list: [text], annotation: JSON.stringify({ text }), env: [text] }));
+  if (objectIn(document) === undefined) throw new Error('JSON does not stay JSON');
+  if (objectIn(text) !== undefined && objectIn(redacted(text)) === undefined)
+    throw new Error('JSON does not stay JSON');
+}
+
+/** The targets that are annotations and other words in objects. */
+export const ANNOTATION_TARGETS: readonly FuzzTarget[] = [
+  textTarget('bundle', mutatedText(...PLANTED.map(([text]) => text), 'env:\n- name: a\n  value: b\n- c=d\n'), bundle),
+  textTarget('node-note', mutatedJson(NOTE), (text) => {
+    const note = readNodeNote(text, 'n1');
+    assertFinite(note, 'note');
+    if (note.kind === 'known') assertFinite(drainsOfNode(note.maintenances, 'n1'), 'drains');
+  }),
+  textTarget('presence', mutatedJson(PRESENCE), (text) => {
+    const annotations = { [AGENT_STATUS_ANNOTATION]: text, [NODE_NOTE_ANNOTATION]: text };
+    const version = readPresence(text)?.version ?? '';
+    const expected = commonVersion(['0.1.0', '0.1.0', version]);
+    if (expected !== '0.1.0') throw new Error(`one agent makes ${expected} the version of all`);
+    assertFinite(fleetNode({ metadata: { name: 'n1', annotations }, nodeStatus: 'Ready' }, expected, NOW), 'fleet');
+  }),
+  textTarget('leases', mutatedJson({ renewTime: TIME, holderIdentity: 'n2', leaseDurationSeconds: 40 }), (text) => {
+    const metadata = { name: 'n2', namespace: 'kube-node-lease', creationTimestamp: TIME };
+    const { renewTime, ...rest } = (objectIn(text) ?? {}) as { renewTime?: unknown };
+    // The API server takes texts for times only, and any of them after another server has written it.
+    const spec = { ...rest, ...(typeof renewTime === 'string' ? { renewTime } : {}) };
+    let seen: SeenLeases | undefined;
+    for (let at = 0; at < 100_000; at += 20_000) {
+      seen = observeLeases(seen, [{ metadata, spec }], new Set(['n1']), at);
+      assertFinite(
+        [...seen.nodes.byName.values()].map(({ since }) => since),
+        'since',
+      );
+      nodeThatStays(seen, at, NOW);
+    }
+  }),
+  textTarget('managed-fields', mutatedJson([{ manager: 'a', time: TIME, fieldsV1: FIELD }]), (text) => {
+    const fields = objectIn(text);
+    // The lists of the API server have objects in them; what stands in fieldsV1 is the client's.
+    const managedFields = (Array.isArray(fields) ? (fields as unknown[]) : []).flatMap((each) => {
+      if (typeof each !== 'object' || each === null) return [];
+      const { time, ...rest } = each as { time?: unknown };
+      return [{ ...rest, ...(typeof time === 'string' ? { time } : {}) }];
+    });
+    const metadata = { name: 'p', managedFields };
+    const since = annotatedSince(metadata, NOW);
+    assertFinite(since, 'since');
+    if (since > NOW) throw new Error('a time of a client is later than what was seen');
+  }),
+  textTarget('pod-group', mutatedJson({ spec: { disruptionMode: { all: {} } } }), (text) => {
+    const { spec } = (objectIn(text) ?? {}) as { spec?: unknown };
+    const group = { metadata: { name: 'g' }, ...(typeof spec === 'object' && spec !== null ? { spec } : {}) };
+    disruptionModeOf(group);
+  }),
+  textTarget('turn-wait', mutatedText(WAIT), (text) => {
+    turnWaitIn(text);
+  }),
+];
