@@ -45,7 +45,22 @@ const OWNED = {
   ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'd', controller: true }],
 };
 
+const JUST_ACTIVE: EvictionRequestStatus = {
+  conditions: [
+    { type: 'Progressing', status: 'True', reason: 'InterceptorActive', message: 'm', lastTransitionTime: ago(5) },
+  ],
+};
+const LEFT = { message: 'Pod p is left to its controller (ControllerTakeOver) until later.', heartbeatTime: ago(5) };
+const UNSEEN: EvictionRequest = { ...request(undefined), status: { conditions: [] } };
+const NEW = { name: 'u', namespace: 'n', creationTimestamp: ago(5) };
+
 describe('a pod that blocks a drain', () => {
+  it('the message says what the evictor waits for, or that nobody has looked at the request', () => {
+    const message = (known: EvictionRequest): string => whyBlocking(pod(), known, READY, NOW)?.message ?? '';
+    assert.equal(message(request(IMPERATIVE, LEFT)), `${IMPERATIVE}: ${LEFT.message}`);
+    assert.equal(message(UNSEEN), 'no controller has looked at its request yet');
+  });
+
   const count = 'Could not evict a pod due to failing eviction requests, number of retries: 3. ';
   const cases: [string, Pod, EvictionRequest | undefined, Node, string | undefined][] = [
     ['not while it ends in its time', pod({ deletionTimestamp: ago(5) }), request(IMPERATIVE), READY, undefined],
@@ -60,7 +75,13 @@ describe('a pod that blocks a drain', () => {
       'PodDisruptionBudget',
     ],
     ['by a refusal', pod(), request(IMPERATIVE, { message: `${count}HTTP 500: x` }), READY, 'EvictionRefused'],
-    ['not when it was just asked for', pod(), request(IMPERATIVE), READY, undefined],
+    ['not when it was just asked for', pod(), request(IMPERATIVE, {}, JUST_ACTIVE), READY, undefined],
+    ['by whoever has not tried to evict it', pod(), request(IMPERATIVE), READY, 'Interceptor'],
+    ['by its controller, to which it is left', pod(), request(IMPERATIVE, LEFT), READY, 'Interceptor'],
+    ['not when it was just left to its controller', pod(), request(IMPERATIVE, LEFT, JUST_ACTIVE), READY, undefined],
+    ['by an evictor that is silent', pod(), request(IMPERATIVE, { heartbeatTime: ago(900) }), READY, 'InterceptorSilent'],
+    ['by nobody who looks at its request', pod(), UNSEEN, READY, 'NoInterceptor'],
+    ['not when its request was just made', pod(), { ...UNSEEN, metadata: NEW }, READY, undefined],
     ['by an interceptor at work', pod(), request('a.example.com', { heartbeatTime: ago(30) }), READY, 'Interceptor'],
     ['by one that is silent', pod(), request('a.example.com', { heartbeatTime: ago(900) }), READY, 'InterceptorSilent'],
     ['not by the kubelet at work', pod(), request('kubelet.k8s.io', { heartbeatTime: ago(30) }), READY, undefined],
