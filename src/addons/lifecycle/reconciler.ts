@@ -1,4 +1,5 @@
 /** The controller of `lifecycle.k8s.io`: all requests and Evictions for the pods of one name are judged together. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Eviction, LifecycleRequest, PodReference } from '../../api/lifecycle.ts';
 import type { Pod } from '../../api/pod.ts';
 import { isTerminal } from '../../decide/pod.ts';
@@ -120,14 +121,12 @@ class TargetStep {
     if (isEvictionOver(eviction)) return;
     const named = status?.targetResponders ?? [];
     const wanted = participantsOf(
-      metadata,
+      eviction,
       this.#requests,
       named.map(({ name }) => name),
     );
     const { labels = {}, ownerReferences = [] } = metadata;
-    const isSame =
-      wanted.ownerReferences.length === ownerReferences.length &&
-      Object.entries(wanted.labels).every(([name, role]) => labels[name] === role);
+    const isSame = wanted.ownerReferences.length === ownerReferences.length && isDeepStrictEqual(wanted.labels, labels);
     if (isSame) return;
     const after = await writeParticipants(this.#scope.context.client, eviction, wanted, this.#signal);
     if (after !== undefined) this.#scope.objects.evictions.note(after);
@@ -147,7 +146,7 @@ class TargetStep {
       name: evictionName(number, target.name),
       namespace: key.split('/')[0] ?? '',
       target,
-      participants: participantsOf({}, this.#requests, responders),
+      participants: participantsOf(undefined, this.#requests, responders),
     };
     const made = await createEviction(context.client, draft, this.#signal);
     if (made === undefined) this.#later(0);

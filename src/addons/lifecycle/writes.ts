@@ -46,14 +46,16 @@ export async function writeEvictionStatus(
   return fresh === undefined ? undefined : readEviction(fresh).read;
 }
 
-/** Writes the labels and owners of an Eviction. Returns the Eviction after it, or undefined. */
+/** Writes the labels and owners of an Eviction; labels that it has and that are not among them are taken away. Returns the Eviction after it, or undefined. */
 export async function writeParticipants(
   client: KubeClient,
   { metadata }: Eviction,
   participants: Participants,
   signal: AbortSignal,
 ): Promise<Eviction | undefined> {
-  const body = { metadata: { resourceVersion: metadata.resourceVersion, ...participants } };
+  const taken = Object.fromEntries(Object.keys(metadata.labels ?? {}).map((name) => [name, null]));
+  const labels = { ...taken, ...participants.labels };
+  const body = { metadata: { resourceVersion: metadata.resourceVersion, ...participants, labels } };
   const fresh = await change(client, { resource: EVICTIONS, metadata, body }, signal);
   return fresh === undefined ? undefined : readEviction(fresh).read;
 }

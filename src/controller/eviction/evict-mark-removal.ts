@@ -5,12 +5,15 @@ import { isFinished } from '../../decide/eviction/request.ts';
 import { isInPodGroup } from '../../decide/pod.ts';
 import { groupNameOf } from '../../decide/pod-group/pod-group.ts';
 import { writeMark } from '../../kube/eviction/evict-mark.ts';
+import { readIsAsked } from '../../kube/lifecycle/asked.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import type { ControllerContext } from '../context.ts';
 import { actsOutOfTurn, drainOfPod } from '../out-of-turn.ts';
 
 /** Until it is asked again whether the requests of the newer dialect are known. */
 const UNKNOWN_AGAIN_MS = 5_000;
+/** Where the newer dialect is not watched, nothing tells that its eviction of the pod is over. */
+const UNWATCHED_AGAIN_MS = 15_000;
 
 /** Whether a drain targets a pod of the group that the pod is of: pods of groups have no requests. */
 function isGroupDrained(context: ControllerContext, pod: Pod): boolean {
@@ -22,6 +25,8 @@ function isGroupDrained(context: ControllerContext, pod: Pod): boolean {
 export interface NewerRequests {
   /** Whether anybody asks for the eviction of the pod; undefined where that is not known yet. */
   isAsked(pod: Pod): boolean | undefined;
+  /** Whether they are watched: with `--lifecycle-api=off` others may ask all the same. */
+  mayHaveAny(): boolean;
 }
 
 /**
@@ -45,8 +50,11 @@ export function createMarkReconciler(context: ControllerContext, newer: NewerReq
   return async (key, signal) => {
     const pod = context.pods.get(key);
     if (pod === undefined) return {};
-    const isInVain = isMarkObsolete(context, newer, pod);
-    if (isInVain === true) await writeMark(context, pod, 'remove', signal);
-    return isInVain === undefined ? { againMs: UNKNOWN_AGAIN_MS } : {};
+    const isObsolete = isMarkObsolete(context, newer, pod);
+    if (isObsolete === undefined) return { againMs: UNKNOWN_AGAIN_MS };
+    if (!isObsolete) return {};
+    if (!newer.mayHaveAny() && (await readIsAsked(context.client, pod, signal))) return { againMs: UNWATCHED_AGAIN_MS };
+    await writeMark(context, pod, 'remove', signal);
+    return {};
   };
 }

@@ -15,6 +15,8 @@ import { describeVolumes, type DriverPod, ORDINARY_WAIT_MS } from '../volume/wai
 const LATE_MS = 15_000;
 /** A pod with a longer grace period is named at once, because the whole drain waits for it. */
 const LONG_MS = 60 * 60_000;
+/** A pod is named when this time is over and nobody has begun to evict it: most are gone before. */
+const UNBEGUN_MS = 10_000;
 /** A heartbeat older than this makes an interceptor silent; they are due every three minutes. */
 const SILENT_MS = 7 * 60_000;
 
@@ -90,14 +92,19 @@ export function whyBlocking(
     }
     const [active] = request.status?.activeInterceptors ?? [];
     if (active === undefined) {
-      const started = request.status?.targetInterceptors !== undefined;
-      return started ? { reason: 'NoInterceptor', message: progressing?.message ?? '', since } : undefined;
+      if (request.status?.targetInterceptors !== undefined) {
+        return { reason: 'NoInterceptor', message: progressing?.message ?? '', since };
+      }
+      if (now < sinceAt + UNBEGUN_MS) return undefined;
+      return { reason: 'NoInterceptor', message: 'no controller has looked at its request yet', since };
     }
     if (active !== IMPERATIVE_INTERCEPTOR) return whyInterceptor(request, active, sinceAt, now);
     const message = interceptorEntry(request, active)?.message ?? '';
     if (podTypeOf(pod) !== 'Default')
       return hasJustEnded(request, now) ? undefined : { reason: 'NoInterceptor', message, since };
-    if (attemptsOf(message) === 0) return undefined;
+    if (attemptsOf(message) === 0) {
+      return now < sinceAt + UNBEGUN_MS ? undefined : whyInterceptor(request, active, sinceAt, now);
+    }
     return {
       reason: isBlockedByBudget(message) ? 'PodDisruptionBudget' : 'EvictionRefused',
       message,

@@ -43,6 +43,31 @@ function addWholeCase(rigOf: () => LifecycleRig, scene: Scene): void {
   });
 }
 
+function addLabelCase(rigOf: () => LifecycleRig, scene: Scene): void {
+  it('a requester whose request is deleted while another one asks has no label any more', async () => {
+    const rig = rigOf();
+    const namespace = await scene.newNamespace();
+    const pod = await createRunningPod(rig, namespace, podBody('web', { finalizers: ['hold.example.com/x'] }));
+    const leaving = 'bar.example.com/2';
+    await scene.createRequest(pod);
+    const request = await scene.createRequest(pod, leaving);
+    const first = { metadata: { name: 'pod-1-web', namespace } };
+    await scene.untilEviction(first, 'both are named', ({ metadata, status }) => {
+      return metadata.labels?.[leaving] === 'requester' && status?.requesters?.length === 2;
+    });
+    await rig.send({ method: 'DELETE', path: objectPath(LIFECYCLE_REQUESTS, request.metadata) });
+    const { metadata, status } = await scene.untilEviction(first, 'one of them is not labelled any more', (each) => {
+      return each.metadata.labels?.[leaving] === undefined;
+    });
+    assert.equal(metadata.labels?.['foo.example.com/1'], 'requester');
+    assert.deepEqual(status?.requesters, [
+      { name: 'foo.example.com/1', intent: 'Eviction' },
+      { name: leaving, intent: 'Withdrawn' },
+    ]);
+    await rig.patch(PODS, pod, { metadata: { finalizers: null } });
+  });
+}
+
 function addMirrorCase(rigOf: () => LifecycleRig, scene: Scene): void {
   it('a mirror pod is given to the agent of its node, and never to the default evictor', async () => {
     const rig = rigOf();
@@ -94,6 +119,7 @@ function addBundleCase(rigOf: () => LifecycleRig, scene: Scene): void {
 /** Adds the cases; the controller and the add-on have to run. */
 export function addProductCases(rigOf: () => LifecycleRig, scene: Scene): void {
   addWholeCase(rigOf, scene);
+  addLabelCase(rigOf, scene);
   addMirrorCase(rigOf, scene);
   addKitCase(rigOf, scene);
   addBundleCase(rigOf, scene);

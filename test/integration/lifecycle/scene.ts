@@ -1,6 +1,10 @@
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Eviction, LifecycleRequest, ResponderState, ResponderStatus } from '../../../src/api/lifecycle.ts';
+import type { KubeObject } from '../../../src/api/meta.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { rfc3339 } from '../../../src/decide/time.ts';
+import type { Resource } from '../../../src/kube/resource.ts';
 import {
   EVICTIONS,
   LIFECYCLE_REQUESTS,
@@ -47,6 +51,23 @@ export function report(name: string, isCompleted: boolean): ResponderStatus {
   };
 }
 
+/** For how long something has to stay as it is, and how often it is looked at, in milliseconds. */
+export interface Watching {
+  readonly ms: number;
+  readonly everyMs: number;
+}
+
+/** Calls `look` again and again for this time; it throws where something is not as it has to be. */
+export async function holdsFor({ ms, everyMs }: Watching, look: () => Promise<void>): Promise<void> {
+  const until = performance.now() + ms;
+  do {
+    await delay(everyMs);
+    await look();
+  } while (performance.now() < until);
+}
+
+const LOOK_MS = 100;
+
 /** What the cases do again and again. */
 export interface Scene {
   newNamespace(): Promise<string>;
@@ -59,6 +80,8 @@ export interface Scene {
     wanted: (eviction: Eviction) => boolean,
     timeoutMs?: number,
   ): Promise<Eviction>;
+  /** Fails where anything is written into the object within this time. */
+  stays(resource: Resource, object: KubeObject, ms: number): Promise<void>;
   endPod(pod: Pod, how: 'delete' | 'succeed'): Promise<void>;
 }
 
@@ -98,6 +121,13 @@ export function createScene(rigOf: () => LifecycleRig): Scene {
   ): Promise<Eviction> =>
     await rigOf().until<Eviction>(EVICTIONS, { metadata: { name, namespace } }, what, wanted, timeoutMs);
 
+  const stays: Scene['stays'] = async (resource, { metadata }, ms) => {
+    await holdsFor({ ms, everyMs: LOOK_MS }, async () => {
+      const now = await rigOf().get(resource, metadata.namespace ?? '', metadata.name);
+      assert.equal(now?.metadata.resourceVersion, metadata.resourceVersion, JSON.stringify(now));
+    });
+  };
+
   const endPod = async (pod: Pod, how: 'delete' | 'succeed'): Promise<void> => {
     if (how === 'succeed') {
       await rigOf().patch(PODS, pod, { status: { phase: 'Succeeded' } }, 'status');
@@ -108,5 +138,5 @@ export function createScene(rigOf: () => LifecycleRig): Scene {
     await rigOf().patch(PODS, pod, { metadata: { finalizers: null } });
   };
 
-  return { newNamespace, createRequest, withIntent, untilRequest, untilEviction, endPod };
+  return { newNamespace, createRequest, withIntent, untilRequest, untilEviction, stays, endPod };
 }

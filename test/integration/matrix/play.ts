@@ -21,6 +21,12 @@ import {
 
 const HOLD = 'hold.example.com/matrix';
 
+/** What there is of the requests, for a person who looks for the cause of a failure. */
+function stateOf(place: Place): string {
+  const objects = [...podsIn(place), ...requestsIn(place), ...newerRequestsIn(place), ...evictionsIn(place)];
+  return JSON.stringify(objects.map((each) => ({ ...each, metadata: { ...each.metadata, managedFields: undefined } })));
+}
+
 async function untilGivenBack(place: Place): Promise<void> {
   let left: readonly string[] = [];
   const isNothingLeft = async (): Promise<boolean> => {
@@ -63,7 +69,9 @@ async function finish(place: Place, which: 'first' | 'second'): Promise<void> {
       return status?.conditions?.some(({ type, status: is }) => type === 'Drained' && is === 'True') === true;
     });
   await until('the node is drained', isDrained).catch((error: unknown) => {
-    throw new Error(`not drained, and the status says ${JSON.stringify(blockingIn(place))}`, { cause: error });
+    throw new Error(`not drained, and the status says ${JSON.stringify(blockingIn(place))}; ${stateOf(place)}`, {
+      cause: error,
+    });
   });
   await complete(place, which);
 }
@@ -72,13 +80,21 @@ function keepStaying(place: Place): void {
   for (const { metadata } of stayingPods(place)) place.staying.add(metadata.uid ?? '');
 }
 
+/** Takes back what `ask` has asked for; what is there of the newer dialect is known a moment later. */
+async function withdrawRequest(place: Place): Promise<void> {
+  const [resource, request] = await requestOf(place);
+  if (resource === LIFECYCLE_REQUESTS) {
+    await place.rig.lifecycle.patch(LIFECYCLE_REQUESTS, request, { spec: { intent: 'Withdrawn' } });
+    return;
+  }
+  const [pod] = podsIn(place);
+  if (pod === undefined) throw new Error('the pod is gone');
+  await applyRequester(place, pod, false);
+}
+
 async function withdraw(place: Place): Promise<void> {
   place.calledOffAt = Date.now();
-  const [pod] = podsIn(place);
-  const [newer] = newerRequestsIn(place);
-  if (newer !== undefined) {
-    await place.rig.lifecycle.patch(LIFECYCLE_REQUESTS, newer, { spec: { intent: 'Withdrawn' } });
-  } else if (pod !== undefined) await applyRequester(place, pod, false);
+  await withdrawRequest(place);
   const isOver = (): boolean =>
     requestsIn(place).every(isFinished) && evictionsIn(place).every((each) => said(each, 'Failed').startsWith('True'));
   await until('the requests are over', isOver);

@@ -52,19 +52,23 @@ function ownerOf({ metadata: { name, uid = '' } }: LifecycleRequest): OwnerRefer
 export type Participants = Required<Pick<ObjectMeta, 'labels' | 'ownerReferences'>>;
 
 /**
- * The labels and owners that the Eviction has to have: those that are there stay, and those of further requesters are added.
- * When all of its requests are gone, the garbage collector of Kubernetes deletes it.
+ * The labels and owners that the Eviction, where there is one yet, has to have. Those of the participants are added; a requester
+ * that has no request any more loses its label, and other labels stay. Owners stay: when all of its requests are gone, the
+ * garbage collector of Kubernetes deletes the Eviction.
  */
 export function participantsOf(
-  eviction: Pick<ObjectMeta, 'labels' | 'ownerReferences'>,
+  eviction: Pick<Eviction, 'metadata' | 'status'> | undefined,
   requests: readonly LifecycleRequest[],
   responders: readonly string[],
 ): Participants {
   const there = requests.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-  const owners = eviction.ownerReferences ?? [];
+  const asking = new Set(there.map(({ spec }) => spec.requester));
+  const gone = new Set((eviction?.status?.requesters ?? []).flatMap(({ name }) => (asking.has(name) ? [] : [name])));
+  const kept = Object.entries(eviction?.metadata.labels ?? {}).filter(([name]) => !gone.has(name));
+  const owners = eviction?.metadata.ownerReferences ?? [];
   const further = there.map(ownerOf).filter(({ uid }) => !owners.some((owner) => owner.uid === uid));
   return {
-    labels: { ...eviction.labels, ...rolesOf(there, responders) },
+    labels: { ...Object.fromEntries(kept), ...rolesOf(there, responders) },
     ownerReferences: [...owners, ...further.slice(0, MAX_REQUESTERS)],
   };
 }

@@ -67,7 +67,7 @@ function rules(evictions: readonly Eviction[], requests: readonly LifecycleReque
     evictions.map((eviction) => [
       decideEviction({ eviction, requests, pod: POD, isSecond: false, endedMs: 0 }, NOW),
       decideEviction({ eviction, requests, pod: undefined, isSecond: newest !== eviction, endedMs: 60_000 }, NOW),
-      participantsOf(eviction.metadata, requests, eviction.status?.targetResponders?.map(({ name }) => name) ?? []),
+      participantsOf(eviction, requests, eviction.status?.targetResponders?.map(({ name }) => name) ?? []),
       engineView(eviction),
       countedView(eviction),
       numberOf(eviction.metadata.name),

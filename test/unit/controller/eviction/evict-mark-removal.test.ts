@@ -18,7 +18,7 @@ const MARKED: Pod = {
 };
 
 /** What is known of the newer dialect. */
-const newer = (isAsked: boolean | undefined): NewerRequests => ({ isAsked: () => isAsked });
+const newer = (isAsked: boolean | undefined): NewerRequests => ({ mayHaveAny: () => true, isAsked: () => isAsked });
 
 function request(isCanceled: boolean): EvictionRequest {
   const lastTransitionTime = '2026-01-01T00:00:00Z';
@@ -64,6 +64,59 @@ describe('the mark of a pod for its controller', () => {
     assert.deepEqual(scene.calls(), []);
     scene.put(request(false));
     assert.deepEqual(await sweep(scene, undefined), {}, 'the older dialect asks for it in any case');
+  });
+
+  describe('where the controller has no copies of the newer dialect', () => {
+    const lists = '/apis/lifecycle.k8s.io/v1alpha1/namespaces/default/';
+    const off: NewerRequests = { mayHaveAny: () => false, isAsked: () => false };
+    const look = async (answers: Readonly<Record<string, object>>): Promise<readonly [number, readonly string[]]> => {
+      const scene = createEvictionScene();
+      scene.pods.set('default/web', MARKED);
+      const { client } = scene.context;
+      const send: typeof client.send = async (sent, signal) => {
+        const answer = answers[sent.path.replace(lists, '')];
+        return answer === undefined
+          ? await client.send(sent, signal)
+          : { status: 200, headers: {}, body: {}, ...answer };
+      };
+      const context = { ...scene.context, client: { ...client, send } };
+      const { againMs = 0 } = await createMarkReconciler(context, off)('default/web', AbortSignal.timeout(10_000));
+      return [againMs, scene.calls()];
+    };
+    const evictionOf = (uid: string, status: object = {}): object => {
+      return {
+        metadata: { name: 'pod-1-web', namespace: 'default' },
+        spec: { target: { pod: { name: 'web', uid } } },
+        status,
+      };
+    };
+    const listed = (...items: readonly object[]): Readonly<Record<string, object>> => {
+      return { evictions: { body: { items } }, evictionrequests: { body: { items: [] } } };
+    };
+
+    it('the mark stays while an Eviction is under way, and is looked at again', async () => {
+      const [againMs, calls] = await look(listed(evictionOf('u')));
+      assert.ok(againMs > 0 && againMs <= 60_000);
+      assert.deepEqual(calls, []);
+    });
+
+    it('it is removed when the Eviction is over, or is that of another pod', async () => {
+      const conditions = [
+        { type: 'Failed', status: 'True', reason: 'x', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' },
+      ];
+      for (const other of [evictionOf('u', { conditions }), evictionOf('other')]) {
+        const [againMs, calls] = await look(listed(other));
+        assert.equal(againMs, 0);
+        assert.match(calls.join(), /^PATCH pods\/web\S*$/);
+      }
+    });
+
+    it('it is removed where the cluster does not serve the dialect, or it may not be read', async () => {
+      for (const status of [404, 403]) {
+        const [, calls] = await look({ evictions: { status }, evictionrequests: { status } });
+        assert.match(calls.join(), /^PATCH pods\/web\S*$/);
+      }
+    });
   });
 
   it('the mark of a pod without the policy is of another writer, and stays', () => {

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { EvictionRequest, EvictionRequestStatus } from '../../../../src/api/eviction-request.ts';
+import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
-import type { Node, Pod } from '../../../../src/api/pod.ts';
-import { whyBlocking } from '../../../../src/decide/drain/blocking-pods.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
 import { estimateDrain } from '../../../../src/decide/drain/estimate.ts';
 import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/maintenance/drain-plan.ts';
 import {
@@ -16,106 +15,22 @@ import {
 import { admitDrains } from '../../../../src/decide/maintenance/parallel.ts';
 
 const NOW = Date.parse('2026-01-01T01:00:00Z');
-const ago = (sec: number): string => new Date(NOW - sec * 1000).toISOString().replace('.000', '');
-const IMPERATIVE = 'imperative-eviction.k8s.io';
 
 function pod(extra: Partial<Pod['metadata']> = {}, spec: Partial<Pod['spec']> = {}): Pod {
   return { metadata: { name: 'p', namespace: 'n', uid: 'u', ...extra }, spec: { nodeName: 'one', ...spec } };
 }
 
-function request(active: string | undefined, entry: object = {}, extra: EvictionRequestStatus = {}): EvictionRequest {
+function request(active: string, entry: object): EvictionRequest {
   return {
-    metadata: { name: 'u', namespace: 'n', creationTimestamp: ago(3600) },
+    metadata: { name: 'u', namespace: 'n' },
     spec: { target: { pod: { name: 'p', uid: 'u' } } },
-    status: {
-      targetInterceptors: [{ name: 'a.example.com' }, { name: IMPERATIVE }],
-      activeInterceptors: active === undefined ? [] : [active],
-      interceptors: [{ name: active ?? IMPERATIVE, message: '', ...entry }],
-      conditions: [
-        { type: 'Progressing', status: 'True', reason: 'InterceptorActive', message: 'm', lastTransitionTime: ago(60) },
-      ],
-      ...extra,
-    },
+    status: { activeInterceptors: [active], interceptors: [{ name: active, message: '', ...entry }] },
   };
 }
 
-const READY: Node = { metadata: { name: 'one' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } };
-const AWAY: Node = { metadata: { name: 'one' }, status: { conditions: [{ type: 'Ready', status: 'Unknown' }] } };
 const OWNED = {
   ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'd', controller: true }],
 };
-
-describe('a pod that blocks a drain', () => {
-  const count = 'Could not evict a pod due to failing eviction requests, number of retries: 3. ';
-  const cases: [string, Pod, EvictionRequest | undefined, Node, string | undefined][] = [
-    ['not while it ends in its time', pod({ deletionTimestamp: ago(5) }), request(IMPERATIVE), READY, undefined],
-    ['when its time is over', pod({ deletionTimestamp: ago(60) }), request(IMPERATIVE), READY, 'NotEnding'],
-    ['by a finalizer', pod({ deletionTimestamp: ago(60), finalizers: ['x/y'] }), undefined, READY, 'Finalizer'],
-    ['on a node that nobody can reach', pod({ deletionTimestamp: ago(60) }), undefined, AWAY, 'NodeUnreachable'],
-    [
-      'by a budget',
-      pod(),
-      request(IMPERATIVE, { message: `${count}Blocked by PodDisruptionBudget b: x` }),
-      READY,
-      'PodDisruptionBudget',
-    ],
-    ['by a refusal', pod(), request(IMPERATIVE, { message: `${count}HTTP 500: x` }), READY, 'EvictionRefused'],
-    ['not when it was just asked for', pod(), request(IMPERATIVE), READY, undefined],
-    ['by an interceptor at work', pod(), request('a.example.com', { heartbeatTime: ago(30) }), READY, 'Interceptor'],
-    ['by one that is silent', pod(), request('a.example.com', { heartbeatTime: ago(900) }), READY, 'InterceptorSilent'],
-    ['not by the kubelet at work', pod(), request('kubelet.k8s.io', { heartbeatTime: ago(30) }), READY, undefined],
-    ['when no interceptor is left', pod(), request(undefined), READY, 'NoInterceptor'],
-    ['as a DaemonSet pod that its interceptor left', pod(OWNED), request(IMPERATIVE), READY, 'NoInterceptor'],
-    [
-      'not as a static pod that has just ended, whose mirror pod the kubelet still takes away',
-      pod({ annotations: { 'kubernetes.io/config.mirror': 'x' } }),
-      request(IMPERATIVE, {}, { interceptors: [{ name: 'kubelet.k8s.io', message: '', completionTime: ago(5) }] }),
-      READY,
-      undefined,
-    ],
-    [
-      'as a static pod that has ended, and whose mirror pod stays',
-      pod({ annotations: { 'kubernetes.io/config.mirror': 'x' } }),
-      request(IMPERATIVE, {}, { interceptors: [{ name: 'kubelet.k8s.io', message: '', completionTime: ago(60) }] }),
-      READY,
-      'NoInterceptor',
-    ],
-    [
-      'as a static pod that the kubelet has from a URL, before anybody asks for it',
-      pod({ annotations: { 'kubernetes.io/config.mirror': 'x', 'kubernetes.io/config.source': 'http' } }),
-      undefined,
-      READY,
-      'NotSupported',
-    ],
-    [
-      'when it cannot be evicted at all',
-      pod(),
-      request(
-        undefined,
-        {},
-        {
-          conditions: [
-            { type: 'Canceled', status: 'True', reason: 'ValidationFailed', message: 'w', lastTransitionTime: ago(60) },
-          ],
-        },
-      ),
-      READY,
-      'NotSupported',
-    ],
-    [
-      'when its request is deleted and held',
-      pod(),
-      { ...request(IMPERATIVE), metadata: { name: 'u', deletionTimestamp: ago(60), finalizers: ['x.example.com/y'] } },
-      READY,
-      'RequestHeld',
-    ],
-  ];
-  for (const [name, target, given, node, expected] of cases) {
-    it(name, () => {
-      assert.equal(whyBlocking(target, given, node, NOW)?.reason, expected);
-    });
-  }
-});
 
 describe('the estimate of a drain', () => {
   it('the estimate is the last of the leaving pods, then the longest of each later tier', () => {
