@@ -5,7 +5,7 @@
 import { BETWEEN, CAPITAL_KEY, GONE, HARMLESS, KEY, LABEL, LONG_KEY, MAX_WORD, NAME, QUOTE, VALUE } from './names.ts';
 
 /** An expression, and what stands in place of what it finds. */
-export type Rule = readonly [pattern: RegExp, by: string | ((match: string, start: string) => string)];
+type Rule = readonly [pattern: RegExp, by: string | ((match: string, start: string) => string)];
 
 /** `start` and, in place of the value that follows it in `match`, that it is taken out, in the quotes that stand there. */
 function withoutValue(match: string, start: string): string {
