@@ -6,11 +6,9 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { execFile } from 'node:child_process';
-import { createRequire } from 'node:module';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { build, type BuildOptions, type Metafile, type OnResolveArgs, type OnResolveResult, type Plugin } from 'esbuild';
-import { packLibraries } from './packed.ts';
 import { bomComponentOf, bomOf, componentsOf, noticesOf } from './provenance.ts';
 
 const CLIENT = '@kubernetes/client-node';
@@ -38,7 +36,6 @@ const lean: Plugin = {
   },
 };
 
-const require = createRequire(import.meta.url);
 const ROOT = path.join(import.meta.dirname, '..');
 /** The modules that the program loads when it needs them, by the file of dist that each becomes. */
 const PARTS: Readonly<Record<string, string>> = {
@@ -59,15 +56,7 @@ const parts: Plugin = {
     bundler.onResolve({ filter: /^\.{1,2}\/.*\.ts$/ }, ({ path: specifier, resolveDir, kind }) => {
       if (kind !== 'dynamic-import') return undefined;
       const part = PARTS[path.relative(ROOT, path.join(resolveDir, specifier))];
-      if (part === './agent.cjs') return { path: part, namespace: 'part' };
       return part === undefined ? undefined : { path: part, external: true };
-    });
-    // The agent's own file, with the code that an earlier start has compiled.
-    bundler.onLoad({ filter: /.*/, namespace: 'part' }, ({ path: part }) => {
-      const loader = JSON.stringify(path.join(ROOT, 'src/host/code-cache.ts'));
-      const file = `require('node:path').join(__dirname, ${JSON.stringify(part)})`;
-      const loaded = `require(${loader}).loadWithCode(${file}, process.env.CACHE_DIRECTORY, (id) => require(id))`;
-      return { contents: `module.exports = ${loaded};`, resolveDir: ROOT };
     });
   },
 };
@@ -85,48 +74,6 @@ const unused: Plugin = {
     const namespace = 'unused-module';
     bundler.onResolve({ filter: /^(xml2js|thread-stream)$/ }, ({ path: name }) => ({ path: name, namespace }));
     bundler.onLoad({ filter: /.*/, namespace }, ({ path: name }) => ({ contents: UNUSED[name] ?? '' }));
-  },
-};
-
-/**
- * Modules of Node.js that the agent loads for one condition each, and what it has in their place: a third of a megabyte of
- * memory each, and two milliseconds of its start.
- */
-const CONDITIONS: Readonly<Record<string, string>> = {
-  // dbus-next and sonic-boom use no more of it.
-  assert: `module.exports = (value, message) => { if (!value) require('node:assert')(value, message); };
-    module.exports.strictEqual = (...given) => { if (!Object.is(given[0], given[1])) require('node:assert').strictEqual(...given); };`,
-  // pino asks whether it runs in the main thread. The agent has no other one.
-  worker_threads: 'exports.isMainThread = true;',
-};
-const conditions: Plugin = {
-  name: 'conditions',
-  setup: (bundler) => {
-    const namespace = 'condition';
-    bundler.onResolve({ filter: /^(assert|worker_threads)$/ }, ({ path: name }) => ({ path: name, namespace }));
-    bundler.onResolve({ filter: /^node:assert$/, namespace }, ({ path: name }) => ({ path: name, external: true }));
-    bundler.onLoad({ filter: /.*/, namespace }, ({ path: name }) => ({ contents: CONDITIONS[name] ?? '' }));
-  },
-};
-
-/** Modules of Node.js that take the most time to load, and that the agent does not need before it holds the lock. */
-const LATE = ['child_process', 'crypto', 'dgram', 'dns', 'http', 'http2', 'https', 'tls', 'zlib'];
-/**
- * Loads these modules at the first use of one of their members: together they are a third of the time until the agent holds
- * the lock, and some are never used.
- */
-const late: Plugin = {
-  name: 'late-builtins',
-  setup: (bundler) => {
-    const namespace = 'late-builtin';
-    bundler.onResolve({ filter: new RegExp(`^(node:)?(${LATE.join('|')})$`) }, ({ path: name, namespace: from }) =>
-      from === namespace ? { path: name, external: true } : { path: name.replace(/^node:/, ''), namespace },
-    );
-    bundler.onLoad({ filter: /.*/, namespace }, ({ path: name }) => {
-      const members = Object.keys(require(`node:${name}`) as object).filter((member) => member !== 'default');
-      const getters = members.map((member) => `get ${JSON.stringify(member)}() { return require('node:${name}').${member}; }`);
-      return { contents: `module.exports = { ${getters.join(', ')} };` };
-    });
   },
 };
 
@@ -165,12 +112,10 @@ const OPTIONS = {
 
 const agent = { nodemaint: 'src/main.ts', agent: 'src/cli/agent.ts', kubeconfig: 'src/kube/access/library.ts' };
 const others = { commands: 'src/cli/program.ts', interceptor: 'src/interceptor.ts' };
-const spare = [unused, conditions, late];
-const packed = packLibraries({ ...OPTIONS, plugins: spare });
-const { metafile: first } = await build({ ...OPTIONS, entryPoints: agent, plugins: [lean, packed.plugin, ...spare, parts] });
+const { metafile: first } = await build({ ...OPTIONS, entryPoints: agent, plugins: [lean, unused, parts] });
 const { metafile: second } = await build({ ...OPTIONS, entryPoints: others, plugins: [lean, unused] });
 
-const metafiles = [first, packed.metafile(), second];
+const metafiles = [first, second];
 const inputs = Object.assign({}, ...metafiles.map((metafile) => metafile.inputs)) as Metafile['inputs'];
 const outputs = Object.assign({}, ...metafiles.map((metafile) => metafile.outputs)) as Metafile['outputs'];
 const components = await componentsOf(ROOT, { inputs, outputs });

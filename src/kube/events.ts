@@ -7,7 +7,6 @@ import type { Log } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';
 import { EventRate } from './event/rate.ts';
 import { type EventSubject, type EventText, hashedNameOf, messageOf, eventName, namespaceOf } from './event/text.ts';
-import { WaitingEvents } from './event/waiting.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from './queue.ts';
 import { EVENTS, collectionPath, objectPath, sendForObject, statusMessage } from './resource.ts';
 
@@ -117,7 +116,6 @@ class CountingEventRecorder implements EventRecorder {
   readonly #recorded = new Map<string, RecordedEvent>();
   readonly #queue: WorkQueue;
   readonly #rate = new EventRate();
-  readonly #waiting = new WaitingEvents();
 
   constructor(component: string, dependencies: EventRecorderDependencies) {
     this.#component = component;
@@ -139,14 +137,10 @@ class CountingEventRecorder implements EventRecorder {
     const room = this.#rate.count(object, now.monotonic);
     if (room === 'first-left-out') this.#dependencies.log.warn({ object }, 'Events of an object are left out');
     if (room !== 'room') return;
-    for (const said of this.#waiting.saidBy(`${object} ${text.reason}`)) this.#forget(said);
-    if (this.#recorded.size >= MAX_RECORDED) this.#forget(this.#recorded.keys().next().value ?? '');
+    if (this.#recorded.size >= MAX_RECORDED) this.#recorded.delete(this.#recorded.keys().next().value ?? '');
     const times = { firstAt: now.wall, lastAt: now, writtenAt: now.monotonic };
     this.#recorded.set(key, { subject: identityOf(subject), text, name, ...times, count: 1, written: 0 });
-    const { saidBy } = text;
-    const waitMs = saidBy === undefined ? 0 : this.#waiting.add(key, `${object} ${saidBy}`, now.monotonic);
-    if (waitMs > 0) this.#queue.addAfter(key, waitMs);
-    else this.#queue.add(key);
+    this.#queue.add(key);
   }
 
   /** Counts an event that is known, and has it written once no write of it was made for a while. */
@@ -163,13 +157,8 @@ class CountingEventRecorder implements EventRecorder {
   #forgetOld(now: number): void {
     for (const [key, { lastAt }] of this.#recorded) {
       if (now - lastAt.monotonic < FORGET_MS) return;
-      this.#forget(key);
+      this.#recorded.delete(key);
     }
-  }
-
-  #forget(key: string): void {
-    this.#recorded.delete(key);
-    this.#waiting.end(key);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -181,7 +170,6 @@ class CountingEventRecorder implements EventRecorder {
     const { clock, log } = this.#dependencies;
     const event = this.#recorded.get(key);
     if (event === undefined || event.count === event.written) return {};
-    this.#waiting.end(key);
     try {
       await this.#write(event, signal);
     } catch (error) {

@@ -81,7 +81,7 @@ async function sampleAgent(
 ): Promise<void> {
   const { logind, client, folder } = rig;
   await writeFile(path.join(folder, 'boot-id'), `boot-${boot}\n`);
-  const environment = { DBUS_SYSTEM_BUS_ADDRESS: logind.address, CACHE_DIRECTORY: path.join(folder, 'cache') };
+  const environment = { DBUS_SYSTEM_BUS_ADDRESS: logind.address, NODE_COMPILE_CACHE: path.join(folder, 'cache') };
   const command = [...agent, 'agent', '--config', rig.configFile] as const;
   await using program = startProgram(command, path.join(folder, 'agent.log'), environment);
   await statusWhere(

@@ -15,8 +15,6 @@ interface DrainEvent {
     | 'VolumesGivenUp'
     | 'Drained';
   readonly message: string;
-  /** The reason of the Event that says the same and more: the end of a drain says that it has begun. */
-  readonly saidBy?: 'Drained';
 }
 
 function drainedOf({ conditions = [] }: NodeMaintenanceStatus): { readonly is: string; readonly message: string } {
@@ -96,14 +94,14 @@ export function drainEvents(
         .map(({ nodeRef }) => nodeRef.name)
         .toSorted(),
     );
-    events.push({ type: 'Normal', reason: 'DrainBegun', message: `The drain has begun: ${nodes}.`, saidBy: 'Drained' });
+    events.push({ type: 'Normal', reason: 'DrainBegun', message: `The drain has begun: ${nodes}.` });
   }
   const tier = tierOf(after);
   const isOver = is === 'True DrainCompleted';
   // The first type of pods is the beginning; of the others, a drain that is over has passed those of which there are no pods.
   if (!isOver && tier > Math.max(0, tierOf(before ?? {}))) {
     const message = `The drain has come to ${TIERS[tier]}.`;
-    events.push({ type: 'Normal', reason: 'TierBegun', message, saidBy: 'Drained' });
+    events.push({ type: 'Normal', reason: 'TierBegun', message });
   }
   events.push(...newlyBlocked(before ?? {}, after), ...volumeEvents(before ?? {}, after));
   if (!wasSo && isOver) events.push({ type: 'Normal', reason: 'Drained', message });

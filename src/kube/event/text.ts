@@ -6,11 +6,6 @@ export interface EventText {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
-  /**
-   * The reason of a later Event of the same object that says this too. Where many objects have such Events, they wait, and those
-   * whose objects have the later one by then are left out.
-   */
-  readonly saidBy?: string;
 }
 
 /** An object that Events are about; it has its kind, because the objects of a list have none. */

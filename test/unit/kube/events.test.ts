@@ -151,24 +151,4 @@ describe('the recorder of Events', () => {
     assert.equal(created(), 32);
     await bench.stop();
   });
-
-  it('the recorder leaves Events out that a later one says too, where many objects have them', async (context) => {
-    const bench = startBench(context);
-    const of = (name: string) => ({ ...SUBJECT, metadata: { name, uid: name } });
-    const begun = { type: 'Normal', reason: 'Begun', message: 'it has begun', saidBy: 'Over' } as const;
-    for (const name of ['one', 'two', 'three']) bench.recorder.record(of(name), begun);
-    await bench.advance(0);
-    bench.recorder.record(of('two'), { type: 'Normal', reason: 'Over', message: 'it is over' });
-    await bench.advance(10_000);
-    const written = bench.sent.flatMap(({ method, body }) => {
-      const { reason, involvedObject } = (body ?? {}) as { reason?: string; involvedObject?: { name?: string } };
-      return method === 'POST' ? [`${reason} ${involvedObject?.name}`] : [];
-    });
-    assert.deepEqual(new Set(written), new Set(['Begun one', 'Over two', 'Begun three']));
-    assert.equal(
-      bench.sent.some(({ body }) => Object.hasOwn(body ?? {}, 'saidBy')),
-      false,
-    );
-    await bench.stop();
-  });
 });
