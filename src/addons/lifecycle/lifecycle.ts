@@ -9,7 +9,7 @@ import { isLifecycleServed } from '../../kube/lifecycle/discovery.ts';
 import { copiesOf, createLifecycleObjects, type LifecycleObjects } from '../../kube/lifecycle/objects.ts';
 import { createTargetNotes, type TargetNotes } from '../../kube/lifecycle/target-notes.ts';
 import { workWhileServed } from '../../kube/lifecycle/while-served.ts';
-import { createWorkQueue, type Reconcile, type WorkQueue } from '../../kube/queue.ts';
+import { createLoops, type Loop } from '../../kube/loop/loops.ts';
 import { DISRUPTION_BUDGETS, keyOf, PODS } from '../../kube/resource.ts';
 import { withServerClock } from '../../kube/server-clock.ts';
 import { createWatchGroup } from '../../kube/watch-group.ts';
@@ -31,51 +31,45 @@ interface Scene {
   readonly objects: LifecycleObjects;
   readonly notes: TargetNotes;
   readonly options: EvictorOptions;
-  readonly queueOf: (name: string, reconcile: Reconcile, parallel: number) => WorkQueue;
 }
 
-/** A controller, and what changes are to it. Keys of pods and budgets are NAMESPACE/NAME. */
-interface Controller {
-  readonly queue: WorkQueue;
-  /** An object for the pod changed; `key` is the key of an Eviction, if it was one. */
-  onTarget(pod: string, eviction: string | undefined): void;
-  onPod(key: string): void;
-  onBudget(key: string): void;
+/** What the controllers are told, by its kind. Keys of pods and budgets are NAMESPACE/NAME. */
+interface Changes {
+  readonly Pod: string;
+  readonly Budget: string;
+  /** An object for this pod changed. */
+  readonly Target: string;
+  readonly Eviction: string;
 }
 
 /** Creates one of the controllers. */
-export type ControllerPart = (scene: Scene) => Controller;
+export type ControllerPart = (scene: Scene) => Loop<Changes>;
 
 /** Creates the controller of EvictionRequests and Evictions. */
-export function evictionController({ context, objects, notes, queueOf }: Scene): Controller {
+export function evictionController({ context, objects, notes }: Scene): Loop<Changes> {
   const { requests, evictions } = objects;
-  const queue = queueOf('targets', createTargetReconciler({ context, objects, notes }), PARALLEL_TARGETS);
   return {
-    queue,
-    onTarget: (pod) => {
-      queue.add(pod);
+    name: 'targets',
+    parallel: PARALLEL_TARGETS,
+    reconcile: createTargetReconciler({ context, objects, notes }),
+    concerns: {
+      Target: (pod) => [pod],
+      Pod: (key) => (requests.under(key).length + evictions.under(key).length > 0 ? [key] : []),
     },
-    onPod: (key) => {
-      if (requests.under(key).length + evictions.under(key).length > 0) queue.add(key);
-    },
-    onBudget: () => undefined,
   };
 }
 
 /** Creates the default evictor, the responder `imperative-eviction.k8s.io/evictor`. */
-export function defaultEvictor({ context, objects, notes, options, queueOf }: Scene): Controller {
+export function defaultEvictor({ context, objects, notes, options }: Scene): Loop<Changes> {
   const evictor = createEvictor(context, objects.evictions, notes, options);
-  const queue = queueOf('evictor', evictor.reconcile, PARALLEL_EVICTIONS);
   return {
-    queue,
-    onTarget: (_, eviction) => {
-      if (eviction !== undefined) queue.add(eviction);
-    },
-    onPod: (key) => {
-      for (const eviction of objects.evictions.under(key)) queue.add(keyOf(eviction));
-    },
-    onBudget: (key) => {
-      for (const eviction of evictor.budgetChanged(key)) queue.add(eviction);
+    name: 'evictor',
+    parallel: PARALLEL_EVICTIONS,
+    reconcile: evictor.reconcile,
+    concerns: {
+      Eviction: (key) => [key],
+      Pod: (key) => objects.evictions.under(key).map(keyOf),
+      Budget: (key) => evictor.budgetChanged(key),
     },
   };
 }
@@ -93,12 +87,13 @@ async function work(
   const { clock, log } = dependencies;
   const watching = { ...dependencies, group: createWatchGroup(clock) };
   const shared = createSharedValues();
-  let controllers: readonly Controller[] = [];
+  const loops = createLoops<Changes>();
+  const { tell } = loops;
   const onPod = (key: string): void => {
-    for (const each of controllers) each.onPod(key);
+    tell('Pod', key);
   };
   const onBudget = (key: string): void => {
-    for (const each of controllers) each.onBudget(key);
+    tell('Budget', key);
   };
   const pods = createObjectCache<Pod>({ resource: PODS }, onPod, watching, (pod) => transformPod(pod, shared));
   const budgets = createObjectCache<PodDisruptionBudget>(
@@ -110,26 +105,18 @@ async function work(
   const notes = createTargetNotes(clock);
   const objects: LifecycleObjects = createLifecycleObjects(watching, (kind, pod, key) => {
     if (objects.requests.under(pod).length + objects.evictions.under(pod).length === 0) notes.keep(pod, []);
-    for (const each of controllers) each.onTarget(pod, kind === 'eviction' ? key : undefined);
+    tell('Target', pod);
+    if (kind === 'eviction') tell('Eviction', key);
   });
   const events = createEventRecorder('nodemaint-lifecycle', dependencies);
   const context: LifecycleContext = { ...dependencies, events, pods, budgets };
   const mayRun = createCurrencyCheck({ ...copiesOf(objects), pods, poddisruptionbudgets: budgets }, { clock, log });
-  const queueOf: Scene['queueOf'] = (name, reconcile, parallel) =>
-    createWorkQueue(name, reconcile, parallel, { clock, log, mayRun });
-  controllers = parts.map((part) => part({ context, objects, notes, options, queueOf }));
+  for (const part of parts) loops.add(part({ context, objects, notes, options }), { clock, log, mayRun });
   const others = [pods, budgets];
   const ended = new AbortController();
   const ending = AbortSignal.any([signal, ended.signal]);
   const running = async (): Promise<void> => {
-    await workWhileServed(
-      { objects, others },
-      async (until) => {
-        await Promise.all(controllers.map(({ queue }) => queue.run(until)));
-      },
-      dependencies,
-      ending,
-    );
+    await workWhileServed({ objects, others }, (until) => loops.run(until), dependencies, ending);
     ended.abort();
   };
   await Promise.all([...others.map((copy) => copy.run(ending)), events.run(ending), running()]);

@@ -34,7 +34,7 @@ export interface Copies {
   readonly attachments: ObjectCache<VolumeAttachment>;
 }
 
-type CopiedResource = 'Maintenance' | 'Request' | 'Pod' | 'Node' | 'Budget' | 'Attachment';
+export type CopiedResource = 'Maintenance' | 'Request' | 'Pod' | 'Node' | 'Budget' | 'Attachment';
 
 /** Creates the copies; `onChange` is called with the key of each object that was added, changed or deleted. */
 export function createCopies(

@@ -44,7 +44,7 @@ export interface MaintenanceIndex extends ObjectCache<NodeMaintenance> {
 }
 
 /** What a change of a node means for maintenances. */
-interface NodeChange extends Omit<ObservedNodeChange, 'isOtherControlPlane'> {
+export interface NodeChange extends Omit<ObservedNodeChange, 'isOtherControlPlane'> {
   /** The names of those that have gained or lost the node. */
   readonly maintenances: readonly string[];
   /** The other nodes whose drains have to be looked at. */

@@ -8,7 +8,7 @@ import { type BackgroundEvictions, createBackgroundEvictions } from '../../kube/
 import { createGrouping } from '../../kube/copy/grouping.ts';
 
 /** What a change of a pod means for the index. */
-interface PodChange {
+export interface PodChange {
   /** The nodes that the pod was on or meant for, and those that it is on or meant for now. */
   readonly nodes: readonly string[];
   /** Those that it was the last pod to leave or the first one to come to. */

@@ -5,7 +5,7 @@ import type { ObjectCache } from '../../kube/watch.ts';
 import { createGrouping } from '../../kube/copy/grouping.ts';
 
 /** What a request was about before a change and is about after it. */
-interface RequestChange {
+export interface RequestChange {
   /** The pods, NAMESPACE/NAME. */
   readonly pods: readonly string[];
   /** The nodes by the label. */

@@ -6,11 +6,15 @@ import { drainsOfNode } from '../../decide/maintenance/maintenance.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { deletePod } from '../../kube/eviction/evictor.ts';
 import { listAll } from '../../kube/list.ts';
+import type { Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { collectionPath, keyOf, NODE_MAINTENANCES, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
+import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import { createSharedRead } from './shared-read.ts';
 import { transformMaintenance } from '../../kube/copy/transform.ts';
+
+const PARALLEL = 16;
 
 /** The gate of DaemonSet pods, after their creation: one step of one pod, NAMESPACE/NAME. */
 export interface DaemonSetGate {
@@ -19,7 +23,7 @@ export interface DaemonSetGate {
   podChanged(key: string): boolean;
   /** Whether any pod of the DaemonSet, NAMESPACE/NAME, is gated. */
   holds(daemonSet: string): boolean;
-  /** The DaemonSet of the pod where any of its pods is gated, so that its rolling update may stop. */
+  /** Notes that a pod changed; returns its DaemonSet where any of its pods is gated, so that its rolling update may stop. */
   rolloutOf(key: string): string | undefined;
 }
 
@@ -62,20 +66,22 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
   };
 
   const holds = (daemonSet: string): boolean => [...waiting.values()].includes(daemonSet);
+  const podChanged = (key: string): boolean => {
+    const pod = context.pods.get(key);
+    const unbound = pod !== undefined && (pod.spec.nodeName ?? '') === '';
+    if (!unbound || (daemonSetOf(pod) === undefined && !isGated(pod))) {
+      waiting.delete(key);
+      return false;
+    }
+    waiting.set(key, isGated(pod) ? daemonSetOf(pod) : undefined);
+    return true;
+  };
 
   return {
-    podChanged: (key) => {
-      const pod = context.pods.get(key);
-      const unbound = pod !== undefined && (pod.spec.nodeName ?? '') === '';
-      if (!unbound || (daemonSetOf(pod) === undefined && !isGated(pod))) {
-        waiting.delete(key);
-        return false;
-      }
-      waiting.set(key, isGated(pod) ? daemonSetOf(pod) : undefined);
-      return true;
-    },
+    podChanged,
     holds,
     rolloutOf: (key) => {
+      podChanged(key);
       const pod = context.pods.get(key);
       const daemonSet = pod === undefined ? undefined : daemonSetOf(pod);
       return daemonSet !== undefined && holds(daemonSet) ? daemonSet : undefined;
@@ -91,6 +97,19 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
       const fresh = await readMaintenances(signal);
       if (decideGate(pod, (node) => drainsOfNode(fresh, node)) === step) await act(step, pod, signal);
       return {};
+    },
+  };
+}
+
+/** The loop over DaemonSet pods that have no node yet. */
+export function gateLoop({ pods }: ControllerContext, gate: DaemonSetGate): Loop<Changes> {
+  return {
+    name: 'daemonset-gate',
+    parallel: PARALLEL,
+    reconcile: gate.reconcile,
+    concerns: {
+      Pod: ({ key }) => (gate.podChanged(key) ? [key] : []),
+      Reach: (node) => pods.meantFor(node).map(keyOf),
     },
   };
 }

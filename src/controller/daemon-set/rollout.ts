@@ -3,6 +3,7 @@ import { daemonSetOf } from '../../decide/daemon-set/gate.ts';
 import { currentHash, decideRollout, hasSeveralTemplates } from '../../decide/daemon-set/rollout.ts';
 import { deletePod } from '../../kube/eviction/evictor.ts';
 import { listAll } from '../../kube/list.ts';
+import type { Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import {
   collectionPath,
@@ -12,6 +13,7 @@ import {
   objectPath,
   sendForObject,
 } from '../../kube/resource.ts';
+import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import type { DaemonSetGate } from './gate.ts';
 
@@ -25,7 +27,7 @@ const NOT_SEEN_MS = 1_000;
  * NAMESPACE/NAME, some of whose pods are gated. It replaces old pods where the DaemonSet controller would, within the
  * DaemonSet's own maxUnavailable, which gated pods do not use up.
  */
-export function createDaemonSetRollout(context: ControllerContext, gate: Pick<DaemonSetGate, 'holds'>): Reconcile {
+function createDaemonSetRollout(context: ControllerContext, gate: Pick<DaemonSetGate, 'holds'>): Reconcile {
   const { client, clock, log } = context;
   /** Pods that were deleted just now, by UID, with the monotonic time of it, until our copy shows it. */
   const deleted = new Map<string, number>();
@@ -70,5 +72,23 @@ export function createDaemonSetRollout(context: ControllerContext, gate: Pick<Da
       log.info({ pod: keyOf(pod), daemonSet: key }, 'replaced DaemonSet pod that a maintenance elsewhere held up');
     }
     return againMs === undefined ? {} : { againMs };
+  };
+}
+
+/** The loop over DaemonSets some of whose pods are held. */
+export function rolloutLoop(
+  context: ControllerContext,
+  gate: Pick<DaemonSetGate, 'holds' | 'rolloutOf'>,
+): Loop<Changes> {
+  return {
+    name: 'daemonset-rollout',
+    parallel: 1,
+    reconcile: createDaemonSetRollout(context, gate),
+    concerns: {
+      Pod: ({ key }) => {
+        const daemonSet = gate.rolloutOf(key);
+        return daemonSet === undefined ? [] : [daemonSet];
+      },
+    },
   };
 }

@@ -6,7 +6,9 @@ import { isInPodGroup } from '../../decide/pod.ts';
 import { groupNameOf } from '../../decide/pod-group/pod-group.ts';
 import { writeMark } from '../../kube/eviction/evict-mark.ts';
 import { readIsAsked } from '../../kube/lifecycle/asked.ts';
+import type { Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
+import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import { actsOutOfTurn, drainOfPod } from '../out-of-turn.ts';
 
@@ -56,5 +58,19 @@ export function createMarkReconciler(context: ControllerContext, newer: NewerReq
     if (!newer.mayHaveAny() && (await readIsAsked(context.client, pod, signal))) return { againMs: UNWATCHED_AGAIN_MS };
     await writeMark(context, pod, 'remove', signal);
     return {};
+  };
+}
+
+/** The loop over marked pods, by their keys: it looks only at those whose mark may be obsolete. */
+export function markLoop(context: ControllerContext, newer: NewerRequests): Loop<Changes> {
+  const obsolete = (key: string): readonly string[] => {
+    const pod = context.pods.get(key);
+    return pod !== undefined && isMarkObsolete(context, newer, pod) !== false ? [key] : [];
+  };
+  return {
+    name: 'pod-marks',
+    parallel: 1,
+    reconcile: createMarkReconciler(context, newer),
+    concerns: { Pod: ({ key }) => obsolete(key), Request: ({ pods }) => pods.flatMap(obsolete), Target: obsolete },
   };
 }

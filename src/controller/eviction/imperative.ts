@@ -7,13 +7,18 @@ import { goesDownNow } from '../../decide/shutdown/machine-going-down.ts';
 import { createEvictionEngine, type EngineHabits, type EvictionEngine } from '../../kube/eviction/imperative.ts';
 import type { InterceptorStep } from '../../kube/eviction/interceptor.ts';
 import { type EvictionConcurrency, createEvictionConcurrency } from '../../kube/eviction/concurrency.ts';
+import type { Loop } from '../../kube/loop/loops.ts';
 import { keyOf } from '../../kube/resource.ts';
+import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
+import { interceptorLoop } from '../interceptor-loop.ts';
 import { LAST_REPLICA_MS, neededOn } from './last-replica.ts';
 import { actsOutOfTurn, isRequestObsolete } from '../out-of-turn.ts';
 import { subjectOf } from './reconciler.ts';
 
+/** Webhooks of one namespace can hold up as many evictions as one namespace may have under way, and no others. */
+const PARALLEL = 64;
 /** A drain whose targets our copy does not show yet is seen within this time. */
 const UNWANTED_AGAIN_MS = 1_000;
 
@@ -116,4 +121,10 @@ export function createImperativeEviction(
       await engine.over?.(request, signal);
     },
   };
+}
+
+/** The loop of that interceptor. */
+export function imperativeLoop(context: ControllerContext, engine: EvictionEngine): Loop<Changes> {
+  const loop = interceptorLoop(context, engine, { name: 'imperative', parallel: PARALLEL });
+  return { ...loop, concerns: { ...loop.concerns, Budget: (key) => engine.budgetChanged(key) } };
 }

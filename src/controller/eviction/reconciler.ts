@@ -5,11 +5,15 @@ import { decideLabels, labelsText } from '../../decide/eviction/labels.ts';
 import { decideEvictionRequest, type EvictionDecision, finishedAt } from '../../decide/eviction/request.ts';
 import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import { timeOf } from '../../decide/time.ts';
+import type { Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { EVICTION_REQUESTS, objectPath, PODS, sendForObject, keyOf } from '../../kube/resource.ts';
+import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
 
+/** More than there are connections for what nobody waits for: its writes wait for one and keep no other step from running. */
+const PARALLEL = 64;
 /** The field manager of the labels that are copied from the pod, so that a label which the pod loses is removed again. */
 const LABEL_MANAGER = 'evictionrequest-labels';
 
@@ -154,5 +158,18 @@ export function createEvictionRequestReconciler(
       return { againMs: await collect(context, request, endedAt, signal) };
     }
     return decision.againMs === undefined ? {} : { againMs: decision.againMs };
+  };
+}
+
+/** The loop over EvictionRequests, by their keys. */
+export function evictionRequestLoop(context: ControllerContext): Loop<Changes> {
+  const { requests } = context;
+  return {
+    name: 'evictionrequests',
+    parallel: PARALLEL,
+    reconcile: createEvictionRequestReconciler(context),
+    // Where many nodes are drained at once, no node waits for all pods of those that were begun before it.
+    order: { isUrgent: (key) => requests.isFirstOfNode(key) },
+    concerns: { Request: ({ key }) => [key], Pod: ({ key }) => requests.ofPod(key) },
   };
 }

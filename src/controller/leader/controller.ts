@@ -21,9 +21,9 @@ import { createIndexes } from '../cache/indexes.ts';
 import type { ControllerOptions } from '../options.ts';
 import { createLeaderSight, type CurrentCopy, type LeaderSight } from '../../kube/leader/sight.ts';
 import { createEndlessTerm, type Term } from '../../kube/leader/term.ts';
-import { createLifecycleWork, type LifecycleWork } from '../lifecycle/work.ts';
+import { createLifecycleWork } from '../lifecycle/work.ts';
 import { runWebhook } from '../webhook/server.ts';
-import { createWork, type Work } from './leader-loops.ts';
+import { createLeader, type Leader } from './leader-loops.ts';
 
 const COMPONENT = 'nodemaint-controller';
 
@@ -72,14 +72,8 @@ function startServers(dependencies: ControllerDependencies, replica: Replica, st
   return serving;
 }
 
-/** What a leader does in both dialects. */
-interface TermWork {
-  readonly work: Work;
-  readonly lifecycle: LifecycleWork;
-}
-
-/** The work of one term, whose client stops writing when the term is over. */
-function createTermWork(dependencies: ControllerDependencies, { copies, metrics }: Replica, term: Term): TermWork {
+/** The leader of one term, whose client stops writing when the term is over. */
+function createLeaderOf(dependencies: ControllerDependencies, { copies, metrics }: Replica, term: Term): Leader {
   const { client, clock, log, options } = dependencies;
   const fenced = { client: term.fence(client), clock, log };
   const events = createEventRecorder(COMPONENT, fenced);
@@ -87,16 +81,7 @@ function createTermWork(dependencies: ControllerDependencies, { copies, metrics 
   const indexes = { ...createIndexes(copies, clock), budgets: copies.budgets };
   const budgetRule = createBudgetRule({ ...indexes, clock });
   const context = { ...fenced, options, metrics, events, ungated, ...indexes, budgetRule };
-  const lifecycle = createLifecycleWork(context, {
-    onDrainRequest: (key) => {
-      work.onDrainRequest(key);
-    },
-    onTarget: (pod) => {
-      work.onTarget(pod);
-    },
-  });
-  const work: Work = createWork(context, lifecycle.drains);
-  return { work, lifecycle };
+  return createLeader(context, createLifecycleWork);
 }
 
 /** The options that agents go by when they drain their own nodes. */
@@ -147,16 +132,14 @@ export async function runController(given: ControllerDependencies, signal: Abort
   const leaseClient = given.leaseClient === undefined ? client : server.noting(given.leaseClient);
   const dependencies: ControllerDependencies = { ...given, client, leaseClient, clock: server.clock };
   const { clock, log } = dependencies;
-  let leading: TermWork | undefined;
+  let leading: Leader | undefined;
   const copies = createCopies({ client, clock, log }, (resource, key) => {
-    leading?.work[`on${resource}`](key);
-    if (resource === 'Pod') leading?.lifecycle.onPod(key);
+    leading?.notes[resource](key);
   });
   const { maintenances, requests, pods, nodes, budgets, attachments } = copies;
   const metrics = createControllerMetrics(() => {
-    const { work, lifecycle } = leading ?? {};
-    const all = [...requests.list(), ...(lifecycle?.counted() ?? [])];
-    const counts = countEvictions(all, pods.list(), work?.promised() ?? []);
+    const all = [...requests.list(), ...(leading?.counted() ?? [])];
+    const counts = countEvictions(all, pods.list(), leading?.promised() ?? []);
     return { ...counts, maintenances: countMaintenances(maintenances.list(), clock.now()) };
   });
 
@@ -166,16 +149,15 @@ export async function runController(given: ControllerDependencies, signal: Abort
   const caches = [maintenances, requests, pods, nodes, budgets, attachments];
   const seen = (): Readonly<Record<string, CurrentCopy>> => ({
     ...byResource<CurrentCopy>(copies),
-    ...leading?.lifecycle.copies(),
+    ...leading?.copies(),
   });
   const sight = createLeaderSight(seen, given);
   const replica: Replica = { copies, metrics, sight, notReady: () => reasonNotReady(copies, sight) };
   const serving = startServers(dependencies, replica, stop);
   const lead = async (term: Term): Promise<void> => {
-    const { work, lifecycle } = (leading = createTermWork(dependencies, replica, term));
-    const ending = AbortSignal.any([stop, term.signal]);
+    leading = createLeaderOf(dependencies, replica, term);
     try {
-      await Promise.all([work.run(stop, term.signal), lifecycle.run(ending)]);
+      await leading.run(stop, term.signal);
     } finally {
       leading = undefined;
     }

@@ -1,46 +1,40 @@
-import { stageOf } from '../../decide/maintenance/maintenance.ts';
-import type { Interceptor } from '../../kube/eviction/interceptor.ts';
-import { createInterceptorLoop } from '../../kube/eviction/interceptor-loop.ts';
-import { createWorkQueue, type QueueDependencies, type Reconcile, type WorkQueue } from '../../kube/queue.ts';
-import { keyOf } from '../../kube/resource.ts';
-import type { ControllerContext } from '../context.ts';
-import { createDaemonSetInterceptor } from '../daemon-set/interceptor.ts';
-import { createDaemonSetGate } from '../daemon-set/gate.ts';
-import { createDaemonSetRollout } from '../daemon-set/rollout.ts';
-import { createEvictionRequestReconciler } from '../eviction/reconciler.ts';
-import { createImperativeEviction } from '../eviction/imperative.ts';
-import { type EvictionConcurrency, createEvictionConcurrency } from '../../kube/eviction/concurrency.ts';
-import { createMarkReconciler } from '../eviction/evict-mark-removal.ts';
-import { createEvictionIntents, type EvictionIntents } from '../maintenance/wanted-evictions.ts';
-import { createNodeReconciler } from '../maintenance/nodes.ts';
-import { createMaintenanceReconciler, type DrainEffects } from '../maintenance/reconciler.ts';
-import { createRefusals, type Refusals } from '../maintenance/refusals.ts';
-import { createRequestReconciler, type GroupedPods } from '../maintenance/requests.ts';
-import { createGroupEvictions } from '../pod-group/evictions.ts';
-import { createGroupReconciler } from '../pod-group/reconciler.ts';
-import { byResource } from '../cache/copies.ts';
-import type { CurrentCopy } from '../../kube/leader/sight.ts';
+/** What the leader does: one loop for each noun. Each loop says in its own file which changes concern it. */
+import { once } from 'node:events';
+import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { createCurrencyCheck } from '../../kube/copy/currency.ts';
-import { type Changes, createChanges, type Queues } from './event-routing.ts';
-import { createTargets } from '../cache/targets.ts';
-import { type DrainRequests, inBothDialects, OLDER_ONLY } from '../lifecycle/drain-requests.ts';
+import { createEvictionConcurrency } from '../../kube/eviction/concurrency.ts';
+import type { CurrentCopy } from '../../kube/leader/sight.ts';
+import { createLoops, type Loop, type Tell } from '../../kube/loop/loops.ts';
+import { keyOf } from '../../kube/resource.ts';
+import { byResource } from '../cache/copies.ts';
+import { type ChangeNotes, type Changes, createChangeNotes } from '../changes.ts';
+import type { ControllerContext } from '../context.ts';
+import { createDaemonSetGate, gateLoop } from '../daemon-set/gate.ts';
+import { daemonSetLoop } from '../daemon-set/interceptor.ts';
+import { rolloutLoop } from '../daemon-set/rollout.ts';
+import { createImperativeEviction, imperativeLoop } from '../eviction/imperative.ts';
+import { markLoop } from '../eviction/evict-mark-removal.ts';
+import { evictionRequestLoop } from '../eviction/reconciler.ts';
+import { inBothDialects } from '../lifecycle/drain-requests.ts';
+import { type LifecycleWork, NO_LIFECYCLE } from '../lifecycle/work.ts';
+import { createDrains, maintenanceLoop, requesterLoop } from '../maintenance/loops.ts';
+import { nodeLoop } from '../maintenance/nodes.ts';
+import { createGroupEvictions } from '../pod-group/evictions.ts';
+import { groupLoop } from '../pod-group/reconciler.ts';
 
-const PARALLEL_REQUESTS = 16;
-const PARALLEL_LOOKS = 32;
-/** More than there are connections for what nobody waits for: its requests wait for one and keep no other step from running. */
-const PARALLEL_REPORTS = 64;
-/** Webhooks of one namespace can hold up as many evictions as one namespace may have under way, and no others. */
-const PARALLEL_EVICTIONS = 64;
-/** For how long a maintenance rests after a look, at least, and longer with each other drain; two seconds at most. */
-const LEAST_REST_MS = 100;
-const REST_MS_PER_DRAIN = 10;
 /** After this time the runs under way are cut short when the leader is to stop. */
 const FINISH_MS = 5_000;
 
-/** What the leader does. Each term has its own: nothing that one has in memory is of use in the next. */
-export interface Work extends Changes {
+/** The work of one term. Nothing that one has in memory is of use in the next. */
+export interface Leader {
+  /** Told of each change of an object, by its kind. */
+  readonly notes: ChangeNotes;
   /** The keys of the requests whose eviction is promised to be carried out in the background (KEP-1397). */
   promised(): readonly string[];
+  /** All Evictions of `lifecycle.k8s.io` as the metrics count them. */
+  counted(): readonly EvictionRequest[];
+  /** The copies of the objects of `lifecycle.k8s.io` that have had their first list, by the names of their resources. */
+  copies(): Readonly<Record<string, CurrentCopy>>;
   /**
    * Works on all objects, and then on those that change, until `stop` is aborted; the runs under way then have a few
    * seconds to end. `signal` cuts them short.
@@ -48,171 +42,93 @@ export interface Work extends Changes {
   run(stop: AbortSignal, signal: AbortSignal): Promise<void>;
 }
 
-type QueueOf = (
-  name: string,
-  reconcile: Reconcile,
-  parallel: number,
-  order?: Pick<QueueDependencies, 'isUrgent' | 'hasToWait' | 'restMs'>,
-) => WorkQueue;
-
-/** The queue of the pods of groups, which have no requests, and by which other queues add to it. */
-function createGroupQueue(
-  context: ControllerContext,
-  parts: { readonly intents: EvictionIntents; readonly refusals: Refusals; readonly underWay: EvictionConcurrency },
-  queueOf: QueueOf,
-): Pick<Queues, 'grouped' | 'groups'> & { readonly wanted: GroupedPods } {
-  const add = (key: string): void => {
-    grouped.add(key);
-  };
-  const groups = createGroupEvictions(context, parts.underWay, add);
-  const step = createGroupReconciler(context, parts.intents, parts.refusals, groups);
-  const grouped = queueOf('pod-groups', step, PARALLEL_EVICTIONS);
-  return { grouped, groups, wanted: { has: (key) => groups.has(key), add } };
+/** Notes all objects; what a former term left behind is given back, so these are also the nodes and requests of no maintenance. */
+function noteAll(context: ControllerContext, notes: ChangeNotes): void {
+  for (const node of context.nodes.list()) notes.Node(node.metadata.name);
+  for (const attachment of context.attachments.list()) notes.Attachment(attachment.metadata.name);
+  for (const maintenance of context.maintenances.list()) notes.Maintenance(maintenance.metadata.name);
+  for (const request of context.requests.list()) notes.Request(keyOf(request));
+  for (const pod of context.pods.list()) notes.Pod(keyOf(pod));
 }
 
-/** The queues of the maintenances, and of the nodes and EvictionRequests that belong to them: none of these delays another. */
-function createMaintenanceQueues(
-  own: ControllerContext,
-  { newer, underWay }: { readonly newer: DrainRequests; readonly underWay: EvictionConcurrency },
-  queueOf: QueueOf,
-): Pick<Queues, 'maintenance' | 'node' | 'requester' | 'grouped' | 'groups'> {
-  const context = { ...own, requests: inBothDialects(own.requests, newer) };
-  const { maintenances, nodes, requests, clock } = context;
-  const intents = createEvictionIntents();
-  const lookOn = (nodeName: string): void => {
-    for (const name of maintenances.unsettledOn(nodeName)) maintenance.add(name);
-  };
-  const lookFor = (key: string): void => {
-    for (const name of intents.of(key).keys()) maintenance.add(name);
-    for (const nodeName of requests.nodesOf(key)) lookOn(nodeName);
-  };
-  const isUntouched = (nodeName: string): boolean => {
-    for (const _ of requests.onNode(nodeName)) return false;
-    return true;
-  };
-  const refused = { nodes: createRefusals(clock, lookOn), requests: createRefusals(clock, lookFor) };
-  const node = queueOf('nodes', createNodeReconciler(context, refused.nodes), PARALLEL_REPORTS, {
-    // Evictions wait for the cordon, and nothing for the conditions of other nodes.
-    isUrgent: (name) => nodes.get(name)?.spec?.unschedulable !== true && maintenances.unsettledOn(name).length > 0,
-  });
-  const pods = createGroupQueue(own, { intents, refusals: refused.requests, underWay }, queueOf);
-  const requestStep = createRequestReconciler(own, intents, refused.requests, { newer, groups: pods.wanted });
-  const requester = queueOf('requester', requestStep, PARALLEL_REQUESTS, {
-    isUrgent: (key) => intents.leads(key) && [...intents.of(key).values()].some(({ node }) => isUntouched(node)),
-  });
-  const want: DrainEffects['want'] = (...wanted) => {
-    for (const key of intents.replace(...wanted)) requester.add(key);
-  };
-  const onChange: DrainEffects['onChange'] = (name) => {
-    maintenance.add(name);
-  };
-  const step = createMaintenanceReconciler(context, { refused, onChange, want });
-  /** Where the number of nodes is limited, drains begin one by one, each after what the one before it has written. */
-  const isBeginning = (name: string): boolean => {
-    const known = maintenances.get(name);
-    if (context.options.maxParallelNodes === undefined || known === undefined) return false;
-    return stageOf(known) === 'Drain' && (known.status?.drainPlanPosition ?? 0) === 0;
-  };
-  const maintenance = queueOf('nodemaintenances', step, PARALLEL_LOOKS, {
-    // Each pod of a node is some changes, and where very many drain they are looked at together.
-    restMs: () => Math.max(LEAST_REST_MS, maintenances.drains.names.size * REST_MS_PER_DRAIN),
-    // Many drains begin before the counts of those that are under way are brought up to date.
-    isUrgent: (name) => maintenances.isUrgent(name) || (maintenances.drains.names.has(name) && !intents.isAsking(name)),
-    // What drains that share nodes have reached is decided one by one, each from what the one before it has written.
-    hasToWait: (name, running) => {
-      for (const other of running) {
-        if (maintenances.areDecidedTogether(name, other) || (isBeginning(name) && isBeginning(other))) return true;
-      }
-      return false;
-    },
-  });
-  return { maintenance, node, requester, grouped: pods.grouped, groups: pods.groups };
-}
-
-function createQueues(context: ControllerContext, newer: DrainRequests): Queues {
-  const { client, clock, log, metrics, requests, pods } = context;
-  // From copies of different ages, as after a restart of the API server, a drain would seem to have come to its end.
-  const mayRun = createCurrencyCheck(byResource<CurrentCopy>(context), context);
-  const queueOf: QueueOf = (name, reconcile, parallel, order = {}) =>
-    createWorkQueue(name, reconcile, parallel, { clock, log, observer: metrics.queue(name), mayRun, ...order });
-  const targets = createTargets(pods, clock);
-  /** Where many nodes are drained at once, no node waits for all pods of those that were begun before it. */
-  const firstOfNode = { isUrgent: (key: string) => requests.isFirstOfNode(key) };
-  const interceptorQueue = (name: string, interceptor: Interceptor, parallel: number): WorkQueue => {
-    const { reconcile } = createInterceptorLoop(interceptor, {
-      client,
-      clock,
-      log,
-      request: (key) => requests.get(key),
-      pod: (request) => Promise.resolve(targets(request)),
-    });
-    return queueOf(name, reconcile, parallel, firstOfNode);
-  };
-  const underWay = createEvictionConcurrency(clock);
-  const imperative = createImperativeEviction(context, undefined, underWay);
-  const requestStep = createEvictionRequestReconciler(context);
-  const request = queueOf('evictionrequests', requestStep, PARALLEL_REPORTS, firstOfNode);
-  const daemonSet = interceptorQueue('daemonset', createDaemonSetInterceptor(context), PARALLEL_REQUESTS);
-  const gate = createDaemonSetGate(context);
-  const gated = queueOf('daemonset-gate', gate.reconcile, PARALLEL_REQUESTS);
-  const rollout = queueOf('daemonset-rollout', createDaemonSetRollout(context, gate), 1);
-  const eviction = interceptorQueue('imperative', imperative, PARALLEL_EVICTIONS);
-  const marks = queueOf('pod-marks', createMarkReconciler(context, newer), 1);
-  const own = createMaintenanceQueues(context, { newer, underWay }, queueOf);
-  return { ...own, imperative, gate, request, daemonSet, gated, rollout, eviction, marks };
-}
-
-/** Runs the queues until `stop`, with at most FINISH_MS after it, and writes Events until they have ended. */
-async function runQueues(
-  { events, budgetRule }: ControllerContext,
-  { maintenance, node, requester, grouped, gated, rollout, request, daemonSet, eviction, marks }: Queues,
+/**
+ * Runs `work` until `stop`, and FINISH_MS longer at most: then the signal that it gets is aborted. Events are written until it
+ * has ended.
+ */
+async function finishing(
+  { clock, events }: ControllerContext,
+  work: (signal: AbortSignal) => Promise<unknown>,
   stop: AbortSignal,
   signal: AbortSignal,
 ): Promise<void> {
-  const late = new AbortController();
+  const [late, finished] = [new AbortController(), new AbortController()];
   const cut = AbortSignal.any([signal, late.signal]);
-  const onStop = (): void => {
-    timer = setTimeout(() => {
-      late.abort();
-    }, FINISH_MS);
-  };
-  let timer: NodeJS.Timeout | undefined;
-  if (stop.aborted) onStop();
-  else stop.addEventListener('abort', onStop, { once: true });
-  const finished = new AbortController();
   const writingEvents = events.run(AbortSignal.any([finished.signal, cut]));
+  const limit = async (): Promise<void> => {
+    const ended = AbortSignal.any([stop, finished.signal]);
+    if (!ended.aborted) await once(ended, 'abort');
+    await clock.sleep(FINISH_MS, finished.signal);
+    late.abort();
+  };
+  const limiting = limit().catch(() => undefined);
   try {
-    const ending = AbortSignal.any([stop, signal]);
-    const queues = [maintenance, node, requester, grouped, gated, rollout, request, daemonSet, eviction, marks];
-    await Promise.all([...queues.map((queue) => queue.run(ending, cut)), budgetRule.run(ending)]);
+    await work(cut);
   } finally {
-    stop.removeEventListener('abort', onStop);
-    clearTimeout(timer);
     finished.abort();
-    await writingEvents;
+    await Promise.all([writingEvents, limiting]);
   }
 }
 
 /**
- * Creates the queues of a leader; `context.client` is the one that stops writing when the term is over, and `newer` what its
- * drains ask for in the second dialect.
+ * Creates the loops of a leader; `context.client` is the one that stops writing when the term is over, and `lifecycleOf` makes
+ * what the leader does in `lifecycle.k8s.io`.
  */
-export function createWork(context: ControllerContext, newer: DrainRequests = OLDER_ONLY): Work {
-  const { requests, pods, maintenances, nodes, attachments } = context;
-  const queues = createQueues(context, newer);
-  const changes = createChanges(context, queues, newer);
+export function createLeader(
+  context: ControllerContext,
+  lifecycleOf: (context: ControllerContext, tell: Tell<Changes>) => LifecycleWork = () => NO_LIFECYCLE,
+): Leader {
+  const { clock, log, metrics } = context;
+  // From copies of different ages, as after a restart of the API server, a drain would seem to have come to its end.
+  const mayRun = createCurrencyCheck(byResource<CurrentCopy>(context), context);
+  const shared = { clock, log, mayRun, observer: (name: string) => metrics.queue(name) };
+  const loops = createLoops<Changes>();
+  const { tell } = loops;
+  const lifecycle = lifecycleOf(context, tell);
+  const drains = createDrains(context, lifecycle.drains, tell);
+  const both = { ...context, requests: inBothDialects(context.requests, lifecycle.drains) };
+  const underWay = createEvictionConcurrency(clock);
+  const imperative = createImperativeEviction(context, undefined, underWay);
+  const groups = createGroupEvictions(context, underWay, (key) => {
+    tell('Grouped', key);
+  });
+  const gate = createDaemonSetGate(context);
+  const all: readonly Loop<Changes>[] = [
+    maintenanceLoop(both, drains),
+    nodeLoop(both, drains.refused.nodes),
+    requesterLoop(context, drains, groups),
+    evictionRequestLoop(context),
+    imperativeLoop(context, imperative),
+    groupLoop(context, drains, groups),
+    daemonSetLoop(context),
+    gateLoop(context, gate),
+    rolloutLoop(context, gate),
+    markLoop(context, lifecycle.drains),
+    ...lifecycle.loops,
+  ];
+  for (const loop of all) loops.add(loop, shared);
+  const notes = createChangeNotes(context, tell);
   return {
-    ...changes,
-    promised: () => [...queues.imperative.promised(), ...queues.groups.promised()],
+    notes,
+    promised: () => [...imperative.promised(), ...groups.promised()],
+    counted: () => lifecycle.counted(),
+    copies: () => lifecycle.copies(),
     run: async (stop, signal) => {
+      const ending = AbortSignal.any([stop, signal]);
       // All are noted before the first is looked at.
-      for (const node of nodes.list()) changes.onNode(node.metadata.name);
-      for (const attachment of attachments.list()) changes.onAttachment(attachment.metadata.name);
-      for (const maintenance of maintenances.list()) changes.onMaintenance(maintenance.metadata.name);
-      // Each node and each request, also those of no maintenance: what a former term left behind is given back.
-      for (const request of requests.list()) changes.onRequest(keyOf(request));
-      for (const pod of pods.list()) changes.onPod(keyOf(pod));
-      await runQueues(context, queues, stop, signal);
+      noteAll(context, notes);
+      const work = (cut: AbortSignal): Promise<unknown> =>
+        Promise.all([loops.run(ending, cut), context.budgetRule.run(ending), lifecycle.run(ending)]);
+      await finishing(context, work, stop, signal);
     },
   };
 }

@@ -7,12 +7,14 @@ import { hasDrainRequests, isLifecycleServed } from '../../kube/lifecycle/discov
 import { copiesOf, createLifecycleObjects, type LifecycleObjects } from '../../kube/lifecycle/objects.ts';
 import { createTargetNotes } from '../../kube/lifecycle/target-notes.ts';
 import { cachesOf, workWhileServed } from '../../kube/lifecycle/while-served.ts';
-import { createWorkQueue, type WorkQueue } from '../../kube/queue.ts';
+import type { Loop, Tell } from '../../kube/loop/loops.ts';
+import type { Reconcile } from '../../kube/queue.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { createWatchGroup } from '../../kube/watch-group.ts';
+import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import { createDaemonSetResponder } from './daemon-set.ts';
-import { createDrainRequests, type DrainRequests, lateDrains } from './drain-requests.ts';
+import { createDrainRequests, type DrainRequests, lateDrains, OLDER_ONLY } from './drain-requests.ts';
 
 const PARALLEL_DAEMON_SETS = 16;
 /** How often it is asked whether the cluster serves the group: only a restart of the API server changes it. */
@@ -25,40 +27,39 @@ const MAX_UNKNOWN_MS = 30_000;
 export interface LifecycleWork {
   /** What the drains of the term ask for in this dialect. */
   readonly drains: DrainRequests;
-  /** Notes that the pod, NAMESPACE/NAME, came, changed or went. */
-  onPod(key: string): void;
+  readonly loops: readonly Loop<Changes>[];
   /** The copies that have had their first list, by the names of their resources. */
   copies(): Readonly<Record<string, CurrentCopy>>;
   /** All Evictions as the metrics count them. */
   counted(): readonly EvictionRequest[];
-  /** Works until the signal is aborted; rests while the cluster does not serve the group. */
+  /** Keeps the copies until the signal is aborted; rests while the cluster does not serve the group. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Who is told of changes in this dialect. */
-export interface LifecycleListener {
-  /** A request of a drain of this key, or its Eviction. */
-  onDrainRequest(key: string): void;
-  /** A request or an Eviction, whoever made it, for the pod of this key. */
-  onTarget(pod: string): void;
-}
+/** For a leader that speaks the older dialect only. */
+export const NO_LIFECYCLE: LifecycleWork = {
+  drains: OLDER_ONLY,
+  loops: [],
+  copies: () => ({}),
+  counted: () => [],
+  run: () => Promise.resolve(),
+};
 
-interface Served extends Pick<LifecycleWork, 'counted' | 'onPod'> {
+/** What there is while the cluster serves the group. */
+interface Served {
   readonly objects: LifecycleObjects;
   readonly drains: DrainRequests;
-  /** The queue of the responder of DaemonSet pods. */
-  readonly daemonSets: WorkQueue;
+  readonly isSynced: () => boolean;
+  /** Whether the copies follow the API server. */
+  readonly isCurrent: () => boolean;
+  /** One step of the responder of DaemonSet pods. */
+  readonly reconcile: Reconcile;
 }
 
-function createServed(
-  context: ControllerContext,
-  preferred: DrainRequests['preferred'],
-  listener: LifecycleListener,
-): Served {
-  const { clock, log, metrics, pods } = context;
-  const notes = createTargetNotes(clock);
+function createServed(context: ControllerContext, preferred: DrainRequests['preferred'], tell: Tell<Changes>): Served {
+  const notes = createTargetNotes(context.clock);
   const objects: LifecycleObjects = createLifecycleObjects(
-    { ...context, group: createWatchGroup(clock) },
+    { ...context, group: createWatchGroup(context.clock) },
     (kind, target, key) => {
       if (objects.requests.under(target).length + objects.evictions.under(target).length === 0) notes.keep(target, []);
       const concerned = new Set(drains.under(target));
@@ -66,27 +67,35 @@ function createServed(
         drains.note(key);
         concerned.add(key);
       }
-      for (const each of concerned) listener.onDrainRequest(each);
-      listener.onTarget(target);
-      if (kind === 'eviction') daemonSets.add(key);
+      for (const each of concerned) tell('DrainRequest', each);
+      tell('Target', target);
+      if (kind === 'eviction') tell('Eviction', key);
     },
   );
   const drains = createDrainRequests({ ...context, objects, preferred });
-  const reconcile = createDaemonSetResponder(context, objects.evictions, notes);
-  const daemonSets = createWorkQueue('lifecycle-daemonset', reconcile, PARALLEL_DAEMON_SETS, {
-    clock,
-    log,
-    observer: metrics.queue('lifecycle-daemonset'),
-    mayRun: createCurrencyCheck({ ...copiesOf(objects), pods }, { clock, log }),
-  });
   return {
     objects,
     drains,
-    daemonSets,
-    onPod: (key) => {
-      for (const eviction of objects.evictions.under(key)) daemonSets.add(keyOf(eviction));
+    isSynced: () => cachesOf(objects).every((cache) => cache.synced()),
+    isCurrent: createCurrencyCheck(copiesOf(objects), context),
+    reconcile: createDaemonSetResponder(context, objects.evictions, notes),
+  };
+}
+
+/** The loop of the responder of DaemonSet pods over Evictions; without the group there are none. */
+function daemonSetLoop(served: () => Served | undefined): Loop<Changes> {
+  return {
+    name: 'lifecycle-daemonset',
+    parallel: PARALLEL_DAEMON_SETS,
+    reconcile: async (key, signal) => (await served()?.reconcile(key, signal)) ?? {},
+    mayRun: () => {
+      const now = served();
+      return now === undefined || (now.isSynced() && now.isCurrent());
     },
-    counted: () => objects.evictions.cache.list().flatMap(({ read }) => (read && countedView(read)) ?? []),
+    concerns: {
+      Eviction: (key) => [key],
+      Pod: ({ key }) => served()?.objects.evictions.under(key).map(keyOf) ?? [],
+    },
   };
 }
 
@@ -108,20 +117,19 @@ function createPreference(
 /**
  * Creates the part of a leader for `lifecycle.k8s.io`; `context.client` stops writing when the term is over.
  */
-export function createLifecycleWork(context: ControllerContext, listener: LifecycleListener): LifecycleWork {
+export function createLifecycleWork(context: ControllerContext, tell: Tell<Changes>): LifecycleWork {
   const { clock, log, options } = context;
   let served: Served | undefined;
   let found: 'unknown' | 'absent' | 'served' = 'unknown';
-  const isSynced = (): boolean => served !== undefined && cachesOf(served.objects).every((cache) => cache.synced());
+  const isSynced = (): boolean => served?.isSynced() === true;
   const preferred = createPreference(context, () => found, isSynced);
   const isKnown = (): boolean => found === 'absent' || isSynced();
   return {
     drains: lateDrains({ preferred, isKnown }, () => served?.drains),
-    onPod: (key) => {
-      served?.onPod(key);
-    },
+    loops: [daemonSetLoop(() => served)],
     copies: () => (served !== undefined && isSynced() ? copiesOf(served.objects) : {}),
-    counted: () => served?.counted() ?? [],
+    counted: () =>
+      served?.objects.evictions.cache.list().flatMap(({ read }) => (read && countedView(read)) ?? []) ?? [],
     run: async (signal) => {
       const isOff = options.lifecycleApi === 'off';
       const isWanted = isOff ? hasDrainRequests : isLifecycleServed;
@@ -129,10 +137,9 @@ export function createLifecycleWork(context: ControllerContext, listener: Lifecy
         const isServed = await isWanted(context.client, signal).catch(() => undefined);
         if (isServed === true) {
           log.info({}, 'the cluster serves lifecycle.k8s.io/v1alpha1');
-          served = createServed(context, preferred, listener);
+          served = createServed(context, preferred, tell);
           found = 'served';
-          const { daemonSets } = served;
-          await workWhileServed(served, (ending) => daemonSets.run(ending), context, signal);
+          await workWhileServed(served, () => Promise.resolve(), context, signal);
           if (signal.aborted) return;
           log.warn(
             {},
@@ -141,7 +148,7 @@ export function createLifecycleWork(context: ControllerContext, listener: Lifecy
           const asked = served.drains.list().map(keyOf);
           served = undefined;
           found = 'absent';
-          for (const key of asked) listener.onDrainRequest(key);
+          for (const key of asked) tell('DrainRequest', key);
           continue;
         }
         if (isServed === false && isOff) {

@@ -13,12 +13,19 @@ import {
   needsCordonWrite,
   syncCordon,
 } from '../../kube/maintenance/cordon.ts';
+import { after, type Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
+import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import { volumesOn } from '../cache/attachments.ts';
 import { type CordonFights, createCordonFights } from './cordon-fights.ts';
 import type { Refusals } from './refusals.ts';
-import { createWaitingReports } from './waiting-reports.ts';
+import { createWaitingReports } from '../../kube/maintenance/waiting-reports.ts';
+
+/** More than there are connections for what nobody waits for: its writes wait for one and keep no other step from running. */
+const PARALLEL = 64;
+/** What an empty node says changes together with what its maintenance does, which is decided first. */
+const EMPTY_NODE_WAITS_MS = 1_000;
 
 /** What becomes of a node, with the marks that its controller was told to set. */
 interface NodeIntent extends Required<ConditionsIntent> {
@@ -123,5 +130,25 @@ export function createNodeReconciler(context: ControllerContext, refusals: Refus
       if (!changed) await report();
       return {};
     });
+  };
+}
+
+/** The loop over nodes, by their names. */
+export function nodeLoop(context: ControllerContext, refusals: Refusals): Loop<Changes> {
+  const { nodes, maintenances } = context;
+  return {
+    name: 'nodes',
+    parallel: PARALLEL,
+    reconcile: createNodeReconciler(context, refusals),
+    // Evictions wait for the cordon, and nothing for the conditions of other nodes.
+    order: {
+      isUrgent: (name) => nodes.get(name)?.spec?.unschedulable !== true && maintenances.unsettledOn(name).length > 0,
+    },
+    concerns: {
+      Node: ({ name }) => [name],
+      Reach: (name) => [name],
+      Pod: ({ turned }) => after(EMPTY_NODE_WAITS_MS, turned),
+      Volume: ({ node, isEmpty }) => (isEmpty ? after(EMPTY_NODE_WAITS_MS, [node]) : []),
+    },
   };
 }

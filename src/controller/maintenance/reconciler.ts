@@ -44,7 +44,7 @@ interface Parts {
 }
 
 /** What other loops do for a maintenance, and what the API server refuses them. */
-export interface DrainEffects {
+interface DrainEffects {
   readonly refused: Refused;
   /** Called with the name of a maintenance for which a step of another one has changed something. */
   readonly onChange: (maintenance: string) => void;

@@ -8,7 +8,7 @@ import type { ControllerContext } from '../../../src/controller/context.ts';
 import { createBudgetRule } from '../../../src/controller/disruption-budget/budget-rule.ts';
 import { createIndexes, type Indexes } from '../../../src/controller/cache/indexes.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
-import { createWork, type Work } from '../../../src/controller/leader/leader-loops.ts';
+import { createLeader, type Leader } from '../../../src/controller/leader/leader-loops.ts';
 import { countMaintenances } from '../../../src/show/counts/maintenances.ts';
 import { countEvictions } from '../../../src/show/counts/evictions.ts';
 import { sortedJson } from '../../../src/decide/json.ts';
@@ -94,9 +94,9 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
   };
   const appliedBefore = new Map<string, Json>();
   let version = 1;
-  let work: Work | undefined;
+  let leader: Leader | undefined;
   const changed = (kind: Kind, key: string): void => {
-    queueMicrotask(() => work?.[`on${kind}`](key));
+    queueMicrotask(() => leader?.notes[kind](key));
   };
   const store = (kind: Kind, key: string, object: KubeObject): KubeObject => {
     version += 1;
@@ -229,12 +229,12 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
     lead: () => {
       const stop = new AbortController();
       // As in a term of the real controller: the indexes are as new as the work.
-      work = createWork({ ...cluster.context, ...indexes() });
-      const running = work.run(stop.signal, stop.signal);
+      leader = createLeader({ ...cluster.context, ...indexes() });
+      const running = leader.run(stop.signal, stop.signal);
       return {
         [Symbol.asyncDispose]: async () => {
           stop.abort();
-          work = undefined;
+          leader = undefined;
           await running;
         },
       };

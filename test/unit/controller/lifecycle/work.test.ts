@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import { DRAIN_REQUESTER, LIFECYCLE_API_VERSION, type LifecycleRequest } from '../../../../src/api/lifecycle.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
-import { createLifecycleWork, type LifecycleListener } from '../../../../src/controller/lifecycle/work.ts';
+import { createLifecycleWork } from '../../../../src/controller/lifecycle/work.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { LIFECYCLE_REQUESTS } from '../../../../src/kube/lifecycle/resources.ts';
@@ -12,7 +12,7 @@ import { createMemoryCluster } from '../../../support/stand-ins/memory-cluster.t
 import { waitFor } from '../../../support/wait-for.ts';
 import { NOW, request, UID } from '../../decide/lifecycle/objects.ts';
 
-const NOBODY: LifecycleListener = { onDrainRequest: () => undefined, onTarget: () => undefined };
+const NOBODY = (): void => undefined;
 const KEY = `shop/${UID}`;
 
 function askedByDrain(): LifecycleRequest {
@@ -64,9 +64,8 @@ describe('the dialect of drains while the cluster changes', () => {
   it('a group that is switched off while a drain is under way leaves the drain to the older dialect', async () => {
     const { client, switchOff } = createServer();
     const changed: string[] = [];
-    const work = createLifecycleWork(contextOf(client, 'on'), {
-      ...NOBODY,
-      onDrainRequest: (key) => changed.push(key),
+    const work = createLifecycleWork(contextOf(client, 'on'), (kind, change) => {
+      if (kind === 'DrainRequest') changed.push(change as string);
     });
     const stopping = new AbortController();
     const running = work.run(stopping.signal);

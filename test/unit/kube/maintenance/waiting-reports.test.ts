@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createWaitingReports } from '../../../../src/controller/maintenance/waiting-reports.ts';
+import { createWaitingReports } from '../../../../src/kube/maintenance/waiting-reports.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
 describe('the conditions that say that a drain has begun', () => {

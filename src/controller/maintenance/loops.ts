@@ -1,0 +1,143 @@
+/** The loops over NodeMaintenances and over the requests of their drains, and what the loops of drains share. */
+import { stageOf } from '../../decide/maintenance/maintenance.ts';
+import { type DueKey, type Loop, soon, type Tell } from '../../kube/loop/loops.ts';
+import type { Changes } from '../changes.ts';
+import type { ControllerContext } from '../context.ts';
+import type { DrainRequests } from '../lifecycle/drain-requests.ts';
+import { createEvictionIntents, type EvictionIntents } from './wanted-evictions.ts';
+import { createMaintenanceReconciler } from './reconciler.ts';
+import { createRefusals, type Refusals } from './refusals.ts';
+import { createRequestReconciler, type GroupedPods } from './requests.ts';
+
+const PARALLEL_LOOKS = 32;
+const PARALLEL_REQUESTS = 16;
+/** For how long a maintenance rests after a look, at least, and longer with each other drain; two seconds at most. */
+const LEAST_REST_MS = 100;
+const REST_MS_PER_DRAIN = 10;
+/** A maintenance of more nodes is not looked at for each of them at once. */
+const FEW_NODES = 8;
+
+/** What the loops of drains share. */
+export interface Drains {
+  readonly intents: EvictionIntents;
+  readonly refused: { readonly nodes: Refusals; readonly requests: Refusals };
+  /** What is asked for in `lifecycle.k8s.io`. */
+  readonly newer: DrainRequests;
+  readonly tell: Tell<Changes>;
+}
+
+export function createDrains({ clock }: ControllerContext, newer: DrainRequests, tell: Tell<Changes>): Drains {
+  const refusedNode = (node: string): void => {
+    tell('RefusedNode', node);
+  };
+  const refusedRequest = (key: string): void => {
+    tell('RefusedRequest', key);
+  };
+  const refused = { nodes: createRefusals(clock, refusedNode), requests: createRefusals(clock, refusedRequest) };
+  return { intents: createEvictionIntents(), refused, newer, tell };
+}
+
+/** Those of a node are not looked at where they are complete. */
+function concernsOf(
+  { maintenances, requests, pods }: ControllerContext,
+  { intents, newer }: Drains,
+): Loop<Changes>['concerns'] {
+  const on = (node: string): readonly string[] => maintenances.unsettledOn(node);
+  const soonOn = (...nodes: readonly string[]): readonly DueKey[] => soon(nodes.flatMap(on));
+  const nowOn = (node: string): readonly DueKey[] => {
+    return on(node).flatMap((name) => (maintenances.sizeOf(name) <= FEW_NODES ? [name] : soon([name])));
+  };
+  const nodesOfPod = (pod: string): readonly string[] => {
+    const { nodeName } = pods.get(pod)?.spec ?? {};
+    return nodeName === undefined ? [] : [nodeName];
+  };
+  return {
+    // Our own writes come back too: what they say is known.
+    Maintenance: (name) => soon([name]),
+    Node: ({ name, maintenances: others, isOtherwiseCordoned }) => [
+      ...others,
+      ...(isOtherwiseCordoned ? nowOn(name) : soonOn(name)),
+    ],
+    Pod: ({ nodes, turned }) => nodes.flatMap((node) => (turned.includes(node) ? nowOn(node) : soonOn(node))),
+    Volume: ({ node, isEmpty }) => (isEmpty ? nowOn(node) : soonOn(node)),
+    Request: (change) => soonOn(...change.nodes, ...change.pods.flatMap(nodesOfPod)),
+    DrainRequest: (key) => soonOn(...newer.nodesOf(key)),
+    Reach: (node) => soonOn(node),
+    Turn: (node) => soonOn(node),
+    Resolved: (name) => [name],
+    RefusedNode: on,
+    RefusedRequest: (key) => [...intents.of(key).keys(), ...requests.nodesOf(key).flatMap(on)],
+  };
+}
+
+function orderOf({ maintenances, options }: ControllerContext, { intents }: Drains): Required<Loop<Changes>>['order'] {
+  /** Where the number of nodes is limited, drains begin one by one, each after what the one before it has written. */
+  const isBeginning = (name: string): boolean => {
+    const known = maintenances.get(name);
+    if (options.maxParallelNodes === undefined || known === undefined) return false;
+    return stageOf(known) === 'Drain' && (known.status?.drainPlanPosition ?? 0) === 0;
+  };
+  return {
+    // Each pod of a node is some changes, and where very many drain they are looked at together.
+    restMs: () => Math.max(LEAST_REST_MS, maintenances.drains.names.size * REST_MS_PER_DRAIN),
+    // Many drains begin before the counts of those that are under way are brought up to date.
+    isUrgent: (name) => maintenances.isUrgent(name) || (maintenances.drains.names.has(name) && !intents.isAsking(name)),
+    // What drains that share nodes have reached is decided one by one, each from what the one before it has written.
+    hasToWait: (name, running) => {
+      for (const other of running) {
+        if (maintenances.areDecidedTogether(name, other) || (isBeginning(name) && isBeginning(other))) return true;
+      }
+      return false;
+    },
+  };
+}
+
+/** The loop over NodeMaintenances, by their names; `context` has the requests of both dialects. */
+export function maintenanceLoop(context: ControllerContext, drains: Drains): Loop<Changes> {
+  const { intents, refused, tell } = drains;
+  const reconcile = createMaintenanceReconciler(context, {
+    refused,
+    onChange: (name) => {
+      tell('Resolved', name);
+    },
+    want: (...wanted) => {
+      tell('Wanted', intents.replace(...wanted));
+    },
+  });
+  const concerns = concernsOf(context, drains);
+  return { name: 'nodemaintenances', parallel: PARALLEL_LOOKS, reconcile, order: orderOf(context, drains), concerns };
+}
+
+/** The loop over the requests of drains, by their keys; `groups` knows the evictions of pods that have no request. */
+export function requesterLoop(
+  context: ControllerContext,
+  { intents, refused, newer, tell }: Drains,
+  groups: Pick<GroupedPods, 'has'>,
+): Loop<Changes> {
+  const { requests } = context;
+  const onNode = (node: string): readonly string[] => [...requests.onNode(node), ...newer.onNode(node)];
+  const isUntouched = (node: string): boolean => onNode(node).length === 0;
+  const grouped: GroupedPods = {
+    has: (key) => groups.has(key),
+    add: (key) => {
+      tell('Grouped', key);
+    },
+  };
+  return {
+    name: 'requester',
+    parallel: PARALLEL_REQUESTS,
+    reconcile: createRequestReconciler(context, intents, refused.requests, { newer, groups: grouped }),
+    // With its first request the drain of a node begins.
+    order: {
+      isUrgent: (key) => intents.leads(key) && [...intents.of(key).values()].some(({ node }) => isUntouched(node)),
+    },
+    concerns: {
+      Wanted: (keys) => keys,
+      Request: ({ key }) => [key],
+      DrainRequest: (key) => [key],
+      Pod: ({ key }) => requests.ofPod(key),
+      Node: ({ name, isOtherForRequests }) => (isOtherForRequests ? onNode(name) : []),
+      Reach: onNode,
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createSystemClock } from '../../../../src/host/clock.ts';
+import { after, createLoops, type Loop, soon } from '../../../../src/kube/loop/loops.ts';
+import { SILENT_LOG } from '../../../support/silent-log.ts';
+import { waitFor } from '../../../support/wait-for.ts';
+
+interface Changes {
+  readonly Pod: string;
+  readonly Node: { readonly name: string; readonly pods: readonly string[] };
+}
+
+const SHARED = { clock: createSystemClock(), log: SILENT_LOG, mayRun: () => true };
+
+/** A loop that notes what it has looked at, and when. */
+function loopOf(name: string, concerns: Loop<Changes>['concerns'], seen: string[]): Loop<Changes> {
+  const reconcile = (key: string): Promise<object> => {
+    seen.push(`${name} ${key}`);
+    return Promise.resolve({});
+  };
+  return { name, parallel: 1, reconcile, concerns };
+}
+
+describe('the loops of a program', () => {
+  it('each loop looks at the keys that a change concerns, and at none for a change that it does not name', async () => {
+    const [seen, loops, stop] = [[] as string[], createLoops<Changes>(), new AbortController()];
+    loops.add(loopOf('pods', { Pod: (key) => [key], Node: ({ pods }) => soon(pods) }, seen), SHARED);
+    loops.add(loopOf('nodes', { Node: ({ name }) => after(10, [name]) }, seen), SHARED);
+    loops.tell('Pod', 'a');
+    loops.tell('Node', { name: 'n', pods: ['b'] });
+    assert.deepEqual(seen, [], 'nothing runs before all is told');
+    const running = loops.run(stop.signal);
+    await waitFor('all were looked at', () => seen.length >= 3);
+    stop.abort();
+    await running;
+    assert.deepEqual(new Set(seen), new Set(['nodes n', 'pods a', 'pods b']));
+  });
+
+  it('a key that nobody waits for rests after its last look, and one that is wanted now does not', async () => {
+    const [seen, loops, stop] = [[] as string[], createLoops<Changes>(), new AbortController()];
+    const resting = { ...loopOf('pods', { Pod: (key) => [key], Node: ({ pods }) => soon(pods) }, seen) };
+    loops.add({ ...resting, order: { restMs: () => 2_000 } }, SHARED);
+    const running = loops.run(stop.signal);
+    loops.tell('Pod', 'a');
+    await waitFor('it was looked at', () => seen.length === 1);
+    loops.tell('Node', { name: 'n', pods: ['a'] });
+    loops.tell('Pod', 'b');
+    await waitFor('another one was looked at', () => seen.length === 2);
+    assert.deepEqual(seen, ['pods a', 'pods b']);
+    loops.tell('Pod', 'a');
+    await waitFor('it was looked at again', () => seen.length === 3);
+    stop.abort();
+    await running;
+  });
+
+  it('a loop runs only while the program and the loop itself may', async () => {
+    const [seen, loops, stop] = [[] as string[], createLoops<Changes>(), new AbortController()];
+    const may = { program: false, loop: false };
+    const loop = loopOf('pods', { Pod: (key) => [key] }, seen);
+    loops.add({ ...loop, mayRun: () => may.loop }, { ...SHARED, mayRun: () => may.program });
+    loops.add(loopOf('others', { Pod: (key) => [key] }, seen), { ...SHARED, mayRun: () => may.program });
+    const running = loops.run(stop.signal);
+    loops.tell('Pod', 'a');
+    may.program = true;
+    await waitFor('the loop that may run has run', () => seen.includes('others a'));
+    assert.deepEqual(seen, ['others a']);
+    may.loop = true;
+    await waitFor('the other one has run too', () => seen.includes('pods a'));
+    stop.abort();
+    await running;
+  });
+});
