@@ -1,4 +1,8 @@
 import type { Attacker, Family } from './attack.ts';
+import { CLUSTER_API_ATTACKS } from './addons/cluster-api.ts';
+import { SURGE_ATTACKS } from './addons/surge.ts';
+import { CONTROLLER_REQUEST_ATTACKS } from './controller/on-requests.ts';
+import { EDITOR_ATTACKS } from './editor.ts';
 import { KEEPER_ATTACKS } from './keeper.ts';
 import { NODE_CLUSTER_ATTACKS } from './node-cluster.ts';
 import { NODE_EVICTION_ATTACKS } from './node-evictions.ts';
@@ -12,6 +16,10 @@ export const ATTACKS: readonly Family[] = [
   ...NODE_CLUSTER_ATTACKS,
   ...KEEPER_ATTACKS,
   ...USER_ATTACKS,
+  ...EDITOR_ATTACKS,
+  ...CONTROLLER_REQUEST_ATTACKS,
+  ...SURGE_ATTACKS,
+  ...CLUSTER_API_ATTACKS,
 ];
 
 /** Who the attackers are, for the documentation. */
@@ -22,4 +30,7 @@ export const ATTACKERS: Readonly<Record<Attacker, string>> = {
   anybody: 'a user without any rights',
   requester: 'a user with all rights to EvictionRequests who may not delete pods',
   interceptor: 'an interceptor',
+  controller: 'a thief of the token of nodemaint-controller',
+  surge: 'a thief of the token of nodemaint-surge',
+  clusterApi: 'a thief of the token of nodemaint-cluster-api',
 };
