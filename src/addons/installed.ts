@@ -16,6 +16,7 @@ export const INSTALLED_ADDONS: readonly InstalledAddon[] = [
     roleBindings: ['nodemaint-lifecycle', 'nodemaint-lifecycle-agent', 'nodemaint-lifecycle-upstream'],
     validating: [
       'nodemaint-lifecycle-eviction-status',
+      'nodemaint-lifecycle-own-requests',
       'nodemaint-lifecycle-request-status',
       'nodemaint-lifecycle-requesters',
     ],
@@ -25,7 +26,12 @@ export const INSTALLED_ADDONS: readonly InstalledAddon[] = [
     folder: 'lifecycle-controllers',
     accounts: ['nodemaint-lifecycle'],
     roleBindings: ['nodemaint-lifecycle-controllers'],
-    validating: ['nodemaint-lifecycle-controllers-pods', 'nodemaint-lifecycle-controllers-evictions'],
+    validating: [
+      'nodemaint-lifecycle-controllers-pods',
+      'nodemaint-lifecycle-controllers-evictions',
+      'nodemaint-lifecycle-controllers-own-evictions',
+      'nodemaint-lifecycle-controllers-events',
+    ],
     mutating: [],
   },
   {

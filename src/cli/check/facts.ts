@@ -13,6 +13,7 @@ import {
   type InstalledResource,
   NEEDED_RIGHTS,
   type NeededRight,
+  WEBHOOK_RIGHTS,
 } from '../../show/checks/installed.ts';
 import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/lease.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
@@ -91,13 +92,17 @@ async function readResource(
   return { crd, state: missing.length === 0 ? 'right' : 'older', fields: missing };
 }
 
+const WEBHOOK_CONFIGURATION = `${REGISTRATION}/validatingwebhookconfigurations/nodemaint-webhook`;
+
+const ACCOUNT_GROUPS = ['system:serviceaccounts', 'system:serviceaccounts:nodemaint-system', 'system:authenticated'];
 const IDENTITIES = {
   // The policies, not RBAC, restrict a node to itself: any name of a node will do.
   agents: { user: 'system:node:nodemaint-check', groups: ['system:nodes', 'system:authenticated'] },
   controller: {
     user: 'system:serviceaccount:nodemaint-system:nodemaint-controller',
-    groups: ['system:serviceaccounts', 'system:serviceaccounts:nodemaint-system', 'system:authenticated'],
+    groups: ACCOUNT_GROUPS,
   },
+  release: { user: 'system:serviceaccount:nodemaint-system:nodemaint-agent-release', groups: ACCOUNT_GROUPS },
 } as const;
 
 /** Whether the identity has the right, by a SubjectAccessReview, which stores nothing. */
@@ -118,8 +123,10 @@ async function hasRight(
 }
 
 async function readMissingRights(client: KubeClient, signal: AbortSignal): Promise<readonly NeededRight[]> {
-  const allowed = await Promise.all(NEEDED_RIGHTS.map((right) => hasRight(client, right, signal)));
-  return NEEDED_RIGHTS.filter((_right, place) => allowed[place] !== true);
+  const hasWebhook = (await get(client, WEBHOOK_CONFIGURATION, signal)) !== undefined;
+  const needed = [...NEEDED_RIGHTS, ...(hasWebhook ? WEBHOOK_RIGHTS : [])];
+  const allowed = await Promise.all(needed.map((right) => hasRight(client, right, signal)));
+  return needed.filter((_right, place) => allowed[place] !== true);
 }
 
 /** Observes the Lease until it changes, or has not for so long that its holder does not live. */
@@ -159,7 +166,7 @@ function expiryOf(bundle: string | undefined): number | undefined {
 async function readWebhook(client: KubeClient, signal: AbortSignal): Promise<WebhookFacts> {
   const query = new URLSearchParams({ labelSelector: 'kubernetes.io/service-name=nodemaint-webhook' }).toString();
   const [configuration, slices] = await Promise.all([
-    get<WebhookConfiguration>(client, `${REGISTRATION}/validatingwebhookconfigurations/nodemaint-webhook`, signal),
+    get<WebhookConfiguration>(client, WEBHOOK_CONFIGURATION, signal),
     get<EndpointSlices>(client, `${collectionPath(SLICES, 'nodemaint-system')}?${query}`, signal),
   ]);
   const expiries = (configuration?.webhooks ?? []).map(({ clientConfig }) => expiryOf(clientConfig?.caBundle));

@@ -84,23 +84,38 @@ export function readPolicies(objects: PolicyObjects): PolicyFacts {
   return { missing: missingOf(objects, names), warnings: warningsOf(objects, VALIDATING_POLICIES), refusesPods };
 }
 
-/** Whether anything of the add-on is there that has rights, or uses them. */
-async function isInstalled(get: Get, { accounts, roleBindings }: InstalledAddon): Promise<boolean> {
-  const paths = [
-    ...roleBindings.map((name) => `${ROLE_BINDINGS}/${name}`),
-    ...accounts.map((name) => `/api/v1/namespaces/${CONTROLLER_NAMESPACE}/serviceaccounts/${name}`),
-    ...accounts.map((name) => `/apis/apps/v1/namespaces/${CONTROLLER_NAMESPACE}/deployments/${name}`),
-  ];
-  const found = await Promise.all(paths.map((path) => get(path)));
-  return found.some((object) => object !== undefined);
+/** Of the add-on, what is there that has rights or uses them. */
+interface Presence {
+  readonly isInstalled: boolean;
+  /** The ClusterRoleBindings that are not there, as a person reads them. */
+  readonly missingRights: readonly string[];
 }
 
-/** The add-ons that are installed, and what of their policies is not there. */
+async function presenceOf(get: Get, { accounts, roleBindings }: InstalledAddon): Promise<Presence> {
+  const areThere = async (paths: readonly string[]): Promise<readonly boolean[]> =>
+    (await Promise.all(paths.map((path) => get(path)))).map((object) => object !== undefined);
+  const namespaced = accounts.flatMap((name) => [
+    `/api/v1/namespaces/${CONTROLLER_NAMESPACE}/serviceaccounts/${name}`,
+    `/apis/apps/v1/namespaces/${CONTROLLER_NAMESPACE}/deployments/${name}`,
+  ]);
+  const [bound, others] = await Promise.all([
+    areThere(roleBindings.map((name) => `${ROLE_BINDINGS}/${name}`)),
+    areThere(namespaced),
+  ]);
+  const missing = roleBindings.filter((_name, place) => bound[place] !== true);
+  return {
+    isInstalled: [...bound, ...others].includes(true),
+    missingRights: missing.map((name) => `the ClusterRoleBinding ${name}`),
+  };
+}
+
+/** The add-ons that are installed, and what of their policies and rights is not there. */
 export async function readAddons(get: Get, objects: PolicyObjects): Promise<readonly AddonFact[]> {
-  const installed = await Promise.all(INSTALLED_ADDONS.map((addon) => isInstalled(get, addon)));
-  return INSTALLED_ADDONS.filter((_addon, place) => installed[place] === true).map((addon) => ({
-    folder: addon.folder,
-    missing: missingOf(objects, addon),
-    warnings: warningsOf(objects, addon.validating),
-  }));
+  const found = await Promise.all(INSTALLED_ADDONS.map((addon) => presenceOf(get, addon)));
+  return INSTALLED_ADDONS.flatMap((addon, place) => {
+    const { isInstalled, missingRights } = found[place] ?? { isInstalled: false, missingRights: [] };
+    if (!isInstalled) return [];
+    const missing = [...missingOf(objects, addon), ...missingRights];
+    return [{ folder: addon.folder, missing, warnings: warningsOf(objects, addon.validating) }];
+  });
 }

@@ -29,7 +29,7 @@ export interface PolicyFacts {
 /** An add-on that is installed. */
 export interface AddonFact {
   readonly folder: string;
-  /** Its policies, and their bindings, that are not there: without them nothing confines its account. */
+  /** What of it is not there: policies and their bindings, without which nothing confines its account, and its rights. */
   readonly missing: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -140,12 +140,15 @@ function judgeAddons(addons: readonly AddonFact[]): Omit<Check, 'name'> {
   if (warnings.length > 0)
     return warn(`the API server warns: ${named(warnings)}`, 'upgrade the manifests or the cluster');
   const names = addons.map(({ folder }) => folder);
-  return ok(names.length === 0 ? 'none is installed' : `${names.join(', ')}: all policies and bindings are there`);
+  return ok(
+    names.length === 0 ? 'none is installed' : `${names.join(', ')}: all policies, bindings and rights are there`,
+  );
 }
 
 function rightText({ who, verb, group, resource, subresource, name }: NeededRight): string {
   const what = `${resource}${subresource === undefined ? '' : `/${subresource}`}${group === '' ? '' : `.${group}`}`;
-  return `${who} may not ${verb} ${what}${name === undefined ? '' : ` ${name}`}`;
+  const subject = who === 'release' ? 'nodemaint-agent-release' : who;
+  return `${subject} may not ${verb} ${what}${name === undefined ? '' : ` ${name}`}`;
 }
 
 function judgeRights(missing: readonly NeededRight[]): Omit<Check, 'name'> {

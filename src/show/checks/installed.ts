@@ -48,6 +48,8 @@ export const VALIDATING_POLICIES = [
   'nodemaint-controller-pods',
   'nodemaint-controller-pod-deletions',
   'nodemaint-controller-evictions',
+  'nodemaint-controller-eviction-requests',
+  'nodemaint-controller-events',
   'nodemaint-controller-nodes',
   'nodemaint-controller-node-status',
   'nodemaint-controller-secrets',
@@ -70,7 +72,8 @@ export const MUTATING_POLICIES = ['nodemaint-daemonset-gate', 'nodemaint-node-ma
 
 /** Something that an identity of this program must be allowed to do. */
 export interface NeededRight {
-  readonly who: 'agents' | 'controller';
+  /** `release` is the account as which agents release gated pods. */
+  readonly who: 'agents' | 'controller' | 'release';
   readonly verb: string;
   readonly group: string;
   readonly resource: string;
@@ -82,7 +85,7 @@ export interface NeededRight {
 const NAMESPACE = 'nodemaint-system';
 const COORDINATION = 'coordination.k8s.io';
 
-/** One right of each role that the manifests bind. */
+/** One right or more of each role of the core that the manifests bind, without those of the webhook. */
 export const NEEDED_RIGHTS: readonly NeededRight[] = [
   { who: 'agents', verb: 'create', group: NODE_MAINTENANCE_GROUP, resource: 'nodemaintenances' },
   { who: 'agents', verb: 'patch', group: NODE_MAINTENANCE_GROUP, resource: 'nodemaintenances', subresource: 'status' },
@@ -110,6 +113,7 @@ export const NEEDED_RIGHTS: readonly NeededRight[] = [
     namespace: NAMESPACE,
     name: 'nodemaint-agent-release',
   },
+  { who: 'release', verb: 'deletecollection', group: '', resource: 'pods' },
   {
     who: 'controller',
     verb: 'patch',
@@ -131,11 +135,23 @@ export const NEEDED_RIGHTS: readonly NeededRight[] = [
     namespace: NAMESPACE,
     name: 'nodemaint-controller',
   },
+];
+
+/** The same of the roles of the webhook, where that is installed. */
+export const WEBHOOK_RIGHTS: readonly NeededRight[] = [
   {
     who: 'controller',
     verb: 'patch',
     group: 'admissionregistration.k8s.io',
     resource: 'validatingwebhookconfigurations',
+    name: 'nodemaint-webhook',
+  },
+  {
+    who: 'controller',
+    verb: 'patch',
+    group: '',
+    resource: 'secrets',
+    namespace: NAMESPACE,
     name: 'nodemaint-webhook',
   },
 ];

@@ -3,12 +3,9 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { DELETION_COST_ANNOTATION, type Deployment } from '../../../src/addons/surge/api/deployment.ts';
+import type { Deployment } from '../../../src/addons/surge/api/deployment.ts';
 import { SURGE_ANNOTATION, SURGE_INTERCEPTOR } from '../../../src/addons/surge/api/names.ts';
-import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../src/api/pod.ts';
-import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
-import { createKubeClient } from '../../../src/kube/client.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import type { Program } from '../../control-plane/process.ts';
 import { startNode } from '../../node/node.ts';
@@ -166,21 +163,6 @@ describe('another pod of a Deployment before one of its pods leaves, on two real
     spec: { replicas },
   });
 
-  it('the account of the interceptor changes no template, no image and no label of others', async () => {
-    const pod = await make('safe');
-    const image = { spec: { containers: [{ name: 'main', image: 'evil' }] } };
-    const refused: readonly [string, object][] = [
-      ['deployment/safe', { spec: { template: image } }],
-      ['deployment/safe', { metadata: { labels: { team: 'x' } } }],
-      ['deployment/safe', { spec: { paused: true } }],
-      [`pod/${pod.metadata.name}`, image],
-      [`pod/${pod.metadata.name}`, { metadata: { labels: { app: 'x' } } }],
-      [`pod/${pod.metadata.name}`, { metadata: { annotations: { other: 'x' } } }],
-      [`pod/${pod.metadata.name}`, { metadata: { annotations: { [DELETION_COST_ANNOTATION]: '7' } } }],
-    ];
-    for (const [target, patch] of refused) await assert.rejects(patchAs(target, patch), /the interceptor of surges/);
-  });
-
   it('the account of the interceptor scales only Deployments that ask for it, only up by its record, and only back down', async () => {
     await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(deployment('plain')));
     const [asks] = guarded('asks');
@@ -209,39 +191,5 @@ describe('another pod of a Deployment before one of its pods leaves, on two real
     await refused(scaled(2, recordOf(1, 'a')));
     await patchAs('deployment/asks', scaled(5, null));
     await kubectl('delete', 'deployment', 'plain', 'asks');
-  });
-
-  it('the account of the interceptor writes no entry of another interceptor', async () => {
-    const other = 'other.example.com';
-    const metadata = { name: 'shared', namespace: 'default', annotations: intercepts(other, 10_000) };
-    const spec = { nodeName: 'node-c', containers: [{ name: 'main', image: 'none' }] };
-    await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata, spec }));
-    const { metadata: made } = JSON.parse(await kubectl('get', 'pod', 'shared', '-o', 'json')) as Pod;
-    const uid = made.uid ?? '';
-    const request = {
-      apiVersion: 'coordination.x-k8s.io/v1alpha1',
-      kind: 'EvictionRequest',
-      metadata: { name: uid, namespace: 'default' },
-      spec: { target: { pod: { name: 'shared', uid } }, requesters: [{ name: 'test.example.com' }] },
-    };
-    await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(request));
-    const query = 'jsonpath={.status.activeInterceptors}';
-    const isActive = async (): Promise<boolean> => (await kubectl('get', 'evreq', uid, '-o', query)).includes(other);
-    await waitFor('the other interceptor has its turn', isActive, SLOW);
-    const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
-    const entry = { name: other, startTime: now, heartbeatTime: now, completionTime: now, message: 'x' };
-    const { status } = JSON.parse(await kubectl('get', 'evreq', uid, '-o', 'json')) as EvictionRequest;
-    const interceptors = (status?.interceptors ?? []).map((each) =>
-      each.name === other ? { ...each, ...entry } : each,
-    );
-    // kubectl would read the status before, which the account may not.
-    const client = createKubeClient(await loadClusterAccess(kubeconfig), 'test');
-    const place = `/apis/coordination.x-k8s.io/v1alpha1/namespaces/default/evictionrequests/${uid}/status`;
-    const body = { status: { interceptors } };
-    const answer = await client.send({ method: 'PATCH', path: place, body, patch: { kind: 'merge' } }, signal);
-    client.close();
-    assert.match(JSON.stringify(answer.body), /the interceptor of surges may change only its own entry/);
-    await kubectl('delete', 'evreq', uid);
-    await kubectl('delete', 'pod', 'shared', '--force', '--grace-period=0');
   });
 });

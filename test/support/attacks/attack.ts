@@ -4,7 +4,16 @@ import { statusMessage } from '../../../src/kube/resource.ts';
 import type { Scene } from './scene.ts';
 
 /** Whose identity an attack has. */
-export type Attacker = 'n1' | 'controller' | 'keeper' | 'editor' | 'anybody' | 'requester' | 'interceptor';
+export type Attacker =
+  | 'n1'
+  | 'keeper'
+  | 'editor'
+  | 'anybody'
+  | 'requester'
+  | 'interceptor'
+  | 'controller'
+  | 'surge'
+  | 'clusterApi';
 
 /** What refuses an attack: how the documentation calls it, and how its refusal looks. */
 export interface Refuser {

@@ -26,7 +26,7 @@ const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
 const trying = (name: string, refuser: Refuser, call: Call): Attack => refused('n1', name, refuser, call);
 
 /** Asks the Eviction API for a pod. */
-export function evicted(pod: PodName): Call {
+export function evicted(pod: keyof Scene['pods']): Call {
   return ({ pods }) => {
     const { name, namespace = '' } = pods[pod].metadata;
     const body = {

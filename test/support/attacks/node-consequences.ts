@@ -31,7 +31,11 @@ async function eventInSpiteOf(scene: Scene, message: string, before: (event: Sto
   };
   const tell = async (): Promise<void> => {
     const stop = new AbortController();
-    const recorder = createEventRecorder('test', { client: controller, clock: createSystemClock(), log: SILENT_LOG });
+    const recorder = createEventRecorder('nodemaint-controller', {
+      client: controller,
+      clock: createSystemClock(),
+      log: SILENT_LOG,
+    });
     const running = recorder.run(stop.signal);
     recorder.record(subject, { type: 'Warning', reason: 'WentDown', message });
     await waitFor('the Event is written', async () => (await all()).some(({ count }) => count === 1));

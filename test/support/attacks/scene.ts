@@ -18,6 +18,7 @@ import { firstStatus, requestFor } from '../rigs/admission.ts';
 import { byName, maintenanceOf } from '../maintenance/objects.ts';
 import { installManifests } from '../commands/nodemaint.ts';
 import { makeMarked, replicaKubeconfig } from './controller/replica.ts';
+import { ACCOUNT_GROUPS, type AddonPod, installAddons, makeAddonPods } from './addons/objects.ts';
 
 /** Who is on the scene. */
 export type Actor =
@@ -30,7 +31,9 @@ export type Actor =
   | 'editor'
   | 'anybody'
   | 'requester'
-  | 'interceptor';
+  | 'interceptor'
+  | 'surge'
+  | 'clusterApi';
 /** The pods: web-1 and static-n1 are on node n1, the others on n2 or nowhere. */
 export type PodName = 'web-1' | 'web-2' | 'db' | 'static-n1' | 'static-n2' | 'held-n1' | 'held-n2';
 
@@ -40,7 +43,7 @@ export interface Scene extends AsyncDisposable {
   /** Of node n2, for its agent. */
   readonly n2Kubeconfig: string;
   readonly clients: Readonly<Record<Actor, KubeClient>>;
-  readonly pods: Readonly<Record<PodName, Pod>>;
+  readonly pods: Readonly<Record<PodName | AddonPod, Pod>>;
 }
 
 export const SYSTEM = 'nodemaint-system';
@@ -77,7 +80,7 @@ export function patchedStatus(
 }
 
 /** The name and namespace of the EvictionRequest of a pod. */
-export function requestOf(scene: Scene, pod: PodName): { name: string; namespace: string } {
+export function requestOf(scene: Scene, pod: PodName | AddonPod): { name: string; namespace: string } {
   const { uid = '', namespace = '' } = scene.pods[pod].metadata;
   return { name: uid, namespace };
 }
@@ -117,7 +120,7 @@ export function heldBody(name: string, node: string, metadata: object = {}): obj
   return podBody(name, { labels, ownerReferences: [owner], ...metadata }, spec);
 }
 
-async function makeObjects(controlPlane: ControlPlane, clients: Scene['clients']): Promise<Scene['pods']> {
+async function makeObjects(controlPlane: ControlPlane, clients: Scene['clients']): Promise<Record<PodName, Pod>> {
   const never = AbortSignal.timeout(60_000);
   const make = async <T>(client: KubeClient, path: string, body: object): Promise<T> => {
     const made = await sendForObject<T>(client, { method: 'POST', path, body }, [], never);
@@ -225,8 +228,12 @@ export async function buildScene(): Promise<Scene> {
     anybody: await user('anybody'),
     requester: await user('requester'),
     interceptor: await user('interceptor'),
+    surge: await user(`system:serviceaccount:${SYSTEM}:nodemaint-surge`, ...ACCOUNT_GROUPS),
+    clusterApi: await user(`system:serviceaccount:${SYSTEM}:nodemaint-cluster-api`, ...ACCOUNT_GROUPS),
   };
-  const pods = await makeObjects(controlPlane, clients);
+  const own = await makeObjects(controlPlane, clients);
+  await installAddons(controlPlane, TEAM);
+  const pods = { ...own, ...(await makeAddonPods(clients, TEAM)) };
   const owned = stack.move();
   return { controlPlane, n2Kubeconfig, clients, pods, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -1,5 +1,9 @@
 import type { Attacker, Family } from './attack.ts';
 import { CONTROLLER_ATTACKS } from './controller/on-maintenances.ts';
+import { CLUSTER_API_ATTACKS } from './addons/cluster-api.ts';
+import { SURGE_ATTACKS } from './addons/surge.ts';
+import { CONTROLLER_REQUEST_ATTACKS } from './controller/on-requests.ts';
+import { EDITOR_ATTACKS } from './editor.ts';
 import { KEEPER_ATTACKS } from './keeper.ts';
 import { NODE_CLUSTER_ATTACKS } from './node-cluster.ts';
 import { NODE_EVICTION_ATTACKS } from './node-evictions.ts';
@@ -14,15 +18,21 @@ export const ATTACKS: readonly Family[] = [
   ...CONTROLLER_ATTACKS,
   ...KEEPER_ATTACKS,
   ...USER_ATTACKS,
+  ...EDITOR_ATTACKS,
+  ...CONTROLLER_REQUEST_ATTACKS,
+  ...SURGE_ATTACKS,
+  ...CLUSTER_API_ATTACKS,
 ];
 
 /** Who the attackers are, for the documentation. */
 export const ATTACKERS: Readonly<Record<Attacker, string>> = {
   n1: 'a stolen identity of node n1',
-  controller: 'a stolen token of the controller',
   keeper: 'a user who may take node n1 out of use',
   editor: 'a user with the ClusterRole edit in a namespace',
   anybody: 'a user without any rights',
   requester: 'a user with all rights to EvictionRequests who may not delete pods',
   interceptor: 'an interceptor',
+  controller: 'a thief of the token of nodemaint-controller',
+  surge: 'a thief of the token of nodemaint-surge',
+  clusterApi: 'a thief of the token of nodemaint-cluster-api',
 };

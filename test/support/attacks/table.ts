@@ -37,8 +37,8 @@ export function attackCount(): number {
 
 const INTRODUCTION = [
   '# Attacks that the tests try',
-  '`test/integration/security/attacks.test.ts` tries these attacks on a real API server, with a real controller and a real agent. It checks that each is refused by what the table names. Each kind of attack has a control: the same call by a user who has the right to it succeeds. Those where lifecycle.k8s.io is served are tried by `test/integration/lifecycle/evictions.test.ts`, on an API server of Kubernetes 1.37. `node test/support/attacks/write-page.ts` writes this page.',
-  'n1 and n2 are nodes. "refused by" names the authorizer, the admission plugin, the policy in `manifests/policies/` or `manifests/lifecycle/`, the schema of the CRD, or the part of the product that makes the attack have no consequence.',
+  '`test/integration/security/attacks.test.ts` tries these attacks on a real API server, with a real controller and a real agent. It checks that each is refused by what the table names. Each kind of attack has a control: the same call by a user who has the right to it succeeds. Attacks with a token of the product ("a thief of the token") are those of somebody who controls the node of its pod; `test/integration/controller/rights.test.ts` tries some fifty more with the token of the controller. Those where lifecycle.k8s.io is served are tried by `test/integration/lifecycle/evictions.test.ts`, on an API server of Kubernetes 1.37. `node test/support/attacks/write-page.ts` writes this page.',
+  'n1 and n2 are nodes. "refused by" names the authorizer, the admission plugin, the policy in `manifests/`, the schema of the CRD, or the part of the product that makes the attack have no consequence.',
   '## What is not refused',
   [
     '- Every node reads all NodeMaintenances and all EvictionRequests, and with them the names and UIDs of pods that leave other nodes. RBAC cannot restrict a list to a label. The Node authorizer lets a node list only its own pods, but does not know the kinds of CRDs. An authorization webhook could restrict it, but every shutdown would then need that webhook.',

@@ -25,6 +25,7 @@ import {
   WISH_BY_ADMIN,
   writing,
 } from './calls.ts';
+import { PRODUCT_ATTACKS } from './product.ts';
 import { type LifecycleScene, MINE, OTHERS, staticPodsOf } from './scene.ts';
 
 /** Attacks on the objects of `lifecycle.k8s.io`. */
@@ -36,6 +37,8 @@ export const LIFECYCLE_ATTACKERS: Readonly<Record<LifecycleAttacker, string>> = 
   pod: 'a pod on node n1, where lifecycle.k8s.io is served',
   editor: 'a user with the ClusterRole edit, where lifecycle.k8s.io is served',
   responder: 'a responder of lifecycle.k8s.io',
+  lifecycle: 'a thief of the token of nodemaint-lifecycle',
+  controller: 'a thief of the token of nodemaint-controller, where lifecycle.k8s.io is served',
 };
 
 /** Every attack on the objects of `lifecycle.k8s.io`. */
@@ -169,4 +172,5 @@ export const LIFECYCLE_ATTACKS: readonly LifecycleFamily[] = [
       refused('responder', 'answers the wish of a requester', REQUEST_STATUS, answered),
     ],
   },
+  ...PRODUCT_ATTACKS,
 ];

@@ -132,7 +132,7 @@ export function managed(attacker: 'n1' | 'responder', eviction: EvictionName): r
   ];
 }
 
-const newEviction: Call = ({ namespace }) => ({
+export const newEviction: Call = ({ namespace }) => ({
   method: 'POST',
   path: `${collectionPath(EVICTIONS, namespace)}?dryRun=All`,
   body: { metadata: { name: 'forged' }, spec: { target: { pod: { name: 'p', uid: crypto.randomUUID() } } } },
@@ -166,19 +166,22 @@ export const deletedOfDrain: Call = ({ drainRequest }) => ({
 });
 const relabelled: Call = ({ evictions }) =>
   patched(EVICTIONS, evictions['static-n2'], { metadata: { labels: { [OWN]: 'responder' } } });
-const deletedEviction: Call = ({ evictions }) => ({
+export const deletedEviction: Call = ({ evictions }) => ({
   method: 'DELETE',
   path: `${objectPath(EVICTIONS, evictions['static-n1'].metadata)}?dryRun=All`,
 });
-const deletedEvictions: Call = ({ namespace }) => ({
+export const deletedEvictions: Call = ({ namespace }) => ({
   method: 'DELETE',
   path: `${collectionPath(EVICTIONS, namespace)}?dryRun=All`,
 });
-const withdrawn: Call = ({ request }) => patched(LIFECYCLE_REQUESTS, request, { spec: { intent: 'Withdrawn' } });
-const deletedRequest: Call = ({ request }) => ({
+export const withdrawn: Call = ({ request }) => patched(LIFECYCLE_REQUESTS, request, { spec: { intent: 'Withdrawn' } });
+export const deletedRequest: Call = ({ request }) => ({
   method: 'DELETE',
   path: `${objectPath(LIFECYCLE_REQUESTS, request.metadata)}?dryRun=All`,
 });
+/** The wish of another requester, held. */
+export const heldRequest: Call = ({ request }) =>
+  patched(LIFECYCLE_REQUESTS, request, { metadata: { finalizers: ['hold.example.com/x'] } });
 export const answered: Call = ({ request }) =>
   patchedStatus(LIFECYCLE_REQUESTS, request, { conditions: [ended('TargetEvicted')] });
 

@@ -9,10 +9,14 @@ import { rfc3339 } from '../../../../src/decide/time.ts';
 import { loadClusterAccess } from '../../../../src/kube/access/cluster.ts';
 import { createKubeClient, type KubeClient, type KubeRequest } from '../../../../src/kube/client.ts';
 import { objectPath, type Resource } from '../../../../src/kube/resource.ts';
+import { ACCOUNT_GROUPS } from '../addons/objects.ts';
 import { EVICTIONS, LIFECYCLE_REQUESTS, type LifecycleRig } from '../../rigs/lifecycle.ts';
 
-/** Who is on the scene: `pod` has the identity of a pod on node n1, `responder` is that of `MINE`. */
-export type LifecycleActor = 'admin' | 'n1' | 'pod' | 'editor' | 'responder';
+/**
+ * Who is on the scene: `pod` has the identity of a pod on node n1, `responder` is that of `MINE`, `lifecycle` is the add-on, and
+ * `controller` the controller of the product.
+ */
+export type LifecycleActor = 'admin' | 'n1' | 'pod' | 'editor' | 'responder' | 'lifecycle' | 'controller';
 
 export const MINE = 'mine.example.com/x';
 export const OTHERS = 'others.example.com/x';
@@ -102,6 +106,8 @@ export async function buildLifecycleScene(rig: LifecycleRig, namespace: string):
   const clientOf = async (user: string, groups: readonly string[]): Promise<KubeClient> =>
     createKubeClient(await loadClusterAccess(await kubeconfigFor(user, groups)), user);
   const account = `system:serviceaccount:${namespace}:default`;
+  const product = async (name: string): Promise<KubeClient> =>
+    await clientOf(`system:serviceaccount:nodemaint-system:${name}`, ACCOUNT_GROUPS);
   await kubectl(['create', 'rolebinding', 'editor', '--clusterrole=edit', '--user=editor', '-n', namespace]);
   await allowToRespond(rig, 'responder-of-mine', MINE);
   const now = rfc3339(Date.now());
@@ -121,6 +127,8 @@ export async function buildLifecycleScene(rig: LifecycleRig, namespace: string):
       pod: await clientOf(account, ['system:serviceaccounts', `system:serviceaccounts:${namespace}`]),
       editor: await clientOf('editor', []),
       responder: await clientOf('responder-of-mine', []),
+      lifecycle: await product('nodemaint-lifecycle'),
+      controller: await product('nodemaint-controller'),
     },
     evictions: Object.fromEntries(await Promise.all(made)) as LifecycleScene['evictions'],
     request: await rig.create(LIFECYCLE_REQUESTS, namespace, { metadata: { name: 'wish' }, spec }),

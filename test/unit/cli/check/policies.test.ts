@@ -36,8 +36,9 @@ describe('what is read of the policies of add-ons', () => {
     'its account': account,
     'its Deployment': deployment,
   })) {
-    it(`an add-on is installed where ${what} is there, and lacks the policies that are not`, async () => {
-      assert.deepEqual(await addonsOf({ [path]: [] }), [{ folder: 'surge', missing: SURGE, warnings: [] }]);
+    it(`an add-on is installed where ${what} is there, and lacks the policies and the rights that are not`, async () => {
+      const missing = path === role ? SURGE : [...SURGE, 'the ClusterRoleBinding nodemaint-surge'];
+      assert.deepEqual(await addonsOf({ [path]: [] }), [{ folder: 'surge', missing, warnings: [] }]);
     });
   }
 

@@ -94,7 +94,10 @@ describe('the checks of a cluster', () => {
       examineCluster({ ...RIGHT, addons: known(addons) }).find(({ name }) => name === 'add-ons');
     const surge = { folder: 'surge', missing: [], warnings: [] };
     assert.equal(said([])?.message, 'none is installed');
-    assert.equal(said([surge, { ...surge, folder: 'x' }])?.message, 'surge, x: all policies and bindings are there');
+    assert.equal(
+      said([surge, { ...surge, folder: 'x' }])?.message,
+      'surge, x: all policies, bindings and rights are there',
+    );
     const [one, two] = [
       { ...surge, missing: ['p'] },
       { ...surge, folder: 'x', missing: ['q'] },

@@ -1,0 +1,108 @@
+/** Every right of every account is named in docs/reference/security.md, with its reason and with what restricts it. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { ACCOUNTS } from '../../support/accounts/accounts.ts';
+import { type Facts, faultsOf } from '../../support/accounts/faults.ts';
+import { type Atom, denyingPolicies, grantedRights, manifestNames } from '../../support/accounts/manifests.ts';
+import { accountsPart, PAGE, withAccounts } from '../../support/accounts/page.ts';
+
+const ROOT = path.join(import.meta.dirname, '..', '..', '..');
+const SURGE = 'system:serviceaccount:nodemaint-system:nodemaint-surge';
+const HOW = 'write it again with: node test/support/accounts/write-page.ts';
+
+const FACTS: Facts = { granted: await grantedRights(), policies: await denyingPolicies(), accounts: ACCOUNTS };
+
+/** The facts with the rights of surges changed. */
+function withSurge(change: (atoms: readonly Atom[]) => readonly Atom[]): Facts {
+  const granted = new Map(FACTS.granted);
+  granted.set(SURGE, change(granted.get(SURGE) ?? []));
+  return { ...FACTS, granted };
+}
+
+describe('the comparison of what is said of accounts with the manifests', () => {
+  const deletes: Atom = { group: '', resource: 'pods', verb: 'delete' };
+
+  it('a verb that is added to a role needs a reason', () => {
+    assert.deepEqual(faultsOf(withSurge((atoms) => [...atoms, deletes])), [
+      `${SURGE}: delete pods is given without a reason`,
+    ]);
+  });
+
+  it('a verb that is taken from a role, or loses the name of its object, is named', () => {
+    assert.deepEqual(faultsOf(withSurge((atoms) => atoms.filter(({ resource }) => resource !== 'replicasets'))), [
+      `${SURGE}: get replicasets.apps is said and not given`,
+    ]);
+    const [subject] = ACCOUNTS.map((each) => each.subject);
+    const granted = new Map(FACTS.granted);
+    const nameless = (granted.get(subject ?? '') ?? []).map((atom) => ({ ...atom, name: undefined }));
+    const faults = faultsOf({ ...FACTS, granted: granted.set(subject ?? '', nameless) });
+    assert.ok(
+      faults.includes('system:nodes: impersonate serviceaccounts in nodemaint-system is given without a reason'),
+    );
+  });
+
+  it('an account that no page names is named with all that it may do', () => {
+    const granted = new Map([...FACTS.granted, ['mallory', [deletes]]]);
+    assert.deepEqual(faultsOf({ ...FACTS, granted }), ['mallory: delete pods is given without a reason']);
+  });
+
+  it('a policy that is renamed, added, or sees another resource or account is named', () => {
+    const name = 'nodemaint-surge-pods';
+    const policy = FACTS.policies.get(name);
+    assert.ok(policy !== undefined);
+    const others = [...FACTS.policies].filter(([each]) => each !== name);
+    const faults = (...changed: readonly (typeof policy)[]): readonly string[] =>
+      faultsOf({ ...FACTS, policies: new Map([...others, ...changed.map((each) => [each.name, each] as const)]) });
+    assert.deepEqual(faults({ ...policy, name: 'renamed' }), [
+      `${SURGE}: patch pods: no policy ${name} refuses anything`,
+      `${SURGE}: patch pods: none of its policies sees UPDATE of pods`,
+      'policy renamed refuses something, and no right names it',
+    ]);
+    assert.deepEqual(faults(policy, { ...policy, name: 'new' }), [
+      'policy new refuses something, and no right names it',
+    ]);
+    const rules = policy.rules.map((rule) => ({ ...rule, operations: ['CREATE'] }));
+    assert.deepEqual(faults({ ...policy, rules }), [
+      `${SURGE}: patch pods: ${name} does not see it`,
+      `${SURGE}: patch pods: none of its policies sees UPDATE of pods`,
+    ]);
+    assert.deepEqual(faults({ ...policy, subject: 'mallory' }), [
+      `${SURGE}: patch pods: ${name} is for another account`,
+    ]);
+  });
+});
+
+describe('the accounts of the product', () => {
+  it('each verb of each role has a reason, and what restricts it is a policy of the manifests that sees it, or RBAC alone', () => {
+    assert.ok(FACTS.granted.size > 10);
+    assert.ok(FACTS.policies.size > 20);
+    assert.deepEqual(faultsOf(FACTS), []);
+  });
+
+  it('each right is used by files that are there', () => {
+    const files = ACCOUNTS.flatMap(({ rights }) => rights.flatMap(({ usedBy }) => usedBy));
+    assert.deepEqual(
+      files.filter((file) => !existsSync(path.join(ROOT, file))),
+      [],
+    );
+  });
+
+  it('the page has the tables of the accounts', async () => {
+    const page = await readFile(PAGE, 'utf8');
+    assert.equal(page, withAccounts(page, accountsPart()), HOW);
+  });
+
+  it('the page names no object of the product that the manifests do not have', async () => {
+    const names = await manifestNames();
+    const named = (await readFile(PAGE, 'utf8')).matchAll(/`(nodemaint-[a-z0-9-]+)(?=[`:])/g);
+    const found = [...new Set([...named].map(([, name = '']) => name))];
+    assert.ok(found.length > 30);
+    assert.deepEqual(
+      found.filter((name) => !names.has(name)),
+      [],
+    );
+  });
+});
