@@ -145,7 +145,11 @@ describe('the immutable fields of a NodeMaintenance', () => {
 
 describe('the output for people about a NodeMaintenance', () => {
   it('kubectl get prints the stage, nodes, whether it is drained, its pods, reason and age', async () => {
-    const name = await madeMaintenance(rig.admin, { stage: 'Drain', reason: 'firmware' }, { name: 'shown' });
+    const name = await madeMaintenance(
+      rig.admin,
+      { stage: 'Drain', reason: 'firmware', nodeSelector: byName('node-a', 'node-b') },
+      { name: 'shown' },
+    );
     const nodeStatuses: readonly NodeStatus[] = ['node-b', 'node-a'].map((node) => ({
       nodeRef: { name: node },
       podsPendingEvacuation: 3,
