@@ -75,6 +75,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       'controller/flood',
       'controller/leader',
       'daemon-set/gate',
+      'matrix/matrix',
       'notices/notices',
       'shutdown/inhibitor-lock',
       'shutdown/lock',

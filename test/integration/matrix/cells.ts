@@ -1,6 +1,5 @@
 /** The coordinates of the matrix: what a pod is, in which dialect it is asked, how its drain ends, what its budget says. */
 import process from 'node:process';
-import { createRandom } from '../../chaos/random.ts';
 
 export const DIALECTS = ['older', 'newer'] as const;
 export const SORTS = ['interceptor', 'takeover', 'promise', 'single', 'all', 'surge', 'none'] as const;
@@ -71,46 +70,16 @@ export interface Choice {
   readonly why: string;
 }
 
-/** So many cells of each dialect are played by a seed, in a minute and a half. */
-const CELLS_PER_DIALECT = 24;
-
-/** Draws a part of the cells; one of each sort and each ending is in it. */
-function draw(seed: number): readonly Cell[] {
-  const random = createRandom(seed);
-  return DIALECTS.flatMap((dialect) => {
-    const left = CELLS.filter((cell) => cell.dialect === dialect);
-    const drawn: Cell[] = [];
-    const take = (isWanted: (cell: Cell) => boolean): void => {
-      const some = left.filter(isWanted);
-      const cell = some[random.whole(some.length)];
-      if (cell === undefined) return;
-      left.splice(left.indexOf(cell), 1);
-      drawn.push(cell);
-    };
-    for (const sort of SORTS) take((cell) => cell.sort === sort);
-    for (const ending of ENDINGS) take((cell) => cell.ending === ending);
-    while (drawn.length < CELLS_PER_DIALECT && left.length > 0) take(() => true);
-    return drawn;
-  });
-}
-
-/**
- * The cells to play: those that NODEMAINT_MATRIX names, with commas between, where `*` is any value; all of them where everything
- * is tested; else a part by NODEMAINT_MATRIX_SEED, or by a new seed.
- */
+/** The cells to play: those that NODEMAINT_MATRIX names, with commas between, where `*` is any value; else all of them. */
 export function chooseCells(environment: NodeJS.ProcessEnv = process.env): Choice {
-  const { NODEMAINT_MATRIX: wanted, NODEMAINT_MATRIX_SEED: given, NODEMAINT_TESTS: tests } = environment;
-  if (wanted !== undefined) {
-    const patterns = wanted.split(',').map((pattern) => pattern.split('/'));
-    const isWanted = (cell: Cell): boolean =>
-      patterns.some((parts) =>
-        nameOf(cell)
-          .split('/')
-          .every((value, index) => parts[index] === '*' || parts[index] === value),
-      );
-    return { cells: CELLS.filter(isWanted), why: `NODEMAINT_MATRIX=${wanted}` };
-  }
-  if (tests === 'all') return { cells: CELLS, why: 'all of them' };
-  const seed = given === undefined ? (crypto.getRandomValues(new Uint32Array(1)).at(0) ?? 0) : Number(given);
-  return { cells: draw(seed), why: `a part; NODEMAINT_MATRIX_SEED=${seed} repeats it` };
+  const { NODEMAINT_MATRIX: wanted } = environment;
+  if (wanted === undefined) return { cells: CELLS, why: 'all of them' };
+  const patterns = wanted.split(',').map((pattern) => pattern.split('/'));
+  const isWanted = (cell: Cell): boolean =>
+    patterns.some((parts) =>
+      nameOf(cell)
+        .split('/')
+        .every((value, index) => parts[index] === '*' || parts[index] === value),
+    );
+  return { cells: CELLS.filter(isWanted), why: `NODEMAINT_MATRIX=${wanted}` };
 }

@@ -1,17 +1,13 @@
 /** How pods leave, crossed with how their drain ends, in both dialects: what is left, what is asked twice, what waits in silence. */
 import assert from 'node:assert/strict';
-import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
 import { CELLS, chooseCells, DIALECTS } from './cells.ts';
 import { runBystanders } from './bystanders.ts';
 import { complaintOf, playAll, type Played, tableOf } from './company.ts';
-import { isThorough } from '../../support/thorough.ts';
 import type { Place } from './place.ts';
 import { buildMatrixRig, type MatrixRig } from './rig.ts';
 
 describe('every way to leave, crossed with every end of a drain', () => {
-  const isAsked = ['NODEMAINT_MATRIX', 'NODEMAINT_MATRIX_SEED'].some((name) => process.env[name] !== undefined);
-  if (!isAsked && !isThorough('the matrix of every way to leave and every end of a drain')) return;
   const { cells, why } = chooseCells();
   const stopping = new AbortController();
   const places: Place[] = [];
