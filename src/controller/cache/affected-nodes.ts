@@ -12,7 +12,7 @@ import { stageOf } from '../../decide/maintenance/maintenance.ts';
 interface AffectedNodes {
   /**
    * Notes a maintenance and the nodes that it selects; undefined for one that is gone. Returns the nodes for which its
-   * stage, its deadline or its targets have changed, or where its drain has begun.
+   * stage, its deletion, its deadline or its targets have changed, or where its drain has begun.
    */
   note(name: string, maintenance: NodeMaintenance | undefined, selected: readonly string[]): readonly string[];
 }
@@ -27,8 +27,10 @@ export function createAffectedNodes(): AffectedNodes {
       const before = known.get(name) ?? new Map<string, string>();
       const after = new Map<string, string>();
       if (maintenance !== undefined) {
-        const { annotations = {} } = maintenance.metadata;
-        const own = JSON.stringify([stageOf(maintenance), ...READ_ANNOTATIONS.map((name) => annotations[name])]);
+        const { annotations = {}, deletionTimestamp } = maintenance.metadata;
+        const read = READ_ANNOTATIONS.map((name) => annotations[name]);
+        // One in the stage Idle that is deleted, and that somebody's finalizer keeps, plans nothing any more.
+        const own = JSON.stringify([stageOf(maintenance), deletionTimestamp !== undefined, ...read]);
         for (const node of selected) after.set(node, own);
         for (const { nodeRef, drainTargets, drainPlanPosition } of nodeStatusesOf(maintenance.status)) {
           const reached = JSON.stringify([drainPlanPosition !== undefined, drainTargets ?? []]);

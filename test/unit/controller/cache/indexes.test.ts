@@ -44,7 +44,7 @@ describe('what a change of a maintenance concerns', () => {
       { ...drain, metadata: { ...drain.metadata, annotations: { [DEADLINE_ANNOTATION]: 'x' } } },
       ['one', 'two'],
     ],
-    ['all nodes where it is deleted', undefined, ['one', 'two']],
+    ['all nodes where it is gone', undefined, ['one', 'two']],
   ] as const;
   for (const [what, change, nodes] of changes) {
     it(`a change of a maintenance concerns ${what}`, () => {
@@ -55,6 +55,17 @@ describe('what a change of a maintenance concerns', () => {
       assert.deepEqual(reach.note('m', change as NodeMaintenance | undefined, selected), nodes);
     });
   }
+});
+
+describe('what the deletion of a maintenance that has not begun concerns', () => {
+  it('the deletion concerns all nodes although a finalizer keeps it: it plans them no longer', () => {
+    const reach = createAffectedNodes();
+    const idle: NodeMaintenance = { ...drainOf('m', ['one']) };
+    const spec = { ...idle.spec, stage: 'Idle' as const };
+    reach.note('m', { ...idle, spec }, ['one']);
+    const metadata = { ...idle.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['example.com/hold'] };
+    assert.deepEqual(reach.note('m', { ...idle, spec, metadata }, ['one']), ['one']);
+  });
 });
 
 describe('the index of nodes', () => {
