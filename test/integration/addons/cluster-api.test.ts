@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { MACHINE_HOOK, MACHINE_HOOK_LABEL } from '../../../src/addons/cluster-api/decide/machine-hook.ts';
 import type { Machine } from '../../../src/api/machine.ts';
 import type { Program } from '../../control-plane/process.ts';
+import { MACHINE_CRD, OTHERS_HOOK } from '../../support/cluster-api.ts';
 import { runNodemaint, startNodemaint, withoutDeployments } from '../../support/commands/nodemaint.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
@@ -13,29 +14,7 @@ import { waitFor } from '../../support/wait-for.ts';
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-cluster-api';
 const GROUPS = ['system:serviceaccounts', 'system:serviceaccounts:nodemaint-system', 'system:authenticated'];
-const OTHERS_HOOK = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/move-data';
 const WITHIN = { timeoutMs: 30_000 };
-
-/** As much of Cluster API's Machine as its hooks need; the name, the group and the version are its own. */
-const CRD = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'machines.cluster.x-k8s.io' },
-  spec: {
-    group: 'cluster.x-k8s.io',
-    scope: 'Namespaced',
-    names: { kind: 'Machine', plural: 'machines', singular: 'machine' },
-    versions: [
-      {
-        name: 'v1beta2',
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-      },
-    ],
-  },
-};
 
 describe('the hooks on Machines of Cluster API, under the policy of its own account', () => {
   let rig: EvictionRig;
@@ -47,7 +26,7 @@ describe('the hooks on Machines of Cluster API, under the policy of its own acco
 
   before(async () => {
     rig = stack.use(await buildEvictionRig());
-    await apply(CRD);
+    await apply(MACHINE_CRD);
     await kubectl('wait', '--for=condition=Established', 'crd/machines.cluster.x-k8s.io', '--timeout=30s');
     const manifests = await kubectl('kustomize', path.join(ROOT, 'manifests', 'cluster-api'));
     await rig.controlPlane.kubectl(['apply', '-f', '-'], withoutDeployments(manifests));

@@ -2,7 +2,7 @@
 import { NODE_MAINTENANCES, NODES, objectPath, type Resource } from '../../../../src/kube/resource.ts';
 import { allowed, type Attack, type Call, type Family, policy, RBAC, refused, type Refuser } from '../attack.ts';
 import { dry, patched } from '../scene.ts';
-import { OTHERS_HOOK } from './objects.ts';
+import { OTHERS_HOOK } from '../../cluster-api.ts';
 
 export const MACHINES: Resource = { root: '/apis/cluster.x-k8s.io/v1beta2', plural: 'machines', namespaced: true };
 export const HOOK = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/nodemaint';

@@ -14,6 +14,7 @@ import {
 import type { ControlPlane } from '../../../control-plane/control-plane.ts';
 import { withoutDeployments } from '../../commands/nodemaint.ts';
 import { firstStatus, requestFor } from '../../rigs/admission.ts';
+import { MACHINE_CRD, OTHERS_HOOK } from '../../cluster-api.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', '..', 'manifests');
 /** The groups of every account of the product. */
@@ -28,7 +29,6 @@ export const ASKS_FOR_SURGE = {
 };
 /** The annotation, and the label, by which a Deployment is known to have added pods. */
 export const SURGE_RECORD = 'nodemaintenance.x-k8s.io/surge';
-export const OTHERS_HOOK = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/move-data';
 
 /** The record of surges: the replicas without the added pods, and for which pods they were added. */
 export function recordOf(replicas: number, ...uids: readonly string[]): string {
@@ -50,27 +50,6 @@ function pausedDeployment(name: string, replicas: number, metadata: object, anno
     spec: { replicas, paused: true, selector: { matchLabels: labels }, template, strategy },
   };
 }
-
-/** As much of Cluster API's Machine as its hooks need. */
-const MACHINE_CRD = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'machines.cluster.x-k8s.io' },
-  spec: {
-    group: 'cluster.x-k8s.io',
-    scope: 'Namespaced',
-    names: { kind: 'Machine', plural: 'machines', singular: 'machine' },
-    versions: [
-      {
-        name: 'v1beta2',
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-      },
-    ],
-  },
-};
 
 async function makeMachine({ kubectl }: ControlPlane, name: string, node: string | undefined): Promise<void> {
   const metadata = {
