@@ -132,10 +132,13 @@ export function assertAllowed(response: KubeResponse): void {
   assert.ok(response.status >= 200 && response.status < 300, `${response.status}: ${statusMessage(response)}`);
 }
 
-/** Fails unless the server refused it with these words. */
-export function assertRefused(response: KubeResponse, words: RegExp): void {
+/**
+ * Fails unless the server refused it with these words. Where several policies refuse, the API server tells the message of any one
+ * of them, and of another one the next time: such a test gives the words of each.
+ */
+export function assertRefused(response: KubeResponse, ...anyOf: readonly [RegExp, ...RegExp[]]): void {
   assert.ok(response.status === 403 || response.status === 422, `${response.status}: ${statusMessage(response)}`);
-  assert.match(statusMessage(response), words);
+  assert.match(statusMessage(response), new RegExp(anyOf.map(({ source }) => `(?:${source})`).join('|'), 'u'));
 }
 
 /** Whether the authorizer knows a right already, which it reads from a copy that lags. */
