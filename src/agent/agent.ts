@@ -6,8 +6,8 @@ import type { AgentContext } from './context.ts';
 import { buildStatus } from './status-report.ts';
 import type { AgentStatus } from './control/status.ts';
 import { createSystemdStatus } from './control/systemd-status.ts';
-import { createFirstQuestion, type FirstQuestion } from './shutdown/first-question.ts';
-import { createHandOver } from './drain/offline/hand-over.ts';
+import { createFirstQuestion } from './shutdown/first-question.ts';
+import { createHandOver, type HandOver } from './drain/offline/hand-over.ts';
 import { type LoopDependencies, runLoop } from './loop.ts';
 import { type PhaseFactDependencies, readPhaseFacts } from './shutdown/facts.ts';
 import { createPhaseMachine, type PhaseMachine } from './phase/phase-machine.ts';
@@ -15,7 +15,7 @@ import type { AgentRecord } from './phase/record.ts';
 import type { TurnObservation } from './shutdown/story-recorder.ts';
 import { createStaticPodPasses, type StaticPodPasses } from './drain/pod-pass.ts';
 import { createStepRunner } from './turn/step.ts';
-import { createSteps } from './steps.ts';
+import { createFirstSteps, createSteps } from './steps.ts';
 import { createStorage } from './storage-problem.ts';
 
 /** A running agent. */
@@ -51,14 +51,13 @@ async function nodeGoneMs({ cluster }: AgentContext, signal: AbortSignal): Promi
   return node?.kind === 'absent' ? node.forMs : 0;
 }
 
-/** Everything that reads the phase's facts, but the last pass over the pods. */
-function phaseFactReader(
-  context: AgentContext,
-  firstQuestion: FirstQuestion,
-  lastPass: StaticPodPasses['last'],
-): (record: AgentRecord, signal: AbortSignal) => ReturnType<typeof readPhaseFacts> {
-  const { config, clock, log, node, machine, notices, cluster, staticPods, drain } = context;
-  const handOver = createHandOver({
+function manifestsStuck({ staticPods }: AgentContext): boolean {
+  return staticPods.pods.stuck().size > 0;
+}
+
+function openHandOver(context: AgentContext): HandOver {
+  const { config, clock, log, node, machine, cluster } = context;
+  return createHandOver({
     config,
     nodeName: node.name,
     clock,
@@ -67,23 +66,30 @@ function phaseFactReader(
     ownNode: cluster?.ownNode,
     client: cluster?.client,
     offlinePods: machine.offlinePods,
+    manifestsStuck: () => manifestsStuck(context),
   });
+}
+
+/** Everything that reads the phase's facts; what the steps of the turns have come to is in `earlier`. */
+function phaseFactReader(
+  context: AgentContext,
+  earlier: Pick<PhaseFactDependencies, 'firstQuestion' | 'handedOver' | 'lastPass'>,
+): (phase: Phase, signal: AbortSignal) => ReturnType<typeof readPhaseFacts> {
+  const { config, clock, node, machine, notices, cluster, drain } = context;
   const dependencies: PhaseFactDependencies = {
     nodeName: node.name,
     bootId: node.bootId,
     limits: config,
     clock,
-    firstQuestion,
     detector: machine.detector,
     notices,
     cluster: cluster?.cluster.own,
     apiSilentMs: () => drain.controller?.apiSilentMs() ?? 0,
     nodeGoneMs: (signal) => nodeGoneMs(context, signal),
-    manifestsStuck: () => staticPods.pods.stuck().size > 0,
-    handOver: async (record, signal) => (await handOver.attempt(record, signal)) === 'handed-over',
-    lastPass,
+    manifestsStuck: () => manifestsStuck(context),
+    ...earlier,
   };
-  return (record, signal) => readPhaseFacts(dependencies, record, signal);
+  return (phase, signal) => readPhaseFacts(dependencies, phase, signal);
 }
 
 function statusReader(
@@ -150,7 +156,9 @@ export function createAgent(context: AgentContext, initial: AgentRecord, release
     interceptor: cluster?.interceptor,
   });
   const firstQuestion = createFirstQuestion(clock);
-  const readFacts = phaseFactReader(context, firstQuestion, passes.last);
+  const handOver = openHandOver(context);
+  const earlier = { firstQuestion, handedOver: () => handOver.isDone(), lastPass: passes.last };
+  const readFacts = phaseFactReader(context, earlier);
   const announce = people.announce.bind(people);
   const phases = createPhaseMachine({ nodeName: node.name, state, log, readFacts, announce }, initial);
   const storage = createStorage({ state, journal: staticPods.journal, nodeName: node.name, announce, clock });
@@ -165,6 +173,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord, release
   const observation = observationReader(context, phases.record, status);
   const loop: LoopDependencies = {
     machine: phases,
+    firstSteps: createFirstSteps(handOver, phases.record),
     steps: createSteps(context, { phases, passes, firstQuestion, retentionFacts, storage, observation, showStatus }),
     runner: createStepRunner(log),
     lastPass: passes.last,

@@ -1,5 +1,6 @@
 /**
- * The node agent's one loop: decide the phase from facts that are read, run the steps that act on it, wait for an event.
+ * The node agent's one loop: decide the phase from facts that are read, run the steps that act on it, wait for an event. What
+ * reads the facts changes nothing: what acts is a step with a name.
  * Each turn reads everything again, so a lost signal, a restart or a reboot changes nothing.
  */
 import { turnPauseMs } from '../decide/shutdown/turn-pause.ts';
@@ -14,7 +15,9 @@ import type { Wakeup } from './turn/wakeup.ts';
 
 export interface LoopDependencies {
   readonly machine: Pick<PhaseMachine, 'decide' | 'record'>;
-  /** The steps of a turn, in their order. */
+  /** The steps before the phase is decided, whose outcome is one of its facts. */
+  readonly firstSteps: Steps;
+  /** The steps after that, in their order. */
   readonly steps: Steps;
   readonly runner: StepRunner;
   readonly lastPass: () => StaticPodPass | undefined;
@@ -30,15 +33,18 @@ export interface LoopDependencies {
   readonly rest: () => void;
 }
 
+type TurnDependencies = Pick<LoopDependencies, 'machine' | 'firstSteps' | 'steps' | 'runner' | 'lastPass'>;
+
 /**
  * One turn: the phase is decided once, then every step acts on it. Nothing keeps a step from running, not even a phase that
  * could not be decided: the steps then go by the phase before, which is still the right one to hold the shutdown.
  * Returns whether the next turn should follow at once.
  */
 export async function runTurn(
-  { machine, steps, runner, lastPass }: Pick<LoopDependencies, 'machine' | 'steps' | 'runner' | 'lastPass'>,
+  { machine, firstSteps, steps, runner, lastPass }: TurnDependencies,
   signal: AbortSignal,
 ): Promise<boolean> {
+  await runner.runAll(firstSteps, { phase: machine.record().phase, transition: undefined }, signal);
   const decided = await runner.attempt('decide the phase', () => machine.decide(signal), signal);
   const turn: Turn = { phase: machine.record().phase, transition: decided?.value };
   await runner.runAll(steps, turn, signal);

@@ -8,7 +8,9 @@ import type { PresenceFacts } from './cluster/presence.ts';
 import { completeOwn, createFailedPodRemoval, ensureMaintenance } from './shutdown/maintenance.ts';
 import type { AgentContext } from './context.ts';
 import { keepAnnotations } from './drain/deadline.ts';
+import type { HandOver } from './drain/offline/hand-over.ts';
 import { keepNoticeCordon } from './notices/cordon.ts';
+import type { AgentRecord } from './phase/record.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
 import type { TurnObservation } from './shutdown/story-recorder.ts';
 import { createRelocation } from './static-pods/when-to-find-directory.ts';
@@ -27,6 +29,12 @@ interface StepDependencies {
   readonly observation: () => TurnObservation;
   /** Shows the state to systemd. */
   readonly showStatus: () => Promise<void>;
+}
+
+/** The steps before the phase is decided: an offline drain that is handed over goes on in the cluster in this turn. */
+export function createFirstSteps(handOver: Pick<HandOver, 'attempt'>, record: () => AgentRecord): Steps {
+  const attempt: Step['run'] = async (_turn, signal) => void (await handOver.attempt(record(), signal));
+  return [{ name: 'hand an offline drain over to the cluster', run: attempt }];
 }
 
 /** The steps that follow a transition, in the turn that made it. */
@@ -174,7 +182,7 @@ function clusterSteps(
  * lock does not wait for an API server that does not answer, nor the maintenance for logind or for the disk.
  */
 export function createSteps(context: AgentContext, dependencies: StepDependencies): Steps {
-  const { cluster, staticPods, people } = context;
+  const { machine, cluster, staticPods, people } = context;
   const { phases, passes, firstQuestion, retentionFacts, storage, observation, showStatus } = dependencies;
   const isDrained = (phase: Phase): boolean => effectiveDrains(retentionFacts(phase)).length > 0;
   const relocate = createRelocation(
@@ -183,6 +191,7 @@ export function createSteps(context: AgentContext, dependencies: StepDependencie
   );
   const isTold = ({ phase, transition }: Turn): boolean => phase.kind !== 'watching' || transition !== undefined;
   return [
+    { name: 'restore a lost shutdown', run: (_turn, signal) => machine.detector.restore(signal) },
     {
       name: 'record what happens to the shutdown',
       run: async (turn) => {
@@ -206,7 +215,7 @@ export function createSteps(context: AgentContext, dependencies: StepDependencie
     {
       name: 'record what the shutdown does',
       run: async (turn) => {
-        if (isTold(turn)) people.story.observe(turn, observation());
+        if (isTold(turn)) people.story.recordProgress(turn, observation());
       },
     },
     { name: 'write again what the disk refused', run: () => storage.retry() },

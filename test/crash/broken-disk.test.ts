@@ -68,7 +68,11 @@ async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter
   const choose = () => Promise.resolve({ kind: 'unit', unit: 'kubelet.service' } as const);
   const kubelet = createKubeletUnit(node.units, { choose, state, bootId: node.bootId });
   const { runtime } = node;
-  const knownPods = { read: () => Promise.resolve({ pods: new Map() }), refresh: () => Promise.resolve() };
+  const knownPods = {
+    read: () => Promise.resolve({ pods: new Map() }),
+    refresh: () => Promise.resolve(),
+    save: () => Promise.resolve(),
+  };
   const onChange = (): void => undefined;
   const pods = createOfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, signal);
   const staticPods = createStaticPods({

@@ -1,6 +1,6 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { phaseEventOf, type PhaseEvent } from '../../decide/shutdown/events.ts';
-import { describePhase, type PhaseFacts } from '../../decide/shutdown/phase.ts';
+import { describePhase, type Phase, type PhaseFacts } from '../../decide/shutdown/phase.ts';
 import { decidePhase, type Transition } from '../../decide/shutdown/transition.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { StateFiles } from '../../host/files/state-files.ts';
@@ -22,7 +22,7 @@ interface PhaseMachineDependencies {
   readonly nodeName: string;
   readonly state: StateFiles;
   readonly log: Pick<Log, 'info'>;
-  readonly readFacts: (record: AgentRecord, signal: AbortSignal) => Promise<Omit<PhaseFacts, 'release'>>;
+  readonly readFacts: (phase: Phase, signal: AbortSignal) => Promise<Omit<PhaseFacts, 'release'>>;
   readonly announce: (event: PhaseEvent) => void;
 }
 
@@ -41,7 +41,7 @@ export function createPhaseMachine(dependencies: PhaseMachineDependencies, initi
   return {
     record: () => current.record,
     decide: async (signal) => {
-      const facts = await readFacts(current.record, signal);
+      const facts = await readFacts(current.record.phase, signal);
       const { phase, offlineTargets } = current.record;
       const transition = decidePhase(phase, { ...facts, release: current.release });
       if (transition === undefined) return undefined;

@@ -12,6 +12,7 @@ import {
   type ShutdownReadings,
   type ShutdownRequester,
 } from '../../decide/shutdown/detection.ts';
+import type { ShutdownKind } from '../../decide/shutdown/kind.ts';
 import type { PhaseFacts } from '../../decide/shutdown/phase.ts';
 import type { Trigger } from '../../decide/shutdown/trigger.ts';
 import { describeError } from '../../errors.ts';
@@ -22,8 +23,10 @@ import type { Host } from './lock-kind.ts';
 
 /** Whether this machine is going down, as far as can be read now. */
 export interface ShutdownDetector {
-  /** Asks logind and systemd; 'unknown' where they cannot be asked. */
+  /** Asks logind and systemd; 'unknown' where they cannot be asked, or have lost a shutdown that is to be restored. */
   read(signal: AbortSignal): Promise<PhaseFacts['goingDown']>;
+  /** Asks again for a shutdown that the last reading found lost, or restarts the logind that has lost it. */
+  restore(signal: AbortSignal): Promise<void>;
   /** The shutdown that logind had scheduled for later at the last reading. */
   scheduled(): ScheduledShutdown | null;
   /** In how many milliseconds a scheduled shutdown begins to count, as of the last reading; Infinity for none. */
@@ -64,11 +67,29 @@ interface Observation {
   readonly prepared: PreparedShutdown | undefined;
   /** Since when the logind that prepares a shutdown is not on the bus, in milliseconds since the boot. */
   readonly lostAt: number | undefined;
+  /** What the last reading found lost; undefined before it, and where that has been restored. */
+  readonly loss: Loss | undefined;
   /** Why logind cannot be asked, as it was logged last; undefined where logind answers. */
   readonly problem: string | undefined;
 }
 
-const NOTHING: Observation = { scheduled: null, prepared: undefined, lostAt: undefined, problem: undefined };
+/** How logind has lost the shutdown that it prepared. */
+type Loss =
+  /** It was restarted and knows nothing of it. */
+  | { readonly kind: 'forgotten'; readonly shutdown: ShutdownKind }
+  /**
+   * It left the bus (systemd 257, after a restart of D-Bus): it cannot ask systemd for the way down any more, so the machine
+   * would stand still, drained.
+   */
+  | { readonly kind: 'off-the-bus' };
+
+const NOTHING: Observation = {
+  scheduled: null,
+  prepared: undefined,
+  lostAt: undefined,
+  loss: undefined,
+  problem: undefined,
+};
 
 /** What logind answers; `processId` is undefined where it is not on the bus. */
 interface LogindReadings extends Pick<ShutdownReadings, 'preparing' | 'scheduled'> {
@@ -91,7 +112,7 @@ type MachineReaderDependencies = Pick<ShutdownDetectorDependencies, 'leadMs' | '
   readonly host: Host;
 };
 
-/** Reads whether logind and systemd announce a shutdown, and restores one that logind lost. */
+/** Reads whether logind and systemd announce a shutdown, and restores one that a reading found lost. */
 class MachineReader {
   readonly #dependencies: MachineReaderDependencies;
   #observation = NOTHING;
@@ -120,16 +141,17 @@ class MachineReader {
 
   async #readMachine(signal: AbortSignal): Promise<PhaseFacts['goingDown']> {
     const { login1, systemd } = this.#dependencies.host;
+    this.#note({ loss: undefined });
     const logind = await readLogind(login1, signal);
     this.#note({ scheduled: logind.scheduled });
     const stopping = logind.preparing !== true && (await systemd.isGoingDown(signal));
     const readings = { ...logind, stopping };
     const { prepared } = this.#observation;
     if (isForgotten(prepared, readings)) {
-      await this.#requestAgain(prepared, signal);
-      return await this.#readMachine(signal);
+      this.#note({ loss: { kind: 'forgotten', shutdown: prepared.kind } });
+      return { kind: 'unknown' };
     }
-    await this.#keepOnBus(readings, signal);
+    this.#noteAbsence(readings);
     const { leadMs, clock } = this.#dependencies;
     const origin = decideShutdown({ ...readings, now: clock.now(), leadMs });
     if (origin === 'no') this.#note({ prepared: undefined });
@@ -141,30 +163,33 @@ class MachineReader {
     return { kind: 'yes', origin, reason, ...(shutdownKind === undefined ? {} : { shutdownKind }) };
   }
 
-  /** Requests the shutdown that a restarted logind does not know any more. */
-  async #requestAgain({ kind }: PreparedShutdown, signal: AbortSignal): Promise<void> {
+  /** Restores what the last reading found lost; throws what fails, which the next reading finds again. */
+  async restore(signal: AbortSignal): Promise<void> {
     const { host, log } = this.#dependencies;
-    log.error({ kind }, 'logind was restarted and has forgotten the shutdown, asking for it again');
-    await host.login1.request(kind, signal);
-    // Only now: the next reading repeats a request that failed.
-    this.#note({ prepared: undefined });
+    const { loss } = this.#observation;
+    this.#note({ loss: undefined });
+    if (loss?.kind === 'forgotten') {
+      const kind = loss.shutdown;
+      log.error({ kind }, 'logind was restarted and has forgotten the shutdown, asking for it again');
+      await host.login1.request(kind, signal);
+      // Only now: the next reading finds it lost again where the request failed.
+      this.#note({ prepared: undefined });
+    }
+    if (loss?.kind === 'off-the-bus') {
+      log.error({ unit: LOGIND_UNIT }, 'logind has left the bus in the middle of a shutdown, restarting it');
+      await host.systemd.restartUnit(LOGIND_UNIT, signal);
+    }
   }
 
-  /**
-   * Restarts a logind that left the bus while it prepared a shutdown (systemd 257, after a restart of D-Bus): it cannot ask
-   * systemd for the way down any more, so the machine would stand still, drained.
-   */
-  async #keepOnBus({ processId, stopping }: MachineReadings, signal: AbortSignal): Promise<void> {
-    const { host, clock, log } = this.#dependencies;
+  /** Notes since when a logind that prepared a shutdown is not on the bus, and after a while that it does not come back. */
+  #noteAbsence({ processId, stopping }: MachineReadings): void {
     const { prepared, lostAt } = this.#observation;
     const isAway = processId === undefined && !stopping && prepared !== undefined;
-    const now = clock.monotonic();
+    const now = this.#dependencies.clock.monotonic();
     const since = isAway ? (lostAt ?? now) : undefined;
-    const isOver = isLost(since, now);
-    this.#note({ lostAt: isOver ? undefined : since });
-    if (!isOver) return;
-    log.error({ unit: LOGIND_UNIT }, 'logind has left the bus in the middle of a shutdown, restarting it');
-    await host.systemd.restartUnit(LOGIND_UNIT, signal);
+    // The time begins again: a logind that is restarted is given as long as one that left by itself.
+    if (isLost(since, now)) this.#note({ lostAt: undefined, loss: { kind: 'off-the-bus' } });
+    else this.#note({ lostAt: since });
   }
 
   /** Logs a logind that is not on the bus, once until it is back. */
@@ -247,6 +272,10 @@ export function createShutdownDetector(dependencies: ShutdownDetectorDependencie
     read: async (signal) => {
       if (current !== undefined) return announcedBy(current);
       return machine === undefined ? { kind: 'no' } : await machine.read(signal);
+    },
+    restore: async (signal) => {
+      // A trigger holds the machine whatever logind knows.
+      if (current === undefined) await machine?.restore(signal);
     },
   };
 }

@@ -7,7 +7,6 @@ import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 import type { Notices } from '../notices/notices.ts';
 import type { StaticPodPass } from '../drain/pod-pass.ts';
 import type { ShutdownDetector } from './detector.ts';
-import type { AgentRecord } from '../phase/record.ts';
 
 export interface PhaseFactDependencies {
   readonly nodeName: string;
@@ -26,8 +25,8 @@ export interface PhaseFactDependencies {
   readonly nodeGoneMs: (signal: AbortSignal) => Promise<number>;
   /** Whether manifests could not be moved for a while. */
   readonly manifestsStuck: () => boolean;
-  /** Gives an offline drain to the cluster where that can be done; returns whether it has all of it. */
-  readonly handOver: (record: AgentRecord, signal: AbortSignal) => Promise<boolean>;
+  /** Whether an offline drain was handed over to the cluster in this turn. */
+  readonly handedOver: () => boolean;
   /** The last pass over the pods. */
   readonly lastPass: () => StaticPodPass | undefined;
 }
@@ -63,14 +62,10 @@ export function endsPhase(pass: StaticPodPass): boolean {
 /** Reads the facts that decide the phase, from the machine, the cluster and the last pass over the pods. */
 export async function readPhaseFacts(
   dependencies: PhaseFactDependencies,
-  record: AgentRecord,
+  phase: Phase,
   signal: AbortSignal,
 ): Promise<Omit<PhaseFacts, 'release'>> {
   const { clock, cluster, limits, detector, notices } = dependencies;
-  const { phase } = record;
-  // In the cluster only the kubelet could end pods whose manifests cannot be moved, and it does not.
-  const manifestsStuck = dependencies.manifestsStuck();
-  const handedOver = !manifestsStuck && (await dependencies.handOver(record, signal));
   const goingDown = notices.addTo(await detector.read(signal), phase);
   const name = nameOf(phase);
   const pass = dependencies.lastPass();
@@ -90,10 +85,10 @@ export async function readPhaseFacts(
     freeName: freeNameOf(dependencies, phase),
     apiSilentMs: dependencies.apiSilentMs(),
     nodeGoneMs: phase.kind === 'draining' && phase.mode === 'cluster' ? await dependencies.nodeGoneMs(signal) : 0,
-    handedOver,
+    handedOver: dependencies.handedOver(),
     drained: current?.drained === true,
     left: current?.left,
-    manifestsStuck,
+    manifestsStuck: dependencies.manifestsStuck(),
     recovered: current !== undefined && isRecovered(phase, current),
   };
 }

@@ -30,7 +30,7 @@ export interface StoryRecorder {
   /** Adds what this turn has decided, at its beginning: the steps that follow take their time. Never throws. */
   recordTransition(turn: Turn): void;
   /** Adds what this turn has seen, at its end. Never throws. */
-  observe(turn: Turn, observation: TurnObservation): void;
+  recordProgress(turn: Turn, observation: TurnObservation): void;
   /** Writes what is not written yet when `living` is aborted. */
   run(living: AbortSignal): Promise<void>;
 }
@@ -82,7 +82,7 @@ class Recorder implements StoryRecorder {
     this.#save(transition !== undefined);
   }
 
-  observe({ phase, transition }: Turn, observation: TurnObservation): void {
+  recordProgress({ phase, transition }: Turn, observation: TurnObservation): void {
     const { clock } = this.#dependencies;
     if (phase.kind === 'draining' && this.#story !== undefined) {
       const { waitingFor, tier } = observation;

@@ -157,7 +157,12 @@ describe('logind that leaves the bus in the middle of a shutdown', () => {
     await rig.stopLogind();
     await until('gone', async () => (await host.login1.processId(t.signal)) === undefined);
     assert.deepEqual(await goingDown.read(t.signal), { kind: 'unknown' });
-    await until('it is prepared again', async () => (await goingDown.read(t.signal)).kind === 'yes', 30_000);
+    const isPreparedAgain = async (): Promise<boolean> => {
+      const { kind } = await goingDown.read(t.signal);
+      await goingDown.restore(t.signal);
+      return kind === 'yes';
+    };
+    await until('it is prepared again', isPreparedAgain, 30_000);
     assert.ok(host.logged.includes('logind has left the bus in the middle of a shutdown, restarting it'));
     assert.ok(host.logged.includes('logind was restarted and has forgotten the shutdown, asking for it again'));
   });

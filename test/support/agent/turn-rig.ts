@@ -94,10 +94,8 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
   } as unknown as OfflinePods;
   const machine = {
     detector: {
-      read: async () => {
-        await call('detect');
-        return world.goingDown;
-      },
+      read: () => call('detect').then(() => world.goingDown),
+      restore: () => call('restore the shutdown'),
       scheduled: () => null,
       beginsInMs: () => Infinity,
       managerStopping: () => Promise.resolve(false),
@@ -199,7 +197,7 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
         await call(`hooks ${name}`);
       },
     },
-    story: { recordTransition: () => undefined, observe: () => undefined, run: () => Promise.resolve() },
+    story: { recordTransition: () => undefined, recordProgress: () => undefined, run: () => Promise.resolve() },
   } as unknown as PeopleParts;
 
   const loop = {

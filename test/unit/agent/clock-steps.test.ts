@@ -55,6 +55,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
         config,
         log: SILENT_LOG,
         nodeName: 'n1',
+        manifestsStuck: () => false,
       } as unknown as HandOverDependencies;
       const handOver = createHandOver(context);
       const phase = {

@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { runTurn } from '../../../src/agent/loop.ts';
 import type { AgentRecord } from '../../../src/agent/phase/record.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
 import { NodemaintError } from '../../../src/errors.ts';
-import { createStepRunner, type Turn } from '../../../src/agent/turn/step.ts';
-import { createRecordingLog } from '../../support/agent/recording-log.ts';
 import { createTurnRig, type TurnRig } from '../../support/agent/turn-rig.ts';
 import { DRAINING, YES } from '../../support/agent/phase-facts.ts';
 
@@ -185,28 +182,9 @@ describe("the agent's turn", () => {
   });
 });
 
-describe('a turn', () => {
-  it('gives every step the phase and the transition that it decided', async () => {
-    const log = createRecordingLog();
-    const transition = { name: 'begin', from: WATCHING.phase, to: DRAINING } as const;
-    const seen: unknown[] = [];
-    const run = async (turn: Turn): Promise<void> => void seen.push(turn);
-    const isFollowed = await runTurn(
-      {
-        machine: { decide: () => Promise.resolve(transition), record: () => RESTARTED },
-        steps: [{ name: 'a', run }],
-        runner: createStepRunner(log),
-        lastPass: () => undefined,
-      },
-      new AbortController().signal,
-    );
-    assert.deepEqual(seen, [{ phase: DRAINING, transition }]);
-    assert.equal(isFollowed, true);
-  });
-});
-
 describe('a step that fails', () => {
   const STEPS: [string, string][] = [
+    ['restore the shutdown', 'restore a lost shutdown'],
     ['locate', 'locate the static pods'],
     ['hooks begin', 'run the hooks'],
     ['hold the lock', 'keep the shutdown lock'],

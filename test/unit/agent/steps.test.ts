@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createSteps } from '../../../src/agent/steps.ts';
+import { createFirstSteps, createSteps } from '../../../src/agent/steps.ts';
 import type { AgentContext } from '../../../src/agent/context.ts';
 
 /** The names of the steps; none of them is run. */
@@ -16,15 +16,18 @@ function stepNames(isCluster: boolean): readonly string[] {
     storage: { problem: () => undefined, retry: () => assert.fail() },
     showStatus: () => assert.fail(),
   };
-  const steps = createSteps({ ...parts, cluster } as unknown as AgentContext, dependencies);
+  const first = createFirstSteps({ attempt: () => assert.fail() }, () => assert.fail());
+  const steps = [...first, ...createSteps({ ...parts, cluster } as unknown as AgentContext, dependencies)];
   const all = steps.flatMap((step) => ('concurrent' in step ? step.concurrent.flat() : [step]));
   return all.map(({ name }) => name);
 }
 
 describe('the steps of a turn', () => {
-  it('run the hooks before the lock, create the maintenance before pods leave, and show the state last', () => {
+  it('restore a lost shutdown first, run the hooks before the lock, create the maintenance before pods leave, and show the state last', () => {
     const names = stepNames(true);
     const ordered = [
+      'hand an offline drain over to the cluster',
+      'restore a lost shutdown',
       'run the hooks',
       'keep the shutdown lock',
       'create the maintenance',

@@ -29,7 +29,7 @@ import type { OfflinePods } from './offline-pods.ts';
 type HandOverOutcome =
   /** The cluster goes on with the drain, and nothing is left for this agent to do in its place. */
   | 'handed-over'
-  /** No local drain is in progress that a cluster could take over. */
+  /** No local drain is in progress that a cluster could take over; or manifests cannot be moved, which only this agent can help. */
   | 'not-applicable'
   /** The last attempt was less than five seconds ago. */
   | 'too-soon'
@@ -39,9 +39,11 @@ type HandOverOutcome =
   | 'failed';
 
 /** The way back from a local drain. */
-interface HandOver {
+export interface HandOver {
   /** Takes all steps of the hand-over that can be taken now; each step may be repeated. */
   attempt(record: AgentRecord, signal: AbortSignal): Promise<HandOverOutcome>;
+  /** Whether the last attempt handed the drain over. */
+  isDone(): boolean;
 }
 
 export interface HandOverDependencies {
@@ -55,6 +57,8 @@ export interface HandOverDependencies {
   readonly client: KubeClient | undefined;
   /** Undefined where the kubelet cannot be stopped. */
   readonly offlinePods: Pick<OfflinePods, 'observe' | 'giveBack'> | undefined;
+  /** Whether manifests could not be moved for a while. */
+  readonly manifestsStuck: () => boolean;
 }
 
 const EVERY_MS = 5_000;
@@ -112,50 +116,60 @@ async function deleteEnded(
  * that have ended here are deleted there, because the kubelet would start them again; then the kubelet.
  */
 export function createHandOver(dependencies: HandOverDependencies): HandOver {
-  const { client, clock, cluster, config, offlinePods, ownNode, log, nodeName } = dependencies;
+  const { client, clock, cluster, config, offlinePods, ownNode, log, nodeName, manifestsStuck } = dependencies;
   /** The last attempt, on the monotonic clock; undefined before the first. */
   let triedAt: number | undefined;
   let answersSince: number | undefined;
+  let outcome: HandOverOutcome = 'not-applicable';
+
+  const attempt = async ({ phase, offlineTargets }: AgentRecord, outer: AbortSignal): Promise<HandOverOutcome> => {
+    if (cluster === undefined || client === undefined || ownNode === undefined) return 'not-applicable';
+    if (phase.kind !== 'draining' || phase.mode !== 'offline' || !mayHandOver(phase)) return 'not-applicable';
+    if (triedAt !== undefined && clock.monotonic() - triedAt < EVERY_MS) return 'too-soon';
+    triedAt = clock.monotonic();
+    try {
+      const within = (ms: number): AbortSignal => AbortSignal.any([outer, AbortSignal.timeout(ms)]);
+      const ask = within(ASK_MS);
+      // Without a Node object no controller drains the node.
+      const seen = await ownNode.observe(0, ask);
+      if (seen.kind === 'absent') return 'waiting';
+      const node = seen.kind === 'present' ? identityOf(seen.node.metadata) : { name: nodeName };
+      const plan = effectiveDrainPlan(config.drainPlan);
+      const { maintenance: name, reason, deadline } = phase;
+      if (cluster.state(name) === 'absent') {
+        await cluster.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline }, ask);
+      }
+      if (cluster.state(name) !== 'open') return 'waiting';
+      if (!(await recordTargets(client, { name, node }, offlineTargets, ask))) return 'waiting';
+      const signal = within(CALL_MS);
+      await syncCordon(client, { node: nodeName, wantedBy: [phase.maintenance] }, signal);
+      answersSince ??= clock.monotonic();
+      if (clock.monotonic() - answersSince < STEADY_MS) return 'waiting';
+      if (offlinePods !== undefined) {
+        const view = await offlinePods.observe(signal);
+        if (view.kind === 'unseen') return 'waiting';
+        const alive = new Set(view.pods.map(({ uid }) => uid));
+        await deleteEnded({ client, log, nodeName }, alive, offlineTargets, signal);
+        if (!(await offlinePods.giveBack(signal))) return 'waiting';
+      }
+      log.info({ maintenance: phase.maintenance }, 'the API server is back, handed the drain over');
+      return 'handed-over';
+    } catch (error) {
+      outer.throwIfAborted();
+      answersSince = undefined;
+      log.debug({ reason: describeError(error) }, 'cannot hand the drain over to the cluster yet');
+      return 'failed';
+    }
+  };
 
   return {
-    attempt: async ({ phase, offlineTargets }, outer) => {
-      if (cluster === undefined || client === undefined || ownNode === undefined) return 'not-applicable';
-      if (phase.kind !== 'draining' || phase.mode !== 'offline' || !mayHandOver(phase)) return 'not-applicable';
-      if (triedAt !== undefined && clock.monotonic() - triedAt < EVERY_MS) return 'too-soon';
-      triedAt = clock.monotonic();
-      try {
-        const within = (ms: number): AbortSignal => AbortSignal.any([outer, AbortSignal.timeout(ms)]);
-        const ask = within(ASK_MS);
-        // Without a Node object no controller drains the node.
-        const seen = await ownNode.observe(0, ask);
-        if (seen.kind === 'absent') return 'waiting';
-        const node = seen.kind === 'present' ? identityOf(seen.node.metadata) : { name: nodeName };
-        const plan = effectiveDrainPlan(config.drainPlan);
-        const { maintenance: name, reason, deadline } = phase;
-        if (cluster.state(name) === 'absent') {
-          await cluster.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline }, ask);
-        }
-        if (cluster.state(name) !== 'open') return 'waiting';
-        if (!(await recordTargets(client, { name, node }, offlineTargets, ask))) return 'waiting';
-        const signal = within(CALL_MS);
-        await syncCordon(client, { node: nodeName, wantedBy: [phase.maintenance] }, signal);
-        answersSince ??= clock.monotonic();
-        if (clock.monotonic() - answersSince < STEADY_MS) return 'waiting';
-        if (offlinePods !== undefined) {
-          const view = await offlinePods.observe(signal);
-          if (view.kind === 'unseen') return 'waiting';
-          const alive = new Set(view.pods.map(({ uid }) => uid));
-          await deleteEnded({ client, log, nodeName }, alive, offlineTargets, signal);
-          if (!(await offlinePods.giveBack(signal))) return 'waiting';
-        }
-        log.info({ maintenance: phase.maintenance }, 'the API server is back, handed the drain over');
-        return 'handed-over';
-      } catch (error) {
-        outer.throwIfAborted();
-        answersSince = undefined;
-        log.debug({ reason: describeError(error) }, 'cannot hand the drain over to the cluster yet');
-        return 'failed';
-      }
+    attempt: async (record, signal) => {
+      // What an earlier attempt came to does not count for this one, even where it throws.
+      outcome = 'not-applicable';
+      // In the cluster only the kubelet could end pods whose manifests cannot be moved, and it does not.
+      if (!manifestsStuck()) outcome = await attempt(record, signal);
+      return outcome;
     },
+    isDone: () => outcome === 'handed-over',
   };
 }

@@ -21,7 +21,7 @@ interface PodKnowledge {
 export interface KnownPods {
   /**
    * The kubelet is asked for pods of `uids` that the record does not have, where it serves its Pods API. One that does not
-   * answer is no error: it is waited for, for some seconds.
+   * answer is no error: it is waited for, for some seconds. What it tells is known to this process until `save`.
    */
   read(uids: readonly string[], signal: AbortSignal): Promise<PodKnowledge>;
   /**
@@ -29,6 +29,8 @@ export interface KnownPods {
    * there may be none. A server that does not answer is no error.
    */
   refresh(when: keyof typeof QUESTIONS, signal: AbortSignal): Promise<void>;
+  /** Writes what the kubelet told: once it is stopped it tells no more, not even to an agent that is restarted. */
+  save(): Promise<void>;
 }
 
 export interface KnownPodsDependencies {
@@ -110,10 +112,10 @@ function createPodRecord(state: StateFiles, log: Pick<Log, 'warn'>): PodRecord {
   };
 }
 
-/** Asks the kubelet for pods that the record does not have, and keeps what it tells. */
+/** Asks the kubelet for pods that the record does not have, and gives what it tells to `keep`. */
 function createKubeletQuestion(
   { kubeletPods, clock, log }: KnownPodsDependencies,
-  record: PodRecord,
+  keep: (pods: PodKnowledge['pods']) => void,
 ): (known: PodKnowledge['pods'], signal: AbortSignal) => Promise<PodKnowledge> {
   /** Both on the monotonic clock: when it is asked again, and since when it has not answered. */
   let dueAt = 0;
@@ -126,7 +128,7 @@ function createKubeletQuestion(
       silentSince = undefined;
       if (told === undefined) return { pods: known };
       const pods = new Map([...known, ...knownPodsOf(told)]);
-      await record.write(pods);
+      keep(pods);
       log.info({ pods: pods.size }, 'the kubelet told of pods that were not known yet');
       return { pods };
     } catch (error) {
@@ -147,12 +149,16 @@ function createKubeletQuestion(
 export function createKnownPods(dependencies: KnownPodsDependencies): KnownPods {
   const { state, nodeName, client, clock, log } = dependencies;
   const record = createPodRecord(state, log);
-  const askKubelet = createKubeletQuestion(dependencies, record);
+  /** With what the kubelet told, and not written yet; undefined where the file has all. */
+  let unsaved: PodKnowledge['pods'] | undefined;
+  const askKubelet = createKubeletQuestion(dependencies, (pods) => {
+    unsaved = pods;
+  });
   /** When the API server is asked the next time, on the monotonic clock. */
   const dueAt = { up: 0, goingDown: 0 };
   return {
     read: async (uids, signal) => {
-      const pods = await record.read();
+      const pods = unsaved ?? (await record.read());
       return uids.every((uid) => pods.has(uid)) ? { pods } : await askKubelet(pods, signal);
     },
     refresh: async (when, signal) => {
@@ -163,12 +169,19 @@ export function createKnownPods(dependencies: KnownPodsDependencies): KnownPods 
       const { timeoutMs, retryMs, nextMs } = QUESTIONS[when];
       dueAt[when] = clock.monotonic() + retryMs;
       try {
-        await record.write(knownPodsOf(await fetchPods(client, { nodeName, timeoutMs }, signal)));
+        const pods = knownPodsOf(await fetchPods(client, { nodeName, timeoutMs }, signal));
+        unsaved = undefined;
+        await record.write(pods);
         dueAt[when] = clock.monotonic() + nextMs;
       } catch (error) {
         signal.throwIfAborted();
         log.debug({ reason: describeError(error) }, "cannot ask for the node's pods");
       }
+    },
+    save: async () => {
+      if (unsaved === undefined) return;
+      await record.write(unsaved);
+      unsaved = undefined;
     },
   };
 }

@@ -33,7 +33,7 @@ export interface OfflinePods {
   observe(signal: AbortSignal): Promise<OfflineView>;
   /**
    * Lets pods end: SIGTERM, their grace period, all at the same time and in the background. The kubelet is stopped before
-   * the first one. A pod that is ending already is shortened where a deadline has come closer.
+   * the first one, and before that, what it told of the pods is written. A pod that is ending already is shortened where a deadline has come closer.
    */
   stop(view: SeenPods, stop: OfflineStop, signal: AbortSignal): Promise<readonly Waiting[]>;
   /** Starts the kubelet again where it was stopped for a drain; returns whether it is no longer stopped by this agent. */
@@ -97,7 +97,7 @@ async function readPods(
 
 /** Work in the background ends with `lifetime`. */
 export function createOfflinePods(dependencies: OfflinePodsDependencies, lifetime: AbortSignal): OfflinePods {
-  const { runtime, kubelet, clock, log, onChange } = dependencies;
+  const { runtime, kubelet, knownPods, clock, log, onChange } = dependencies;
   const stops = createSandboxStops(runtime, clock, onChange);
   const kubeletStop = createKubeletStop(kubelet, clock, log);
   const warnOnce = createLogOnce((reason) => {
@@ -126,6 +126,7 @@ export function createOfflinePods(dependencies: OfflinePodsDependencies, lifetim
     },
     hasGivenUp: () => kubeletStop.hasGivenUp(),
     stop: async (view, { evicting, parked, graces, hasStuck }, signal) => {
+      await knownPods.save();
       if ((view.pods.length > 0 || hasStuck) && !(await kubeletStop.stop(signal))) {
         return kubeletStop.hasGivenUp() ? [] : [waitForKubelet(kubeletStop.refusal())];
       }

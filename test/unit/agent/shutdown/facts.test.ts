@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { endsPhase, type PhaseFactDependencies, readPhaseFacts } from '../../../../src/agent/shutdown/facts.ts';
-import type { AgentRecord } from '../../../../src/agent/phase/record.ts';
 import type { StaticPodPass } from '../../../../src/agent/drain/pod-pass.ts';
 import { shutdownNames } from '../../../../src/decide/maintenance/shutdown-maintenance.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
@@ -25,7 +24,6 @@ function passOf(phase: Phase, parked: readonly string[], more: Partial<StaticPod
 }
 
 async function read(phase: Phase, over: Partial<PhaseFactDependencies>) {
-  const record: AgentRecord = { phase, offlineTargets: [] };
   const dependencies: PhaseFactDependencies = {
     nodeName: 'node-a',
     bootId: 'boot-1',
@@ -38,11 +36,11 @@ async function read(phase: Phase, over: Partial<PhaseFactDependencies>) {
     apiSilentMs: () => 3,
     nodeGoneMs: () => Promise.resolve(4),
     manifestsStuck: () => false,
-    handOver: () => Promise.resolve(true),
+    handedOver: () => true,
     lastPass: () => undefined,
     ...over,
   };
-  return await readPhaseFacts(dependencies, record, SIGNAL);
+  return await readPhaseFacts(dependencies, phase, SIGNAL);
 }
 
 describe('the facts of the phase', () => {
@@ -94,10 +92,11 @@ describe('the facts of the phase', () => {
     assert.deepEqual([facts.clusterConfigured, facts.maintenance], [false, 'absent']);
   });
 
-  it('have no hand-over while manifests are stuck, which only this agent can help', async () => {
-    const facts = await read(DRAINING, { manifestsStuck: () => true, handOver: () => assert.fail() });
-    assert.deepEqual([facts.manifestsStuck, facts.handedOver], [true, false]);
-    assert.equal((await read(DRAINING, {})).handedOver, true);
+  it('tell of the hand-over of this turn, and of manifests that are stuck', async () => {
+    const none = await read(DRAINING, { manifestsStuck: () => true, handedOver: () => false });
+    assert.deepEqual([none.manifestsStuck, none.handedOver], [true, false]);
+    const done = await read(DRAINING, {});
+    assert.deepEqual([done.manifestsStuck, done.handedOver], [false, true]);
   });
 });
 

@@ -27,7 +27,7 @@ function draining(since: number): Extract<Phase, { kind: 'draining' }> {
 /** What a turn of the agent tells the recorder. */
 function turn(recorder: StoryRecorder, told: Turn, observation: TurnObservation): void {
   recorder.recordTransition(told);
-  recorder.observe(told, observation);
+  recorder.recordProgress(told, observation);
 }
 
 describe('the files of the shutdown stories', () => {

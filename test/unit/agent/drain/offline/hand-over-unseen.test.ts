@@ -39,6 +39,7 @@ function open(views: OfflineView[]) {
     nodeName: 'node-a',
     clock,
     log: SILENT_LOG,
+    manifestsStuck: () => false,
     client,
     cluster: { state: () => 'open', create: () => Promise.resolve() },
     ownNode: { observe: () => Promise.resolve({ kind: 'present', node: { metadata: { name: 'node-a' } } }) },

@@ -26,7 +26,7 @@ const PHASE: Phase = {
 const PLAN = effectiveDrainPlan([]);
 
 /** A hand-over to an API server that has this status of the maintenance. */
-function open(status: NodeMaintenanceStatus | undefined) {
+function open(status: NodeMaintenanceStatus | undefined, isStuck = false) {
   const made = drainOf('m', ['n1']);
   const metadata = { ...made.metadata, resourceVersion: '7' };
   const server = createObjectServer({
@@ -42,13 +42,14 @@ function open(status: NodeMaintenanceStatus | undefined) {
     cluster: { state: () => 'open', create: () => Promise.resolve() },
     ownNode: createOwnNode(dependencies),
     offlinePods: undefined,
+    manifestsStuck: () => isStuck,
   });
   const attempt = (offlineTargets: readonly DrainPlanEntry[]) => {
     return handOver.attempt({ phase: PHASE, offlineTargets }, SIGNAL);
   };
   const written = (): unknown =>
     server.requests.find(({ path, method }) => method === 'PATCH' && path.startsWith(PATH))?.body;
-  return { server, attempt, written };
+  return { server, clock, handOver, attempt, written };
 }
 
 function statusOf(count: number): NodeMaintenanceStatus {
@@ -76,6 +77,23 @@ describe('the hand-over of an offline drain', () => {
     const nodeRef = { name: 'n1', uid: 'u1' };
     const nodeStatuses = [{ nodeRef, drainTargets: targetsAfter(PLAN, 5) }];
     assert.deepEqual(written(), { metadata: { resourceVersion: '7' }, status: { nodeStatuses } });
+  });
+
+  it('counts as done by its last attempt alone, and not by one that comes too soon after it', async () => {
+    const { clock, handOver, attempt } = open(statusOf(5));
+    assert.equal(handOver.isDone(), false);
+    await attempt(targetsAfter(PLAN, 5));
+    clock.pass(15_000);
+    assert.equal(await attempt(targetsAfter(PLAN, 5)), 'handed-over');
+    assert.equal(handOver.isDone(), true);
+    assert.equal(await attempt(targetsAfter(PLAN, 5)), 'too-soon');
+    assert.equal(handOver.isDone(), false);
+  });
+
+  it('is not tried while manifests are stuck, which only this agent can help', async () => {
+    const { server, handOver, attempt } = open(statusOf(5), true);
+    assert.equal(await attempt(targetsAfter(PLAN, 5)), 'not-applicable');
+    assert.deepEqual([server.asked, handOver.isDone()], [[], false]);
   });
 
   it('nothing is taken back where a controller has gone further meanwhile', async () => {

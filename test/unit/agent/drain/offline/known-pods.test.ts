@@ -16,6 +16,8 @@ function pod(uid: string, priority: number): Pod {
 
 interface Scene {
   readonly known: KnownPods;
+  /** What an agent knows that is started now. */
+  readonly restart: () => KnownPods;
   readonly clock: SteppingClock;
   /** Who was asked, in order. */
   readonly asked: string[];
@@ -40,12 +42,15 @@ async function open(t: TestContext): Promise<Scene> {
     asked.push('kubelet');
     return scene.kubelet instanceof Error ? Promise.reject(scene.kubelet) : Promise.resolve(scene.kubelet);
   };
-  const known = createKnownPods({ state, nodeName: 'n1', client, kubeletPods, clock, log: SILENT_LOG });
-  const scene: Scene = { known, clock, asked, api: undefined, kubelet: undefined };
+  const restart = () => createKnownPods({ state, nodeName: 'n1', client, kubeletPods, clock, log: SILENT_LOG });
+  const scene: Scene = { known: restart(), restart, clock, asked, api: undefined, kubelet: undefined };
   return scene;
 }
 
-async function priorities({ known }: Scene, ...uids: readonly string[]): Promise<readonly (number | undefined)[]> {
+async function priorities(
+  { known }: Pick<Scene, 'known'>,
+  ...uids: readonly string[]
+): Promise<readonly (number | undefined)[]> {
   const { pods: found } = await known.read(uids, SIGNAL);
   return uids.map((uid) => found.get(uid)?.priority);
 }
@@ -65,6 +70,18 @@ describe('what is known of the pods of the node', () => {
       'the kubelet is stopped for the drain',
     );
     assert.deepEqual(scene.asked, ['api', 'kubelet']);
+  });
+
+  it('a reading writes nothing; what the kubelet told is written when it is to be kept, for an agent that is started after', async (t) => {
+    const scene = await open(t);
+    scene.api = [pod('old', 5)];
+    await scene.known.refresh('up', SIGNAL);
+    scene.kubelet = [pod('young', 7)];
+    assert.deepEqual(await priorities(scene, 'old', 'young'), [5, 7]);
+    scene.kubelet = undefined;
+    assert.deepEqual(await priorities({ known: scene.restart() }, 'old', 'young'), [5, undefined]);
+    await scene.known.save();
+    assert.deepEqual(await priorities({ known: scene.restart() }, 'old', 'young'), [5, 7]);
   });
 
   it('the kubelet is not asked where the record has all pods, and once a minute where it does not tell', async (t) => {

@@ -147,13 +147,21 @@ function openPods(kubeletStops: boolean, live: readonly PodSandbox[] = [DB]) {
       return Promise.resolve();
     },
   } as unknown as ContainerRuntime;
+  /** What is done to the kubelet, and with what it told. */
+  const order: string[] = [];
+  const note = async (done: string): Promise<void> => void order.push(done);
   const kubelet = {
-    stop: () => (kubeletStops ? Promise.resolve() : Promise.reject(new NodemaintError('DBUS_UNAVAILABLE', 'no'))),
+    stop: () =>
+      kubeletStops ? note('stop the kubelet') : Promise.reject(new NodemaintError('DBUS_UNAVAILABLE', 'no')),
     isStopped: () => Promise.resolve(kubeletStops),
     giveBack: () => Promise.resolve(true),
   };
   const clock = createSteppingClock();
-  const knownPods = { read: () => Promise.resolve({ pods: new Map() }), refresh: () => Promise.resolve() };
+  const knownPods = {
+    read: () => Promise.resolve({ pods: new Map() }),
+    refresh: () => Promise.resolve(),
+    save: () => note('save what it told'),
+  };
   const onChange = (): void => undefined;
   const pods = createOfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, SIGNAL);
   const staticPods = { stuck: () => new Set<string>() };
@@ -164,7 +172,7 @@ function openPods(kubeletStops: boolean, live: readonly PodSandbox[] = [DB]) {
     const stop = { evicting: view.pods, parked: new Set<string>(), graces: new Map([['u-db', 5]]), hasStuck: false };
     return (await pods.stop(view, stop, SIGNAL)).map(({ what, message }) => `${what} ${message}`);
   };
-  return { pods, drainer, world, clock, stopped, stopAll };
+  return { pods, drainer, world, clock, stopped, order, stopAll };
 }
 
 describe('pods that end over the container runtime', () => {
@@ -172,6 +180,14 @@ describe('pods that end over the container runtime', () => {
     const { stopped, stopAll } = openPods(true);
     assert.deepEqual(await stopAll(), ['d/db is terminating']);
     assert.deepEqual(stopped, ['s-db within 5 s']);
+  });
+
+  it('what the kubelet told of pods is written before it is stopped, and not by looking at them', async () => {
+    const { pods, order, stopAll } = openPods(true);
+    await pods.observe(SIGNAL);
+    assert.deepEqual(order, []);
+    await stopAll();
+    assert.deepEqual(order, ['save what it told', 'stop the kubelet']);
   });
 
   it('pods stay while the kubelet runs, and are given up when it could not be stopped for half a minute', async () => {
