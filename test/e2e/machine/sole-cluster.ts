@@ -21,7 +21,7 @@ const NODE = 'node-a';
 /** Everything that is to run: the control plane, a static pod, a Deployment, and both replicas of the controller. */
 const PODS = 8;
 const ASK_EVERY_MS = 5_000;
-export const SETTLE_MS = 600_000;
+export const SETTLE_MS = 1_200_000;
 const MANIFESTS = 'cd /etc/kubernetes/manifests && sha256sum *';
 const PARKED = 'cd /etc/kubernetes && test ! -d nodemaint-parked || find nodemaint-parked -type f';
 
@@ -141,7 +141,8 @@ function assertShutdown(journal: readonly string[]): void {
   assert.deepEqual(parked.slice(0, 1), ['low'], 'the static pod of low priority first');
   assert.deepEqual(parked.slice(-2), ['kube-apiserver', 'etcd'], 'kube-apiserver and etcd last');
   const lastEnd = journal.findIndex((line) => line.endsWith(': low END'));
-  const down = journal.findIndex((line) => /System is rebooting|Reached target .*shutdown|Stopping kubelet/.test(line));
+  // Not the end of the kubelet: an agent that drains alone stops it.
+  const down = journal.findIndex((line) => /System is rebooting|Reached target .*shutdown/.test(line));
   assert.ok(down > lastEnd, 'the machine goes down only after the last pod');
 }
 
