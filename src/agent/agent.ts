@@ -1,9 +1,9 @@
 import { nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
 import { turnWaitOf } from '../decide/reboot/turns.ts';
-import { describePhase, type Phase } from '../decide/shutdown/phase.ts';
+import type { Phase } from '../decide/shutdown/phase.ts';
 import type { RetentionFacts } from '../decide/static-pod/parked.ts';
 import type { AgentContext } from './context.ts';
-import { buildStatus } from './status-report.ts';
+import { buildStatus, summaryOf } from './status-report.ts';
 import type { AgentStatus } from './control/status.ts';
 import { createSystemdStatus } from './control/systemd-status.ts';
 import { createFirstQuestion } from './shutdown/first-question.ts';
@@ -23,6 +23,8 @@ export interface Agent {
   status(): AgentStatus;
   /** Ends the drain at once, for an operator in a hurry. Throws USAGE where no shutdown is held. */
   release(reason: string): void;
+  /** Lets a shutdown that was released count as called off, if nothing else takes the machine down. */
+  takeBack(): void;
   /** Runs until `stop` is aborted and nothing is under way that only this agent can finish, or `signal` is aborted. */
   run(stop: AbortSignal, signal: AbortSignal): Promise<void>;
 }
@@ -102,6 +104,7 @@ function statusReader(
     nodeName: node.name,
     startedAt: clock.now(),
     phase: () => phases.record().phase,
+    changedAt: phases.changedAt,
     lastPass,
     storageProblem,
     cluster: cluster && { ...cluster, controller: () => drain.controller?.state() },
@@ -168,7 +171,8 @@ export function createAgent(context: AgentContext, initial: AgentRecord, release
     const name = phase.kind === 'draining' ? phase.maintenance : '';
     return turnWaitOf(cluster?.cluster.maintenances.get(name));
   };
-  const shown = { phase: () => phases.record().phase, problem: storage.problem, turn, status };
+  const isHeld = (): boolean => machine.lock.status(phases.record().phase).held;
+  const shown = { phase: () => phases.record().phase, isHeld, problem: storage.problem, turn, status };
   const showStatus = createSystemdStatus(shown, (line) => people.notify(line), clock);
   const observation = observationReader(context, phases.record, status);
   const loop: LoopDependencies = {
@@ -190,9 +194,11 @@ export function createAgent(context: AgentContext, initial: AgentRecord, release
   return {
     status,
     release: phases.release,
+    takeBack: phases.takeBack,
     run: async (stop, signal) => {
       // Before the first turn, which may have to wait for an API server.
-      await people.notify(describePhase(phases.record().phase));
+      const { phase } = phases.record();
+      await people.notify(summaryOf(phase, machine.lock.status(phase)));
       await runLoop(loop, stop, signal);
     },
   };

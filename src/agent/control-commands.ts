@@ -1,33 +1,50 @@
-import { triggerRefusal } from '../decide/shutdown/trigger.ts';
+import { cancelAnswer, type TriggerFacts, triggerAnswer, triggerRefusal } from '../decide/shutdown/trigger.ts';
 import { NodemaintError } from '../errors.ts';
+import type { Clock } from '../host/clock.ts';
 import type { Agent } from './agent.ts';
-import type { AgentContext } from './context.ts';
 import type { ControlCommands } from './control/handler.ts';
+import type { ShutdownDetector } from './shutdown/detector.ts';
 
 /** How long logind and systemd are asked about a trigger: the client waits for its answer for five seconds. */
 const ASK_MS = 2_000;
 
+/** What the commands ask of the machine and the clock. */
+interface Surroundings {
+  readonly machine: { readonly detector: Pick<ShutdownDetector, 'goesDown' | 'trigger' | 'triggered'> };
+  readonly clock: Pick<Clock, 'now'>;
+}
+
 /** The commands of the control socket, as an agent that runs carries them out until `living` is aborted. */
 export function createControlCommands(
-  agent: Agent,
-  { machine: { detector }, clock }: Pick<AgentContext, 'machine' | 'clock'>,
+  agent: Pick<Agent, 'status' | 'release' | 'takeBack'>,
+  { machine: { detector }, clock }: Surroundings,
   living: AbortSignal,
 ): ControlCommands {
+  const readFacts = async (): Promise<TriggerFacts> => {
+    const asking = AbortSignal.any([living, AbortSignal.timeout(ASK_MS)]);
+    const goesDown = await detector.goesDown(asking);
+    return { phase: agent.status().phase, inForce: detector.triggered(), goesDown };
+  };
   return {
     status: () => agent.status(),
     release: (reason) => {
       agent.release(reason);
     },
     trigger: async ({ by, reason, deadlineMs }) => {
-      const asking = AbortSignal.any([living, AbortSignal.timeout(ASK_MS)]);
-      const goesDown = by === 'group' && (await detector.goesDown(asking));
-      const facts = { phase: agent.status().phase, inForce: detector.triggered(), goesDown };
+      const facts = await readFacts();
       const refusal = triggerRefusal({ by, deadlineMs }, facts);
       if (refusal !== undefined) throw new NodemaintError('USAGE', refusal);
+      const { says, takesBack } = triggerAnswer(facts);
       detector.trigger({ by, reason, ...(deadlineMs === undefined ? {} : { deadline: clock.now() + deadlineMs }) });
+      if (takesBack) agent.takeBack();
+      return says;
     },
-    cancel: () => {
+    cancel: async () => {
+      const answer = cancelAnswer(await readFacts());
+      if ('refusal' in answer) throw new NodemaintError('USAGE', answer.refusal);
       detector.trigger(undefined);
+      if (answer.takesBack) agent.takeBack();
+      return answer.says;
     },
   };
 }

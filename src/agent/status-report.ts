@@ -19,6 +19,8 @@ export interface StatusDependencies {
   readonly nodeName: string;
   readonly startedAt: number;
   readonly phase: () => Phase;
+  /** When this process last changed the phase, in milliseconds since the epoch; undefined where it has not. */
+  readonly changedAt?: () => number | undefined;
   /** The last pass over the pods; undefined before the first one. */
   readonly lastPass: () => StaticPodPass | undefined;
   readonly storageProblem: () => string | undefined;
@@ -122,10 +124,18 @@ function maintenanceStatus(
   return { name, ...(message === undefined ? {} : { message }) };
 }
 
+/** The phase as one line; while no shutdown is known, with what becomes of the next one. */
+export function summaryOf(phase: Phase, { kind, held }: Pick<AgentStatus['lock'], 'kind' | 'held'>): string {
+  if (phase.kind !== 'watching') return describePhase(phase);
+  const lock = kind === 'none' ? 'without a lock' : held ? 'lock held' : 'lock NOT HELD';
+  return `${describePhase(phase)}, ${lock}`;
+}
+
 /** The status of the agent as plain data. */
 export function buildStatus(dependencies: StatusDependencies): AgentStatus {
   const { nodeName, cluster, startedAt } = dependencies;
   const phase = dependencies.phase();
+  const lock = dependencies.lock.status(phase);
   const view = dependencies.lastPass()?.view;
   const scheduled = dependencies.detector.scheduled();
   const controller = cluster?.controller();
@@ -133,8 +143,9 @@ export function buildStatus(dependencies: StatusDependencies): AgentStatus {
   return {
     node: nodeName,
     phase,
-    summary: describePhase(phase),
-    lock: { ...dependencies.lock.status(phase), others: dependencies.otherLocks.status() },
+    summary: summaryOf(phase, lock),
+    ...(phase.kind === 'watching' ? { watchingSince: dependencies.changedAt?.() ?? startedAt } : {}),
+    lock: { ...lock, others: dependencies.otherLocks.status() },
     scheduled: scheduled === null || scheduled.at === null ? null : { kind: scheduled.kind, at: scheduled.at },
     cluster: clusterStatus(cluster),
     ...(controller === undefined ? {} : { controller: { state: controller.kind, silentMs: controller.silentMs } }),

@@ -46,7 +46,11 @@ async function readLayer(file: string): Promise<ConfigLayer> {
   try {
     text = await readOwn(file);
   } catch (error) {
-    const fix = 'install.sh creates it, owned by root and with mode 0644; --config names another file';
+    if (errorCodeOf(error) === 'ENOENT') {
+      const message = `there is no ${file}: no agent is installed on this machine, or --config names the wrong file; install the package of the release, or run its install.sh as root`;
+      throw new NodemaintError('CONFIG_INVALID', message);
+    }
+    const fix = 'it must be a file of root with mode 0644; --config names another one';
     const message = `cannot read the configuration ${file}: ${describeError(error)}; ${fix}`;
     throw new NodemaintError('CONFIG_INVALID', message, { cause: error });
   }

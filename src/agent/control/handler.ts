@@ -15,10 +15,10 @@ interface TriggerRequest {
 /** The commands of the control socket that need a running agent. */
 export interface ControlCommands {
   status(): AgentStatus;
-  /** Announces a shutdown; throws USAGE where this client may not do so now. */
-  trigger(asked: TriggerRequest): Promise<void>;
-  /** Takes an announced shutdown back, with its deadline. */
-  cancel(): void;
+  /** Announces a shutdown; returns what becomes of it, as a sentence. Throws USAGE where this client may not do so now. */
+  trigger(asked: TriggerRequest): Promise<string>;
+  /** Takes an announced shutdown back, with its deadline; returns what becomes of it. Throws USAGE where none was announced. */
+  cancel(): Promise<string>;
   release(reason: string): void;
 }
 
@@ -41,14 +41,15 @@ export function createControlDispatcher(manual: ManualRequests, log: Log, wake: 
     },
     handle: async (request, by) => {
       if (request.verb === 'status') return ready().status();
+      let says: string | undefined;
       if (request.verb === 'release') ready().release(request.reason);
       else if (request.verb === 'park') manual.park(request.file);
       else if (request.verb === 'restore') manual.restore(request.file);
-      else if (request.verb === 'trigger') await ready().trigger({ ...request, by });
-      else ready().cancel();
+      else if (request.verb === 'trigger') says = await ready().trigger({ ...request, by });
+      else says = await ready().cancel();
       log.info({ ...request, by }, 'told over the control socket');
       wake();
-      return { done: request.verb };
+      return { done: request.verb, ...(says === undefined ? {} : { says }) };
     },
   };
 }

@@ -9,6 +9,8 @@ const REPEAT_MS = 30_000;
 /** What is shown, and what says whether it has to be shown again. */
 interface ShownState {
   readonly phase: () => Phase;
+  /** Whether the shutdown lock is held. */
+  readonly isHeld: () => boolean;
   /** The storage problem; undefined while there is none. */
   readonly problem: () => string | undefined;
   /** For whom the machine waits with its reboot; undefined while it does not. */
@@ -18,18 +20,18 @@ interface ShownState {
 }
 
 /**
- * Gives systemd the state as one line: when the phase, the storage problem or the turn to reboot changes, and every 30 s during a drain. Returns
+ * Gives systemd the state as one line: when the phase, the lock, the storage problem or the turn to reboot changes, and every 30 s during a drain. Returns
  * the function that does it; `notify` sends the line.
  */
 export function createSystemdStatus(
-  { phase: readPhase, problem: readProblem, turn: readTurn, status }: ShownState,
+  { phase: readPhase, isHeld, problem: readProblem, turn: readTurn, status }: ShownState,
   notify: (line: string) => Promise<void>,
   clock: Pick<Clock, 'monotonic'>,
 ): () => Promise<void> {
   let shown: { readonly phase: Phase; readonly says: string; readonly at: number } | undefined;
   return async () => {
     const phase = readPhase();
-    const says = JSON.stringify([readProblem(), readTurn()]);
+    const says = JSON.stringify([isHeld(), readProblem(), readTurn()]);
     const isSame = shown?.phase === phase && shown.says === says;
     const isDue = phase.kind === 'draining' && clock.monotonic() - (shown?.at ?? 0) >= REPEAT_MS;
     if (isSame && !isDue) return;

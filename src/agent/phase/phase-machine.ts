@@ -10,10 +10,14 @@ import { type AgentRecord, writeRecord } from './record.ts';
 /** Keeps the record of the phase and moves it. */
 export interface PhaseMachine {
   readonly record: () => AgentRecord;
+  /** When this process last changed the phase, in milliseconds since the epoch; undefined where it has not. */
+  readonly changedAt: () => number | undefined;
   /** Reads the facts, decides what happens to the phase, and makes that durable and known; undefined where it stays. */
   readonly decide: (signal: AbortSignal) => Promise<Transition | undefined>;
   /** Ends the drain with the next decision. Throws USAGE where no shutdown is held. */
   readonly release: (reason: string) => void;
+  /** Lets a shutdown that was released count as called off with the next decision, if nothing else takes the machine down. */
+  readonly takeBack: () => void;
   /** Makes the targets of an offline drain durable. */
   readonly saveTargets: (offlineTargets: readonly DrainPlanEntry[]) => Promise<void>;
 }
@@ -22,16 +26,22 @@ interface PhaseMachineDependencies {
   readonly nodeName: string;
   readonly state: StateFiles;
   readonly log: Pick<Log, 'info'>;
-  readonly readFacts: (phase: Phase, signal: AbortSignal) => Promise<Omit<PhaseFacts, 'release'>>;
+  readonly readFacts: (
+    phase: Phase,
+    signal: AbortSignal,
+  ) => Promise<Omit<PhaseFacts, 'release' | 'takenBack'>>;
   readonly announce: (event: PhaseEvent) => void;
 }
 
 /** Starts with the record that was read from the disk. */
 export function createPhaseMachine(dependencies: PhaseMachineDependencies, initial: AgentRecord): PhaseMachine {
   const { nodeName, state, log, readFacts, announce } = dependencies;
-  /** `release` is an operator's reason to end this drain; the transition that follows takes it away. */
-  let current: { readonly record: AgentRecord; readonly release?: string } = { record: initial };
+  /** `release` is an operator's reason to end this drain, `takenBack` what its name says; the transition that follows takes both away. */
+  let current: { readonly record: AgentRecord; readonly release?: string; readonly takenBack?: true } = {
+    record: initial,
+  };
 
+  let changedAt: number | undefined;
   const save = async (record: AgentRecord): Promise<void> => {
     // What is in memory applies at once: a disk that does not take the record must not keep a shutdown from going on.
     current = { ...current, record };
@@ -40,14 +50,20 @@ export function createPhaseMachine(dependencies: PhaseMachineDependencies, initi
 
   return {
     record: () => current.record,
+    changedAt: () => changedAt,
     decide: async (signal) => {
       const facts = await readFacts(current.record.phase, signal);
       const { phase, offlineTargets } = current.record;
-      const transition = decidePhase(phase, { ...facts, release: current.release });
+      const transition = decidePhase(phase, {
+        ...facts,
+        release: current.release,
+        takenBack: current.takenBack === true,
+      });
       if (transition === undefined) return undefined;
       const { name, to } = transition;
       const keepsTargets = to.kind === 'draining' || to.kind === 'released';
       current = { record: current.record };
+      changedAt = facts.now;
       await save({ phase: to, offlineTargets: keepsTargets ? offlineTargets : [] });
       log.info({ transition: name, phase: to }, describePhase(to));
       const event = phaseEventOf(nodeName, transition);
@@ -61,6 +77,9 @@ export function createPhaseMachine(dependencies: PhaseMachineDependencies, initi
         throw new NodemaintError('USAGE', `no shutdown is held on this node: ${describePhase(phase)}`);
       }
       current = { ...current, release: reason };
+    },
+    takeBack: () => {
+      if (current.record.phase.kind === 'released') current = { ...current, takenBack: true };
     },
     saveTargets: (offlineTargets) => save({ ...current.record, offlineTargets }),
   };

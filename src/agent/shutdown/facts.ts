@@ -64,7 +64,7 @@ export async function readPhaseFacts(
   dependencies: PhaseFactDependencies,
   phase: Phase,
   signal: AbortSignal,
-): Promise<Omit<PhaseFacts, 'release'>> {
+): Promise<Omit<PhaseFacts, 'release' | 'takenBack'>> {
   const { clock, cluster, limits, detector, notices } = dependencies;
   const goingDown = notices.addTo(await detector.read(signal), phase);
   const name = nameOf(phase);

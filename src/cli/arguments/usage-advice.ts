@@ -39,6 +39,14 @@ const FOREIGN: ReadonlyMap<string, string> = new Map(
   }),
 );
 
+const PODS_BY_LABEL =
+  'name the pods: nodemaint evict -n NAMESPACE $(kubectl get pods -n NAMESPACE -l SELECTOR -o name)';
+
+/** Flags that mean something else where the command takes pods. */
+const OF_EVICT: ReadonlyMap<string, string> = new Map(
+  ['--all', '-l', '--selector', '--field-selector'].map((flag) => [flag, PODS_BY_LABEL]),
+);
+
 /** Commands of other programs, with what is used instead. */
 const VERBS: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -64,6 +72,11 @@ function commandOf(argv: readonly string[], known: ReadonlySet<string>): string 
   return known.has(first) ? `nodemaint ${first} --help` : 'nodemaint --help';
 }
 
+/** What is used in place of a flag that this command does not have. */
+function flagAdvice(flag: string, [command]: readonly string[]): string | undefined {
+  return (command === 'evict' ? OF_EVICT.get(flag) : undefined) ?? FOREIGN.get(flag);
+}
+
 /**
  * The message of the command line's library about a wrong usage, with what to use instead, and where the help is. `known` are
  * the names of the commands.
@@ -78,7 +91,7 @@ export function usageAdvice(message: string, argv: readonly string[], known: Rea
   const option = /^unknown option '([^'=]+)/.exec(said)?.[1];
   const verb = /^unknown command '([^']+)'/.exec(said)?.[1];
   const advice =
-    (option === undefined ? undefined : FOREIGN.get(option)) ?? (verb === undefined ? undefined : VERBS.get(verb));
+    (option === undefined ? undefined : flagAdvice(option, argv)) ?? (verb === undefined ? undefined : VERBS.get(verb));
   const see = `See: ${commandOf(argv, known)}`;
   if (advice === undefined) return `nodemaint: ${said}\n${see}\n`;
   // A suggestion of a flag or command with a similar name may do the opposite.

@@ -71,5 +71,6 @@ export async function detect(
 export async function detectConfigCommand(terminal: Terminal): Promise<void> {
   const finder = createKubeletFinder({ scope: {}, systemd: { services: servicesOnce }, unit: undefined });
   const found = await detect(await finder.config(terminal.signal));
-  terminal.write(Object.keys(found).length === 0 ? '' : stringify(found));
+  if (Object.keys(found).length > 0) terminal.write(stringify(found));
+  else terminal.warn('nodemaint: no kubelet runs here, and none of the usual kubeconfigs and sockets exists\n');
 }

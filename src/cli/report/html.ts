@@ -4,7 +4,7 @@ import type { Row, Timeline } from '../../show/story/timeline.ts';
 import { formatSpan } from '../../decide/duration.ts';
 import { markup, STYLE } from './markup.ts';
 import { drawSvg } from './svg.ts';
-import { offsetText, sentenceOf } from './words.ts';
+import { offsetText, sentenceOf, titleOf } from './words.ts';
 
 const PAGE = [
   'body{margin:0}',
@@ -45,7 +45,7 @@ function podRow({ pod, from, to, gone, spans }: Row, line: Timeline): string {
 
 /** The page of a time line, or of several: one for each node. */
 export function drawHtml(lines: readonly Timeline[]): string {
-  const title = `Shutdown of ${lines.map(({ node }) => node).join(', ')}`;
+  const title = lines.map(titleOf).join(', ');
   const sections = lines.map((line) => {
     const causes = line.causes.map(({ ms, pods, text }) =>
       cells([

@@ -41,7 +41,7 @@ export function addReport(program: Command, terminal: Terminal, exitWith: ExitWi
       examples(
         'sudo nodemaint report',
         'sudo nodemaint report 2 -o html > shutdown.html',
-        'nodemaint report nm/worker-1',
+        'nodemaint report nm/maintenance-worker-1',
       ),
     )
     .addHelpText(

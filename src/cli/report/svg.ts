@@ -4,7 +4,7 @@ import { printable } from '../../printable.ts';
 import { cut } from '../terminal/paint.ts';
 import { formatSpan } from '../../decide/duration.ts';
 import { type Attributes, element, markup, STYLE } from './markup.ts';
-import { axisStepMs, offsetText, outcomeText, partsOf, sentenceOf, sharesOf } from './words.ts';
+import { axisStepMs, offsetText, outcomeText, partsOf, sentenceOf, sharesOf, timeWords, titleOf } from './words.ts';
 
 const WIDTH = 1120;
 const EDGE = 32;
@@ -46,9 +46,9 @@ function header(line: Timeline): Block {
   const { ownMs, addedMs } = sharesOf(line);
   const width = WIDTH - 2 * EDGE;
   const figures = [
-    [formatSpan(heldMs), 'held'],
+    [formatSpan(heldMs), timeWords(line).whole],
     [formatSpan(ownMs), 'the applications’ own time'],
-    [formatSpan(addedMs), 'added by the hold'],
+    [formatSpan(addedMs), timeWords(line).added],
     [String(line.pods), line.pods === 1 ? 'pod' : 'pods'],
     ...(line.awayMs === undefined ? [] : [[formatSpan(line.awayMs), 'until the node was back']]),
   ].map(([value = '', what = ''], index) => {
@@ -62,7 +62,7 @@ function header(line: Timeline): Block {
   return {
     height: 184,
     body: [
-      fitted(`Shutdown of node ${line.node}`, width, 24, { x: EDGE, y: 48, 'font-weight': 600 }),
+      fitted(titleOf(line), width, 24, { x: EDGE, y: 48, 'font-weight': 600 }),
       fitted(`${new Date(line.from).toISOString().slice(0, 19).replace('T', ' ')} UTC · ${line.reason}`, width, 13, {
         x: EDGE,
         y: 72,
@@ -221,7 +221,7 @@ export function drawSvg(line: Timeline): string {
   const list = moments(line, top + 12 + rows.height + 28);
   const height = top + 12 + rows.height + 28 + list.height;
   const body = [
-    element('title', {}, markup(`Shutdown of node ${line.node}`)),
+    element('title', {}, markup(titleOf(line))),
     element('desc', {}, markup(sentenceOf(line))),
     element('style', {}, STYLE),
     element('rect', { width: WIDTH, height, rx: 10, class: 'paper' }),

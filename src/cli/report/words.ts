@@ -1,17 +1,19 @@
 /** The sentences of a report, which its text and its pictures share. */
-import type { Timeline } from '../../show/story/timeline.ts';
+import { isOfMaintenance, type Timeline } from '../../show/story/timeline.ts';
 import { formatSpan } from '../../decide/duration.ts';
 
 /** How the shutdown ended, in a few words. */
-export function outcomeText({ outcome, why, podsLeft }: Timeline): string {
+export function outcomeText(line: Timeline): string {
+  const { outcome, why, podsLeft } = line;
   const left = `${podsLeft} ${podsLeft === 1 ? 'pod was' : 'pods were'} left`;
   switch (outcome) {
     case 'drained':
-      return 'every pod left before the machine went down';
+      return isOfMaintenance(line) ? 'every pod left' : 'every pod left before the machine went down';
     case 'not drained':
       return `${left}: ${why ?? ''}`;
     case 'called off':
-      return 'the shutdown was called off';
+      if (why !== undefined) return `the shutdown was called off; ${left}: ${why}`;
+      return line.isReleased ? 'the shutdown was called off after every pod had left' : 'the shutdown was called off';
     case 'went down undrained':
       return `the machine went down, and ${left}`;
     case 'under way':
@@ -65,7 +67,12 @@ export function sentenceOf(line: Timeline): string {
   const { ownMs, addedMs } = sharesOf(line);
   const pods = `${line.pods} ${line.pods === 1 ? 'pod' : 'pods'}`;
   const own = formatSpan(ownMs);
-  const verb = line.outcome === 'under way' ? 'has been held for' : 'was held for';
+  const isUnderWay = line.outcome === 'under way';
+  if (isOfMaintenance(line)) {
+    const verb = isUnderWay ? 'has taken' : 'took';
+    return `The drain ${verb} ${formatSpan(heldMs)} for ${pods}; the applications took ${own} of it, the drain added ${formatSpan(addedMs)}.`;
+  }
+  const verb = isUnderWay ? 'has been held for' : 'was held for';
   return `The shutdown ${verb} ${formatSpan(heldMs)} for ${pods}; the applications took ${own} of it, the hold added ${formatSpan(addedMs)}.`;
 }
 
@@ -80,4 +87,16 @@ export function axisStepMs(lengthMs: number, most: number): number {
   return (
     1000 * (steps.find((sec) => lengthMs / (sec * 1000) <= most) ?? 86_400 * Math.ceil(lengthMs / 86_400_000 / most))
   );
+}
+
+/** The title of a report. */
+export function titleOf(line: Timeline): string {
+  return `${isOfMaintenance(line) ? 'Drain' : 'Shutdown'} of node ${line.node}`;
+}
+
+/** What the time from the beginning to the end is called, and what was added to the time of the applications. */
+export function timeWords(line: Timeline): { readonly whole: string; readonly added: string } {
+  return isOfMaintenance(line)
+    ? { whole: 'drained', added: 'added by the drain' }
+    : { whole: 'held', added: 'added by the hold' };
 }

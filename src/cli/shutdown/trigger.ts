@@ -1,16 +1,21 @@
 import { askAgent } from '../../agent/control/client.ts';
+import type { ControlRequest } from '../../agent/control/protocol.ts';
 import { parseDeadline } from '../arguments/parse.ts';
+
+/** Sends a request; returns the agent's answer as a line. Older agents say nothing: `otherwise` is shown then. */
+async function told(runDirectory: string, request: ControlRequest, otherwise: string): Promise<string> {
+  const { says } = (await askAgent(runDirectory, request)) as { readonly says?: unknown };
+  return `${typeof says === 'string' ? says : otherwise}\n`;
+}
 
 /** `nodemaint trigger`: announces a shutdown to this machine's agent. */
 export async function triggerCommand(runDirectory: string, reason: string, deadline?: string): Promise<string> {
   const deadlineMs = deadline === undefined ? undefined : parseDeadline(deadline);
   const request = { verb: 'trigger', reason, ...(deadlineMs === undefined ? {} : { deadlineMs }) } as const;
-  await askAgent(runDirectory, request);
-  return 'The agent is draining this node; see: nodemaint status\n';
+  return await told(runDirectory, request, 'The shutdown is announced; see: nodemaint status');
 }
 
 /** `nodemaint cancel`: cancels an announced shutdown. */
 export async function cancelCommand(runDirectory: string): Promise<string> {
-  await askAgent(runDirectory, { verb: 'cancel' });
-  return 'The shutdown is canceled; the agent restores the manifests. See: nodemaint status\n';
+  return await told(runDirectory, { verb: 'cancel' }, 'The announcement is taken back; see: nodemaint status');
 }

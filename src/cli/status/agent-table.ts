@@ -71,17 +71,22 @@ function describeDelay({ delay, deadManMs }: AgentStatus['lock']): string[][] {
   return [['Delay:', limit], ...(delay.problem === undefined ? [] : [['', `WARNING: ${delay.problem}`]])];
 }
 
+function lockText({ kind, held, message }: AgentStatus['lock']): string {
+  if (kind === 'none') return 'none (the key "lock"): a shutdown does not wait for this node';
+  return held ? `held (${kind})` : `NOT HELD (${kind}: ${message})`;
+}
+
 /** The status of the agent as a table, for people. */
 export function formatStatus(status: AgentStatus, now: number, columns: number = Infinity): string {
   const { phase, lock, cluster, maintenance } = status;
-  const since = phase.kind === 'watching' ? status.startedAt : phase.since;
+  const since = phase.kind === 'watching' ? (status.watchingSince ?? status.startedAt) : phase.since;
   const heard =
     cluster.heardAt === undefined ? 'no answer yet' : `last answer ${formatSpan(now - cluster.heardAt)} ago`;
   const lines = [
     ['Node:', status.node],
     ['Phase:', `${phase.kind} for ${formatSpan(now - since)}: ${status.summary}`],
     ...(phase.kind === 'watching' ? [] : [['Reason:', phase.reason]]),
-    ['Lock:', `${lock.held ? 'held' : 'NOT HELD'} (${lock.kind}${lock.held ? '' : `: ${lock.message}`})`],
+    ['Lock:', lockText(lock)],
     ...describeDelay(lock),
     ...(lock.others ?? []).map((other) => ['Delayed by:', other]),
     ...(status.scheduled === null

@@ -23,6 +23,8 @@ export interface UntrustedReason {
 /** Write permission of the group and of others; a POSIX access list appears in the permissions of the group. */
 const OTHERS_WRITE = 0o022;
 
+const STICKY = 0o1000;
+
 /** `text` quoted as one word of a shell. */
 function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
@@ -36,7 +38,7 @@ function untrustedOwner({ path, kind, uid }: PathPart, owners: readonly number[]
 
 /**
  * Why a part of a path is not trusted; undefined if it is. `wanted` is what the part must be, `owners` are the trusted user
- * ids. A directory or a file that other users may write to is refused, also a sticky one like /tmp. The permissions of a link
+ * ids. A directory or a file that other users may write to is refused, also a directory with the sticky bit like /tmp. The permissions of a link
  * mean nothing, and those of a socket say who may connect to it, not who listens.
  */
 export function untrustedReasonOf(
@@ -55,5 +57,8 @@ export function untrustedReasonOf(
   if (kind === 'socket' || (mode & OTHERS_WRITE) === 0) return undefined;
   const who = (mode & 0o002) === 0 ? 'its group' : 'everybody';
   const problem = `${who} may write to it (mode ${(mode & 0o7777).toString(8).padStart(4, '0')})`;
-  return { path, problem, fix: `chmod go-w ${word}` };
+  // A directory with the sticky bit, such as /tmp, is meant for everybody: without that right other programs break.
+  const isShared = kind === 'directory' && (mode & STICKY) !== 0;
+  const fix = isShared ? 'put it below a directory that only root can write to' : `chmod go-w ${word}`;
+  return { path, problem, fix };
 }

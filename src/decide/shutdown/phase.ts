@@ -113,6 +113,8 @@ export interface PhaseFacts {
   readonly manifestsStuck: boolean;
   /** The reason that an operator gave with `nodemaint release`; undefined without such a command. */
   readonly release: string | undefined;
+  /** Whether a client took its announcement back, or announced a new shutdown, after the machine was let go and stayed up. */
+  readonly takenBack: boolean;
   /** For how long a shutdown is held at most, in milliseconds; undefined for as long as the drain takes. */
   readonly maxHoldMs: number | undefined;
   /** Whether the last pass over the pods, which was made in this phase, found nothing left to put back. */
@@ -141,7 +143,7 @@ export function holdsLock(phase: Phase): boolean {
 export function describePhase(phase: Phase): string {
   switch (phase.kind) {
     case 'watching':
-      return 'waiting for a shutdown, lock held';
+      return 'waiting for a shutdown';
     case 'draining':
       return `shutdown held: draining the node (${phase.mode}, ${phase.maintenance})`;
     case 'released':

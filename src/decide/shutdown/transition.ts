@@ -182,12 +182,20 @@ function decideDraining(phase: Draining, facts: PhaseFacts): Transition | undefi
   return goOn(phase, facts);
 }
 
+/** Whether a machine that was let go stays up: at once where a client says so, else when it is still up after a while. */
+function isCalledOff(phase: Released, facts: PhaseFacts): boolean {
+  const { goingDown, takenBack } = facts;
+  // A trigger that was given since begins a new drain, when this one has been taken back.
+  if (takenBack && goingDown.kind === 'yes') return goingDown.origin === 'trigger';
+  return goingDown.kind === 'no' && (takenBack || releasedMs(phase, facts) >= RELEASE_GRACE_MS);
+}
+
 function decideReleased(phase: Released, facts: PhaseFacts): Transition | undefined {
   const { releasedAt: _at, releasedSinceBootMs: _sinceBootMs, forced: _forced, ...shutdown } = phase;
   if (phase.bootId !== facts.bootId) {
     return { name: 'boot', from: phase, to: { ...shutdown, kind: 'recovering', cause: 'boot' } };
   }
-  if (facts.goingDown.kind !== 'no' || releasedMs(phase, facts) < RELEASE_GRACE_MS) return undefined;
+  if (!isCalledOff(phase, facts)) return undefined;
   return { name: 'cancel', from: phase, to: { ...shutdown, kind: 'recovering', cause: 'canceled' } };
 }
 

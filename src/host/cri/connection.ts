@@ -182,7 +182,12 @@ async function callOnce<Answer extends object>(
 function runtimeError(target: string, { doing, timeoutMs }: Call<keyof Answers>, cause: unknown): NodemaintError {
   const why = isFailure(cause) ? explain(cause, timeoutMs) : describeError(cause);
   const message = `cannot ${doing} at the container runtime ${target}: ${why}`;
-  return new NodemaintError('RUNTIME_UNAVAILABLE', message, { cause });
+  return new NodemaintError('RUNTIME_UNAVAILABLE', message, { cause: isFailure(cause) ? told(cause, why) : cause });
+}
+
+/** The failure in our words: those of the library are about its own insides, and would stand behind ours. */
+function told({ code, details }: Failure, why: string): Error {
+  return Object.assign(new Error(why), { code, details });
 }
 
 function explain({ code, details }: Failure, timeoutMs: number): string {

@@ -128,7 +128,7 @@ function checkUnitPaths({ unitPaths: { protectSystem, writable, needed } }: Doct
 function checkTrust({ distrusted }: DoctorFacts): Check {
   const name = 'trust';
   if (distrusted.length === 0) return { name, ...OK, message: 'only root can change what the agent acts on' };
-  return { name, result: 'warn', message: distrusted.join('; '), fix: 'let only root write these paths' };
+  return { name, result: 'warn', message: [...new Set(distrusted)].join('; '), fix: 'do what the finding says' };
 }
 
 function checkTargets({ targetTimeoutsMs }: DoctorFacts): Check {
@@ -198,7 +198,7 @@ function checkStaticPods({ kubelet, staticPods: { path, isThere, warning, distru
       name,
       result: 'fail',
       message,
-      fix: 'run the command in the finding; the agent notices it without a restart',
+      fix: 'do what the finding says; the agent notices it without a restart',
     };
   }
   if (warning !== undefined) return { name, result: 'fail', message: warning, fix: 'correct the key "staticPodPath"' };
@@ -221,7 +221,10 @@ function checkStorage({ storage: { directory, problem } }: DoctorFacts): Check {
   const name = 'state directory';
   if (problem === undefined) return { name, ...OK, message: directory };
   const message = `${problem}: the agent still holds a shutdown, but loses its state if it restarts`;
-  return { name, result: 'fail', message, fix: `free space in ${directory}, or repair its file system` };
+  const fix = problem.startsWith('ENOENT')
+    ? `systemctl start nodemaint, whose unit makes ${directory}; a directory of your own: mkdir -m 0700 ${directory}`
+    : `free space in ${directory}, or repair its file system`;
+  return { name, result: 'fail', message, fix };
 }
 
 function checkUps({ ups }: DoctorFacts): Check {
@@ -262,11 +265,38 @@ function checkSelf({ api, serverIsLocal, apiServerManifests }: DoctorFacts): Che
   return { name, result: 'warn', message, fix };
 }
 
+/** The checks that ask logind or systemd, and what each of them was told where it could not. */
+function unanswered({ delay, targetTimeoutsMs, startsAfter, otherLocks }: DoctorFacts): ReadonlyMap<string, string> {
+  const asked: readonly (readonly [string, unknown])[] = [
+    ['lock delay', delay],
+    ['target time-outs', targetTimeoutsMs],
+    ['unit order', startsAfter],
+    ['other locks', otherLocks],
+  ];
+  return new Map(asked.flatMap(([name, fact]) => (typeof fact === 'string' ? [[name, fact] as const] : [])));
+}
+
+const NO_BUS = /no connection to the bus/;
+
+/** The checks, in which a bus that nobody can reach is found once: what each check would advise is about something else. */
+function oneCauseOnce(checks: readonly Check[], facts: DoctorFacts): readonly Check[] {
+  const [first, ...others] = [...unanswered(facts)].filter(([, reason]) => NO_BUS.test(reason)).map(([name]) => name);
+  if (first === undefined) return checks;
+  return checks.map((check) => {
+    if (check.name === first) {
+      return { ...check, fix: 'systemctl status dbus systemd-logind; without the two no shutdown can be held' };
+    }
+    return others.includes(check.name) ? { ...check, message: `not known, see "${first}"`, fix: '' } : check;
+  });
+}
+
 /** All checks, the most important first. */
 export function examineNode(facts: DoctorFacts): readonly Check[] {
   const checks = [checkLock, checkDelay, checkTargets, checkOrder, checkKubelet, checkKubeletUnit];
   const places = [checkUps, checkUnitPaths, checkTrust, checkOtherLocks];
-  return [...checks, ...places, checkStaticPods, checkStorage, checkRuntime, checkApi, checkSelf].map((check) =>
-    check(facts),
+  const others = [checkStaticPods, checkStorage, checkRuntime, checkApi, checkSelf];
+  return oneCauseOnce(
+    [...checks, ...places, ...others].map((check) => check(facts)),
+    facts,
   );
 }

@@ -45,10 +45,12 @@ function podOf(request: EvictionRequest, tier: StoryTier | undefined, begunAt: n
         message: said,
       };
     });
-  // The Eviction API as the only interceptor writes nothing while a pod ends as planned.
-  const isActed = (status?.targetInterceptors ?? []).length > 0;
-  if (waits.length === 0 && isActed)
-    waits.push({ from: askedAt, kind: 'ending', on: IMPERATIVE_INTERCEPTOR, message: '' });
+  // The Eviction API writes nothing while a pod ends as planned; any other interceptor that has not begun keeps the pod.
+  const [first] = status?.targetInterceptors ?? [];
+  if (waits.length === 0 && first !== undefined) {
+    const kind = first.name === IMPERATIVE_INTERCEPTOR ? 'ending' : 'waiting';
+    waits.push({ from: askedAt, kind, on: first.name, message: '' });
+  }
   return {
     pod: `${metadata.namespace ?? 'default'}/${textOf(spec.target.pod.name)}`,
     askedAt,

@@ -66,6 +66,8 @@ export interface Timeline {
   readonly origin: string;
   readonly reason: string;
   readonly outcome: Outcome;
+  /** Whether the hold ended, and the machine could go down. */
+  readonly isReleased: boolean;
   /** Why it was released with pods left, or undefined. */
   readonly why?: string;
   readonly from: number;
@@ -101,9 +103,10 @@ const WORDS: ReadonlyMap<string, string> = new Map(
 
 function outcomeOf({ events }: ShutdownStory): Outcome {
   const happened = new Set(events.map(({ what }) => what));
+  // A shutdown may be called off after its release: then the machine has never gone down.
+  if (happened.has('cancel')) return 'called off';
   if (happened.has('force')) return 'not drained';
   if (happened.has('finish')) return 'drained';
-  if (happened.has('cancel')) return 'called off';
   return happened.has('boot') ? 'went down undrained' : 'under way';
 }
 
@@ -212,10 +215,23 @@ function tiersOf(pods: readonly StoryPod[], end: number): readonly TierRows[] {
   return groups.toSorted((a, b) => a.from - b.from || a.to - b.to);
 }
 
-function momentsOf({ events, waits, returned }: ShutdownStory): readonly Moment[] {
+/** What is said otherwise of a maintenance of the cluster, which holds no shutdown. */
+const MAINTENANCE_WORDS: ReadonlyMap<string, string> = new Map([
+  ['begin', 'the drain begins'],
+  ['finish', 'all pods have left'],
+]);
+
+/** Whether the story is of a maintenance as the cluster tells it, and not of a shutdown that an agent held. */
+export function isOfMaintenance({ origin }: Pick<ShutdownStory, 'origin'>): boolean {
+  return origin === 'maintenance';
+}
+
+function momentsOf(story: ShutdownStory): readonly Moment[] {
+  const { events, waits, returned } = story;
+  const own = isOfMaintenance(story) ? MAINTENANCE_WORDS : WORDS;
   const told = events.map(({ at, what, text }) => ({
     at,
-    text: `${WORDS.get(what) ?? what}${text === '' ? '' : `: ${text}`}`,
+    text: `${own.get(what) ?? WORDS.get(what) ?? what}${text === '' ? '' : `: ${text}`}`,
   }));
   const asked = waits.map((wait) => ({ at: wait.from, text: `waiting for ${textOf(wait)}` }));
   const back = returned.map(({ what, at }) => ({ at, text: `${what} is back in its place` }));
@@ -237,6 +253,7 @@ export function timelineOf(story: ShutdownStory, now: number): Timeline {
     origin,
     reason,
     outcome: outcomeOf(story),
+    isReleased: released !== undefined,
     from: begunAt,
     to,
     ...(forced === undefined ? {} : { why: forced }),

@@ -20,6 +20,7 @@ export const FACTS: PhaseFacts = {
   drained: false,
   left: undefined,
   release: undefined,
+  takenBack: false,
   maxHoldMs: undefined,
   recovered: false,
 };

@@ -72,6 +72,15 @@ describe('the status of the agent', () => {
     );
   });
 
+  it('the summary of a quiet node says whether its lock is held, and that a node without a lock has none', () => {
+    const summaryOf = (kind: string, held: boolean): string =>
+      buildStatus(dependenciesOf(WATCHING, { lock: { status: () => ({ kind, held, message: '' }) } })).summary;
+    assert.equal(summaryOf('unit', true), 'waiting for a shutdown, lock held');
+    assert.equal(summaryOf('unit', false), 'waiting for a shutdown, lock NOT HELD');
+    assert.equal(summaryOf('none', true), 'waiting for a shutdown, without a lock');
+    assert.equal(buildStatus(dependenciesOf(WATCHING, { changedAt: () => 42 })).watchingSince, 42);
+  });
+
   it('the status of a node without a cluster names neither a server nor a controller', () => {
     const status = buildStatus(dependenciesOf(WATCHING));
     assert.deepEqual(status.cluster, { configured: false });

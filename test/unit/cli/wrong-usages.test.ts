@@ -54,7 +54,11 @@ const OF_THE_REVIEW: readonly Case[] = [
   ['preview n1 --deadline 0s K', 2, /--deadline 0s: write a time that is longer than 0, such as 90s or 20m/],
   ['completion tcsh', 2, /'tcsh' is no shell\. Allowed choices are bash, zsh, fish, kubectl/],
   ['drain n1 K', 1, /no answer from https:\/\/127\.0\.0\.1:1 to GET \/api\/v1\/nodes\/n1/],
-  ['config check D/none.yaml', 2, /cannot read the configuration D\/none\.yaml: .*; install\.sh creates it/],
+  [
+    'config check D/none.yaml',
+    2,
+    /there is no D\/none\.yaml: no agent is installed on this machine, or --config names the wrong file; install the package of the release/,
+  ],
 ];
 
 const MORE: readonly Case[] = [
@@ -93,6 +97,8 @@ const MORE: readonly Case[] = [
   ['evict web --requester me', 2, /--requester "me" is not a fully qualified domain name/],
   ['evict web --watch --withdraw', 2, /--watch cannot be used with --withdraw/],
   ['evict web --dry-run=client K', 2, /only the server can check an eviction/],
+  ['evict --all', 2, /'--all': name the pods: nodemaint evict -n NAMESPACE \$\(kubectl get pods -n NAMESPACE -l/],
+  ['evict -l app=web', 2, /'-l': name the pods: nodemaint evict -n NAMESPACE \$\(kubectl get pods -n NAMESPACE -l/],
   ['evict -A', 2, /this command has no namespaces/],
   ['uninstall-cluster K', 2, /write --yes, or look first with --dry-run/],
   ['uninstall-cluster --yes --timeout later K', 2, /--timeout later: write numbers and units/],
@@ -100,7 +106,7 @@ const MORE: readonly Case[] = [
   ['report n1 --config D/config.yaml', 2, /"n1" is neither a number nor a maintenance/],
   ['report 1 --config D/config.yaml', 1, /no shutdown is recorded in D\/state\/shutdowns yet/],
   ['report -o pdf', 2, /Allowed choices are text, json, svg, html/],
-  ['history --config D/none.yaml', 2, /cannot read the configuration D\/none\.yaml/],
+  ['history --config D/none.yaml', 2, /there is no D\/none\.yaml: no agent is installed on this machine/],
   ['trigger', 2, /required option '--reason <text>' not specified/],
   ['trigger --reason= ', 2, /argument '': it must not be empty/],
   ['static-pods park', 2, /missing required argument/],

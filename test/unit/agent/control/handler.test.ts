@@ -26,9 +26,12 @@ function createRig(): Rig {
       status: () => ({ node: 'node-a' }) as AgentStatus,
       trigger: ({ by, reason, deadlineMs }) => {
         calls.push(`trigger ${by} ${reason} ${deadlineMs}`);
-        return Promise.resolve();
+        return Promise.resolve('drains');
       },
-      cancel: () => void calls.push('cancel'),
+      cancel: () => {
+        calls.push('cancel');
+        return Promise.resolve('canceled');
+      },
       release: (reason) => void calls.push(`release ${reason}`),
     });
   };
@@ -54,8 +57,11 @@ describe('the commands of the control socket', () => {
   it('each command calls its part of the agent and wakes the loop', async () => {
     const { control, calls, serve } = createRig();
     serve();
-    await control.handle({ verb: 'trigger', reason: 'power', deadlineMs: 60_000 }, 'group');
-    await control.handle({ verb: 'cancel' }, 'group');
+    assert.deepEqual(await control.handle({ verb: 'trigger', reason: 'power', deadlineMs: 60_000 }, 'group'), {
+      done: 'trigger',
+      says: 'drains',
+    });
+    assert.deepEqual(await control.handle({ verb: 'cancel' }, 'group'), { done: 'cancel', says: 'canceled' });
     await control.handle({ verb: 'release', reason: 'hurry' }, 'root');
     await control.handle({ verb: 'restore', file: 'etcd.yaml' }, 'root');
     const commands = ['trigger group power 60000', 'cancel', 'release hurry', 'restore etcd.yaml'];

@@ -11,10 +11,12 @@ describe('the state that systemd shows', () => {
     const lines: string[] = [];
     let statusReads = 0;
     let turn: string | undefined;
+    let isHeld = true;
     let status = { phase: { kind: 'watching' }, summary: 'waiting', waitingFor: [] } as unknown as AgentStatus;
     const show = createSystemdStatus(
       {
         phase: () => status.phase,
+        isHeld: () => isHeld,
         problem: () => status.storageProblem,
         turn: () => turn,
         status: () => {
@@ -46,6 +48,9 @@ describe('the state that systemd shows', () => {
     await show();
     await show();
     assert.equal(lines.length, 5, 'that the machine waits for its turn is shown at once');
+    isHeld = false;
+    await show();
+    assert.equal(lines.length, 6, 'that the lock is lost is shown at once');
     assert.equal(statusReads, lines.length, 'the status is put together only to be shown');
   });
 });

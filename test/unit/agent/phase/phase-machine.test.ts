@@ -71,6 +71,20 @@ describe('the phase machine', () => {
     assert.deepEqual((await readRecord(rig.state, assert.fail)).offlineTargets, []);
   });
 
+  it('a shutdown that is taken back after its release is called off with the next decision, and only that one', async (t) => {
+    const rig = await rigOf(t, { phase: DRAINING, offlineTargets: [] });
+    rig.machine.takeBack();
+    rig.facts = { ...rig.facts, drained: true };
+    assert.equal((await rig.machine.decide(SIGNAL))?.name, 'finish');
+    rig.facts = { ...rig.facts, drained: false, goingDown: { kind: 'no' } };
+    assert.equal(await rig.machine.decide(SIGNAL), undefined, 'it was taken back before it was released');
+    rig.machine.takeBack();
+    rig.facts = { ...rig.facts, goingDown: { kind: 'unknown' } };
+    assert.equal(await rig.machine.decide(SIGNAL), undefined);
+    rig.facts = { ...rig.facts, goingDown: { kind: 'no' } };
+    assert.equal((await rig.machine.decide(SIGNAL))?.name, 'cancel');
+  });
+
   it('takes a release for one drain, not for the next', async (t) => {
     const rig = await rigOf(t, { phase: DRAINING, offlineTargets: [] });
     rig.machine.release('in a hurry');

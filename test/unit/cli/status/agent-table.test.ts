@@ -45,6 +45,15 @@ describe('the status of the agent', () => {
     assert.doesNotMatch(text, /retries/);
   });
 
+  it('a node without a lock says that shutdowns do not wait', () => {
+    const lock = { kind: 'none', held: true, message: 'held' };
+    assert.ok(lines({ lock }).includes('Lock:         none (the key "lock"): a shutdown does not wait for this node'));
+  });
+
+  it('the time of the phase counts from its beginning, not from the start of the agent', () => {
+    assert.match(lines({ watchingSince: NOW - 12_000 })[1] ?? '', /watching for 12s:/);
+  });
+
   it('shouts where the lock is not held, and says why', () => {
     const lock = { kind: 'delay', held: false, message: 'logind does not answer' };
     assert.ok(lines({ lock }).includes('Lock:         NOT HELD (delay: logind does not answer)'));

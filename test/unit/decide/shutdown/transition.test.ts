@@ -139,6 +139,24 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
     { now: 4_600_000, sinceBootMs: 50_100 },
     'stays',
   ],
+  [
+    'is canceled at once when who announced it takes it back',
+    RELEASED,
+    { takenBack: true },
+    'cancel: recovering cluster canceled',
+  ],
+  [
+    'is canceled for a trigger that is to begin anew',
+    RELEASED,
+    { takenBack: true, goingDown: { ...YES, origin: 'trigger' } },
+    'cancel: recovering cluster canceled',
+  ],
+  [
+    'stays released for logind although a trigger is taken back',
+    RELEASED,
+    { takenBack: true, goingDown: YES },
+    'stays',
+  ],
   ['recovers after the boot', RELEASED, { bootId: 'boot-2' }, 'boot: recovering cluster boot'],
   ['recovers until everything is back', RECOVERING, { bootId: 'boot-2' }, 'stays'],
   [

@@ -57,7 +57,7 @@ describe('the container runtime client, with a runtime that is not well', () => 
   it('the client names the socket and the fix when nothing listens', async (t) => {
     const socketPath = path.join(await temporaryFolder(t, 'cri'), 'missing.sock');
     const pattern = new RegExp(
-      `cannot list the containers at .* unix://${socketPath}: nothing listens there; start the`,
+      `cannot list the containers at .* unix://${socketPath}: nothing listens there; start the runtime, or set the agent's runtime endpoint to the kubelet's$`,
     );
     await assert.rejects(openRuntime(t, socketPath).livePods(signal), unavailable(pattern));
   });

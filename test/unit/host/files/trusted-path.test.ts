@@ -22,7 +22,18 @@ const parts: [string, Partial<PathPart>, PathKind, RegExp | undefined][] = [
   ["another user's", { uid: 1000 }, 'directory', /belongs to the user 1000; chown root \/etc\/x/],
   ['one that its group may write to', { mode: 0o775 }, 'directory', /its group may write.*0775.*chmod go-w \/etc\/x/],
   ['one that everybody may write to', { mode: 0o757 }, 'directory', /everybody may write/],
-  ['a sticky one', { mode: 0o1777 }, 'directory', /everybody may write.*1777/],
+  [
+    'a sticky one',
+    { mode: 0o1777 },
+    'directory',
+    /everybody may write.*1777\); put it below a directory that only root can write to$/,
+  ],
+  [
+    'a sticky one of a group',
+    { mode: 0o1775 },
+    'directory',
+    /its group may write.*; put it below a directory that only root/,
+  ],
   ['a file', { kind: 'file', mode: 0o644 }, 'directory', /it is no directory/],
   ["root's file", { kind: 'file', mode: 0o644 }, 'file', undefined],
   ["a file that root's group may write to", { kind: 'file', mode: 0o664 }, 'file', /its group may write/],
@@ -134,7 +145,8 @@ describe('a path that root acts on', () => {
     if (!top.startsWith('/tmp/')) return t.skip('the temporary directory is another one');
     await assert.rejects(requireTrustedPath(at('etc'), DIRECTORY), {
       code: 'PATH_NOT_TRUSTED',
-      message: /^\/tmp is not trusted: everybody may write to it \(mode 1777\).*chmod go-w \/tmp$/,
+      message:
+        /^\/tmp is not trusted: everybody may write to it \(mode 1777\).*: put it below a directory that only root can write to$/,
     });
   });
 });

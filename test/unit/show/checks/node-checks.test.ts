@@ -208,6 +208,42 @@ describe('the examination of a node', () => {
     assert.ok(examineNode(facts).every(({ result }) => result === 'ok'));
   });
 
+  it('a bus that cannot be reached is one finding with one fix, and the other checks refer to it', () => {
+    const bus = 'no connection to the bus unix:path=/run/dbus/system_bus_socket: connect ENOENT';
+    const of = (what: string): string => `cannot call ${what}: ${bus}`;
+    const checks = examineNode({
+      ...WELL,
+      delay: of('Get of org.freedesktop.login1'),
+      otherLocks: of('ListInhibitors of org.freedesktop.login1'),
+      targetTimeoutsMs: of('LoadUnit of org.freedesktop.systemd1'),
+      startsAfter: of('LoadUnit of org.freedesktop.systemd1'),
+    });
+    assert.equal(checks.filter(({ message }) => message.includes('ENOENT')).length, 1);
+    const found = checks.filter(({ result }) => result !== 'ok').map(({ name, result, fix }) => [name, result, fix]);
+    assert.deepEqual(found, [
+      ['lock delay', 'fail', 'systemctl status dbus systemd-logind; without the two no shutdown can be held'],
+      ['target time-outs', 'fail', ''],
+      ['unit order', 'fail', ''],
+      ['other locks', 'warn', ''],
+    ]);
+    for (const name of ['target time-outs', 'unit order', 'other locks'])
+      assert.equal(checks.find((each) => each.name === name)?.message, 'not known, see "lock delay"');
+  });
+
+  it('a path that several keys have is named once', () => {
+    const said = '/srv is not trusted';
+    assert.equal(
+      examineNode({ ...WELL, distrusted: [said, said] }).find(({ name }) => name === 'trust')?.message,
+      said,
+    );
+  });
+
+  it('a state directory that does not exist is made, not freed', () => {
+    const storage = { directory: '/var/lib/nodemaint', problem: 'ENOENT: no such file or directory' };
+    const { fix } = examineNode({ ...WELL, storage }).find(({ name }) => name === 'state directory') ?? { fix: '' };
+    assert.match(fix, /^systemctl start nodemaint, whose unit makes \/var\/lib\/nodemaint/);
+  });
+
   for (const [name, facts, check, result, message] of cases) {
     it(`the examination finds that ${name}, and says what to do`, () => {
       const checks = examineNode({ ...WELL, ...facts });

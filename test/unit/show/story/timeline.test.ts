@@ -16,6 +16,8 @@ import {
   withReturned,
   withTransition,
 } from '../../../../src/show/story/story.ts';
+import { formatReport } from '../../../../src/cli/report/text.ts';
+import { outcomeText, sentenceOf } from '../../../../src/cli/report/words.ts';
 import { timelineOf } from '../../../../src/show/story/timeline.ts';
 
 const START = Date.UTC(2026, 0, 1);
@@ -94,6 +96,9 @@ describe('the story of a maintenance', () => {
     assert.ok(so !== undefined);
     const { outcome, spent, reason } = timelineOf(so, at(500));
     assert.deepEqual([outcome, reason], ['drained', 'kernel']);
+    assert.equal(outcomeText(timelineOf(so, at(500))), 'every pod left');
+    assert.match(sentenceOf(timelineOf(so, at(500))), /^The drain took 31s for 2 pods; /);
+    assert.doesNotMatch(formatReport(timelineOf(so, at(500)), 80), /shutdown|machine|hold|Held/);
     assert.deepEqual(spent, {
       heldMs: 31_000,
       endingMs: 10_000,
@@ -102,6 +107,19 @@ describe('the story of a maintenance', () => {
       betweenMs: 1_000,
       addedMs: 21_000,
     });
+  });
+
+  it('a static pod that nobody acts on waits for the agent of its node, and does not end by itself', () => {
+    const status = { targetInterceptors: [{ name: 'kubelet.k8s.io' }, { name: 'imperative-eviction.k8s.io' }] };
+    const so = storyOfMaintenance(maintenance([{ name: 'Drain', startTimestamp: begunAt }]), {
+      node: 'n',
+      requests: [request('etcd-n', status)],
+      pods: [],
+    });
+    assert.deepEqual(
+      so?.pods[0]?.waits.map(({ kind, on }) => [kind, on]),
+      [['waiting', 'kubelet.k8s.io']],
+    );
   });
 
   it('a maintenance that has not begun to drain has no story', () => {
@@ -180,6 +198,21 @@ describe('the story of a shutdown', () => {
     const forced: Phase = { ...RELEASED, kind: 'released', releasedAt: at(20), forced: 'in a hurry' };
     const line = timelineOf(story(look(5, [{ what: 'a/db', ...BUDGET }]), became(20, 'force', forced)), at(30));
     assert.deepEqual([line.outcome, line.why, line.podsLeft, line.to], ['not drained', 'in a hurry', 1, at(20)]);
+  });
+
+  it('a shutdown that is called off after its release did not take the machine down', () => {
+    const off: Phase = { ...BACK, kind: 'recovering', cause: 'canceled' };
+    const gone = timelineOf(story(became(20, 'finish', RELEASED), became(30, 'cancel', off, RELEASED)), at(40));
+    assert.deepEqual([gone.outcome, gone.podsLeft, gone.to], ['called off', 0, at(20)]);
+    assert.equal(outcomeText(gone), 'the shutdown was called off after every pod had left');
+    const forced: Phase = { ...RELEASED, kind: 'released', releasedAt: at(20), forced: 'in a hurry' };
+    const left = timelineOf(
+      story(look(5, [{ what: 'a/db', ...BUDGET }]), became(20, 'force', forced), became(30, 'cancel', off, forced)),
+      at(40),
+    );
+    assert.equal(outcomeText(left), 'the shutdown was called off; 1 pod was left: in a hurry');
+    const early = timelineOf(story(look(5, [{ what: 'a/db', ...BUDGET }]), became(30, 'cancel', off)), at(40));
+    assert.equal(outcomeText(early), 'the shutdown was called off');
   });
 
   it('a machine that goes down before its pods ended is told so', () => {

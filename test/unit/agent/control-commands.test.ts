@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createControlCommands } from '../../../src/agent/control-commands.ts';
+import type { AgentStatus } from '../../../src/agent/control/status.ts';
+import type { Phase } from '../../../src/decide/shutdown/phase.ts';
+import type { Trigger } from '../../../src/decide/shutdown/trigger.ts';
+import { DRAINING, SHUTDOWN } from '../../support/agent/phase-facts.ts';
+
+const LIVING = new AbortController().signal;
+const OURS: Trigger = { reason: 'an update', by: 'root' };
+const RELEASED: Phase = { kind: 'released', releasedAt: 1_000_000, ...SHUTDOWN, origin: 'trigger' };
+
+/** What the agent knows when somebody speaks to it. */
+interface Known {
+  readonly phase: Phase;
+  readonly inForce?: Trigger;
+  readonly goesDown?: boolean;
+}
+
+/** Says `verb` to an agent; returns the answer, whether a trigger applies afterwards, and whether the hold begins anew. */
+async function said(verb: 'trigger' | 'cancel', { phase, inForce, goesDown = false }: Known): Promise<string> {
+  let [triggered, anew] = [inForce, 0];
+  const status = { phase } as AgentStatus;
+  const agent = { status: () => status, release: () => undefined, takeBack: () => void (anew += 1) };
+  const detector = {
+    trigger: (trigger: Trigger | undefined) => {
+      triggered = trigger;
+    },
+    triggered: () => triggered,
+    goesDown: () => Promise.resolve(goesDown),
+  };
+  const commands = createControlCommands(agent, { machine: { detector }, clock: { now: () => 0 } }, LIVING);
+  const answer =
+    verb === 'cancel' ? await commands.cancel() : await commands.trigger({ by: 'root', reason: 'an update' });
+  return `${answer} [${triggered === undefined ? 'none' : 'in force'}${anew > 0 ? ', anew' : ''}]`;
+}
+
+describe('the answers to a client that announces a shutdown or takes it back', () => {
+  const rows: [string, 'trigger' | 'cancel', Known, RegExp][] = [
+    [
+      'a trigger begins a drain',
+      'trigger',
+      { phase: { kind: 'watching' } },
+      /^The agent is draining this node.*\[in force\]$/,
+    ],
+    [
+      'a trigger while the node drains already',
+      'trigger',
+      { phase: DRAINING },
+      /^A shutdown is held already.*\[in force\]$/,
+    ],
+    [
+      'a trigger after the pods have left begins anew where nothing else takes the machine down',
+      'trigger',
+      { phase: RELEASED },
+      /^The agent is draining this node.*\[in force, anew\]$/,
+    ],
+    [
+      'a trigger after the pods have left says that the machine may go down',
+      'trigger',
+      { phase: RELEASED, inForce: OURS },
+      /^Nothing is drained again: .*the machine may go down.*\[in force\]$/,
+    ],
+    [
+      'a trigger while logind takes the machine down says so too',
+      'trigger',
+      { phase: { ...RELEASED, origin: 'logind' }, goesDown: true },
+      /^Nothing is drained again/,
+    ],
+    [
+      'a cancel in mid-drain',
+      'cancel',
+      { phase: { ...DRAINING, origin: 'trigger' }, inForce: OURS },
+      /^The shutdown is canceled; .*\[none\]$/,
+    ],
+    [
+      'a cancel after the pods have left is true at once',
+      'cancel',
+      { phase: RELEASED, inForce: OURS },
+      /^The shutdown is canceled; .*\[none, anew\]$/,
+    ],
+    [
+      'a cancel while the machine goes down all the same',
+      'cancel',
+      { phase: RELEASED, inForce: OURS, goesDown: true },
+      /^The announcement is taken back, but the machine goes down all the same.*\[none\]$/,
+    ],
+    [
+      'a cancel while a notice takes the machine away',
+      'cancel',
+      { phase: { ...RELEASED, origin: 'notice' }, inForce: OURS },
+      /^The announcement is taken back, but the machine goes down all the same.*\[none\]$/,
+    ],
+    [
+      'a cancel of nothing',
+      'cancel',
+      { phase: { kind: 'watching' } },
+      /^No shutdown is announced; nothing is canceled/,
+    ],
+  ];
+  for (const [name, verb, known, expected] of rows) {
+    it(name, async () => {
+      assert.match(await said(verb, known), expected);
+    });
+  }
+
+  it('a cancel of a shutdown that was not announced with a trigger is refused, with who asked for it', async () => {
+    await assert.rejects(said('cancel', { phase: DRAINING, goesDown: true }), {
+      code: 'USAGE',
+      message: /"nodemaint cancel" takes back only what "nodemaint trigger" announced.*node reboot/,
+    });
+  });
+});
