@@ -3,7 +3,7 @@ import { turnWaitOf } from '../decide/reboot/turns.ts';
 import type { Phase } from '../decide/shutdown/phase.ts';
 import type { RetentionFacts } from '../decide/static-pod/parked.ts';
 import type { AgentContext } from './context.ts';
-import { buildStatus, summaryOf } from './status-report.ts';
+import { buildStatus, phaseWithLock } from './status-report.ts';
 import type { AgentStatus } from './control/status.ts';
 import { createSystemdStatus } from './control/systemd-status.ts';
 import { createFirstQuestion } from './shutdown/first-question.ts';
@@ -198,7 +198,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord, release
     run: async (stop, signal) => {
       // Before the first turn, which may have to wait for an API server.
       const { phase } = phases.record();
-      await people.notify(summaryOf(phase, machine.lock.status(phase)));
+      await people.notify(phaseWithLock(phase, machine.lock.status(phase)));
       await runLoop(loop, stop, signal);
     },
   };

@@ -125,7 +125,7 @@ function maintenanceStatus(
 }
 
 /** The phase as one line; while no shutdown is known, with what becomes of the next one. */
-export function summaryOf(phase: Phase, { kind, held }: Pick<AgentStatus['lock'], 'kind' | 'held'>): string {
+export function phaseWithLock(phase: Phase, { kind, held }: Pick<AgentStatus['lock'], 'kind' | 'held'>): string {
   if (phase.kind !== 'watching') return describePhase(phase);
   const lock = kind === 'none' ? 'without a lock' : held ? 'lock held' : 'lock NOT HELD';
   return `${describePhase(phase)}, ${lock}`;
@@ -143,7 +143,7 @@ export function buildStatus(dependencies: StatusDependencies): AgentStatus {
   return {
     node: nodeName,
     phase,
-    summary: summaryOf(phase, lock),
+    summary: phaseWithLock(phase, lock),
     ...(phase.kind === 'watching' ? { watchingSince: dependencies.changedAt?.() ?? startedAt } : {}),
     lock: { ...lock, others: dependencies.otherLocks.status() },
     scheduled: scheduled === null || scheduled.at === null ? null : { kind: scheduled.kind, at: scheduled.at },
