@@ -2,21 +2,20 @@
 import { rfc3339 } from '../../decide/time.ts';
 import type { Row, Timeline } from '../../show/story/timeline.ts';
 import { formatSpan } from '../../decide/duration.ts';
-import { markup, STYLE } from './markup.ts';
+import { markup, PAGE_COLOURS, STYLE } from './markup.ts';
 import { drawSvg } from './svg.ts';
 import { offsetText, sentenceOf, titleOf } from './words.ts';
 
 const PAGE = [
   'body{margin:0}',
-  'body.report{background:var(--paper);color:var(--ink);min-height:100vh}',
+  'body.report{min-height:100vh}',
   '.report main{max-width:1120px;margin:0 auto;padding:16px}',
   '.report svg{max-width:100%;height:auto;display:block}',
   '.report h2{font-size:18px;margin-top:32px;margin-bottom:8px}',
-  '.report p{color:var(--soft)}',
   '.report h2,.report p,.report table{margin-left:32px}',
   '.report table{border-collapse:collapse;width:calc(100% - 64px);font-size:13px}',
-  '.report th{text-align:left;color:var(--soft);font-weight:500}',
-  '.report td,.report th{padding:6px 12px 6px 0;border-bottom:1px solid var(--line);vertical-align:top}',
+  '.report th{text-align:left;font-weight:500}',
+  '.report td,.report th{padding:6px 12px 6px 0;border-bottom:1px solid;vertical-align:top}',
   '.report td.time{white-space:nowrap;font-variant-numeric:tabular-nums}',
   '.report td.pod{overflow-wrap:anywhere;min-width:180px}',
   '@media print{body.report{min-height:0}}',
@@ -82,7 +81,7 @@ export function drawHtml(lines: readonly Timeline[]): string {
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
     '<meta name="color-scheme" content="light dark">',
     `<title>${markup(title)}</title>`,
-    `<style>${STYLE}\n${PAGE}</style></head>`,
+    `<style>${STYLE}\n${PAGE}\n${PAGE_COLOURS}</style></head>`,
     `<body class="report"><main>${sections.join('\n')}</main></body></html>`,
     '',
   ].join('\n');

@@ -3,7 +3,7 @@ import type { Row, Span, Timeline } from '../../show/story/timeline.ts';
 import { printable } from '../../printable.ts';
 import { cut } from '../terminal/paint.ts';
 import { formatSpan } from '../../decide/duration.ts';
-import { type Attributes, element, markup, STYLE } from './markup.ts';
+import { type Attributes, element, markup, painted, STYLE } from './markup.ts';
 import { axisStepMs, offsetText, outcomeText, partsOf, sentenceOf, sharesOf, timeWords, titleOf } from './words.ts';
 
 const WIDTH = 1120;
@@ -20,7 +20,7 @@ interface Scale {
 }
 
 function text(content: string, attributes: Attributes): string {
-  return element('text', attributes, markup(content));
+  return element('text', { ...painted('ink'), ...attributes }, markup(content));
 }
 
 /** A text that is cut to a width in pixels. */
@@ -55,7 +55,7 @@ function header(line: Timeline): Block {
     const x = EDGE + index * 200;
     return (
       text(value, { x, y: 140, 'font-size': 26, 'font-weight': 600 }) +
-      text(what, { x, y: 160, 'font-size': 12, class: 'soft' })
+      text(what, { x, y: 160, 'font-size': 12, ...painted('soft') })
     );
   });
   const outcome = line.podsLeft > 0 && line.outcome !== 'under way' ? 'left' : 'soft';
@@ -66,9 +66,9 @@ function header(line: Timeline): Block {
       fitted(`${new Date(line.from).toISOString().slice(0, 19).replace('T', ' ')} UTC · ${line.reason}`, width, 13, {
         x: EDGE,
         y: 72,
-        class: 'soft',
+        ...painted('soft'),
       }),
-      fitted(outcomeText(line), width, 13, { x: EDGE, y: 92, style: `fill:var(--${outcome})` }),
+      fitted(outcomeText(line), width, 13, { x: EDGE, y: 92, ...painted(outcome) }),
       ...figures,
     ].join(''),
   };
@@ -85,7 +85,7 @@ function parts(line: Timeline, top: number): Block {
   let x = EDGE;
   const bars = all.map(({ name, kind, ms }) => {
     const size = (width * ms) / sum;
-    const bar = element('rect', { x, y: top, width: Math.max(1, size - 1), height: 18, rx: 3, class: kind });
+    const bar = element('rect', { x, y: top, width: Math.max(1, size - 1), height: 18, rx: 3, ...painted(kind) });
     x += size;
     return titled(`${formatSpan(ms)}: ${name}`, bar);
   });
@@ -93,8 +93,8 @@ function parts(line: Timeline, top: number): Block {
   const legend = all.map(({ name, kind, ms }) => {
     const words = `${name} ${formatSpan(ms)}`;
     const entry =
-      element('rect', { x: legendX, y: top + 30, width: 10, height: 10, rx: 2, class: kind }) +
-      text(words, { x: legendX + 16, y: top + 39, 'font-size': 12, class: 'soft' });
+      element('rect', { x: legendX, y: top + 30, width: 10, height: 10, rx: 2, ...painted(kind) }) +
+      text(words, { x: legendX + 16, y: top + 39, 'font-size': 12, ...painted('soft') });
     legendX += 40 + words.length * 12 * CHARACTER;
     return entry;
   });
@@ -110,14 +110,14 @@ function spanShape(span: Span, scale: Scale, row: { readonly y: number; readonly
     width,
     height: row.height,
     rx: Math.min(3, width / 2),
-    class: span.kind,
+    ...painted(span.kind),
   });
   const isNamed = span.kind !== 'ending' && width > 90 && row.height >= 14;
   const words = isNamed
     ? fitted(span.text, width - 12, 10, {
         x: x + 6,
         y: row.y + row.height - 4,
-        class: span.kind === 'waiting' ? 'onwaiting' : 'on',
+        ...painted(span.kind === 'waiting' ? 'onwaiting' : 'on'),
       })
     : '';
   return titled(`${formatSpan(span.to - span.from)}: ${span.text}`, rect + words);
@@ -131,7 +131,7 @@ function rowShape(row: Row, scale: Scale, y: number, height: number): string {
     y: bar.y + bar.height / 2 - 1,
     height: 2,
     width: Math.max(2, scale.xOf(row.to) - from),
-    class: 'track',
+    ...painted('track'),
   });
   const size = height >= 18 ? 12 : 9;
   const took = `${formatSpan(row.to - row.from)}${row.gone ? '' : ' left'}`;
@@ -140,7 +140,12 @@ function rowShape(row: Row, scale: Scale, y: number, height: number): string {
     fitted(row.pod, NAMES - 24, size, { x: EDGE + 12, y: y + height / 2 + size * 0.36 }),
     track,
     ...row.spans.map((span) => spanShape(span, scale, bar)),
-    text(took, { x: end, y: y + height / 2 + size * 0.36, 'font-size': size - 1, class: row.gone ? 'soft' : 'left' }),
+    text(took, {
+      x: end,
+      y: y + height / 2 + size * 0.36,
+      'font-size': size - 1,
+      ...painted(row.gone ? 'soft' : 'left'),
+    }),
   ].join('');
 }
 
@@ -153,7 +158,7 @@ function tiers(line: Timeline, scale: Scale, top: number): Block & { readonly gr
   const body = line.tiers.map((tier) => {
     const all = 30 + tier.rows.length * height + 6;
     const took = `${offsetText(tier.from, line.from)} to ${offsetText(tier.to, line.from)}`;
-    grounds.push(element('rect', { x: EDGE, y, width: WIDTH - 2 * EDGE, height: all, rx: 6, class: 'band' }));
+    grounds.push(element('rect', { x: EDGE, y, width: WIDTH - 2 * EDGE, height: all, rx: 6, ...painted('band') }));
     const shapes = [
       fitted(`${tier.name} · ${tier.rows.length} ${tier.rows.length === 1 ? 'pod' : 'pods'} · ${took}`, 700, 12, {
         x: EDGE + 12,
@@ -175,13 +180,20 @@ function axis(line: Timeline, scale: Scale, top: number, height: number): string
   return Array.from({ length: count + 1 }, (_, index) => {
     const at = line.from + index * step;
     const x = scale.xOf(at);
-    const rule = element('line', { x1: x, x2: x, y1: top + 6, y2: top + height, class: 'line' });
+    const rule = element('line', {
+      x1: x,
+      x2: x,
+      y1: top + 6,
+      y2: top + height,
+      ...painted('rule'),
+      'stroke-width': 1,
+    });
     const words = text(offsetText(at, line.from), {
       x,
       y: top,
       'font-size': 11,
       'text-anchor': 'middle',
-      class: 'soft',
+      ...painted('soft'),
     });
     return rule + words;
   }).join('');
@@ -195,14 +207,19 @@ function moments(line: Timeline, top: number): Block {
   const body = shown.map(({ at, text: words }, index) => {
     const y = top + 24 + index * 18;
     return (
-      text(at < line.from ? '' : offsetText(at, line.from), { x: EDGE + 12, y, 'font-size': 12, class: 'soft' }) +
+      text(at < line.from ? '' : offsetText(at, line.from), { x: EDGE + 12, y, 'font-size': 12, ...painted('soft') }) +
       fitted(words, WIDTH - 2 * EDGE - 110, 12, { x: EDGE + 100, y })
     );
   });
   const more = line.moments.length - shown.length;
   const rest =
     more > 0
-      ? text(`and ${more} more`, { x: EDGE + 100, y: top + 24 + shown.length * 18, 'font-size': 12, class: 'soft' })
+      ? text(`and ${more} more`, {
+          x: EDGE + 100,
+          y: top + 24 + shown.length * 18,
+          'font-size': 12,
+          ...painted('soft'),
+        })
       : '';
   const head = text('What happened', { x: EDGE, y: top, 'font-size': 14, 'font-weight': 600 });
   return { height: 40 + shown.length * 18 + (more > 0 ? 18 : 0), body: [head, ...body, rest].join('') };
@@ -224,7 +241,7 @@ export function drawSvg(line: Timeline): string {
     element('title', {}, markup(titleOf(line))),
     element('desc', {}, markup(sentenceOf(line))),
     element('style', {}, STYLE),
-    element('rect', { width: WIDTH, height, rx: 10, class: 'paper' }),
+    element('rect', { width: WIDTH, height, rx: 10, ...painted('paper') }),
     head.body,
     share.body,
     rows.grounds,

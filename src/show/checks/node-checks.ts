@@ -265,28 +265,17 @@ function checkSelf({ api, serverIsLocal, apiServerManifests }: DoctorFacts): Che
   return { name, result: 'warn', message, fix };
 }
 
-/** The checks that ask logind or systemd, and what each of them was told where it could not. */
-function unanswered({ delay, targetTimeoutsMs, startsAfter, otherLocks }: DoctorFacts): ReadonlyMap<string, string> {
-  const asked: readonly (readonly [string, unknown])[] = [
-    ['lock delay', delay],
-    ['target time-outs', targetTimeoutsMs],
-    ['unit order', startsAfter],
-    ['other locks', otherLocks],
-  ];
-  return new Map(asked.flatMap(([name, fact]) => (typeof fact === 'string' ? [[name, fact] as const] : [])));
-}
-
 const NO_BUS = /no connection to the bus/;
 
-/** The checks, in which a bus that nobody can reach is found once: what each check would advise is about something else. */
-function oneCauseOnce(checks: readonly Check[], facts: DoctorFacts): readonly Check[] {
-  const [first, ...others] = [...unanswered(facts)].filter(([, reason]) => NO_BUS.test(reason)).map(([name]) => name);
+/** The checks, in which a bus that cannot be reached is found once: what the other checks advise is about something else. */
+function oneCauseOnce(checks: readonly Check[]): readonly Check[] {
+  const [first, ...others] = checks.filter(({ message }) => NO_BUS.test(message));
   if (first === undefined) return checks;
   return checks.map((check) => {
-    if (check.name === first) {
+    if (check === first) {
       return { ...check, fix: 'systemctl status dbus systemd-logind; without the two no shutdown can be held' };
     }
-    return others.includes(check.name) ? { ...check, message: `not known, see "${first}"`, fix: '' } : check;
+    return others.includes(check) ? { ...check, message: `not known, see "${first.name}"`, fix: '' } : check;
   });
 }
 
@@ -295,8 +284,5 @@ export function examineNode(facts: DoctorFacts): readonly Check[] {
   const checks = [checkLock, checkDelay, checkTargets, checkOrder, checkKubelet, checkKubeletUnit];
   const places = [checkUps, checkUnitPaths, checkTrust, checkOtherLocks];
   const others = [checkStaticPods, checkStorage, checkRuntime, checkApi, checkSelf];
-  return oneCauseOnce(
-    [...checks, ...places, ...others].map((check) => check(facts)),
-    facts,
-  );
+  return oneCauseOnce([...checks, ...places, ...others].map((check) => check(facts)));
 }

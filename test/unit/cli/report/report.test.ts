@@ -53,6 +53,7 @@ describe('the report of a shutdown', () => {
         assert.doesNotMatch(text.replaceAll(/[\n]/g, ''), /[\p{Cc}\p{Cf}\uFFFE]/u);
         assert.ok(text.isWellFormed());
         assert.match(text, /prefers-color-scheme:dark/);
+        assert.doesNotMatch(text, /var\(/);
         assert.deepEqual(
           [...text.matchAll(/https?:\/\/[^"'\s<]+/g)]
             .map(([url]) => url)
