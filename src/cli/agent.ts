@@ -21,7 +21,7 @@ export async function runAgentProgram(configPath: string, terminal: Terminal): P
 /** `nodemaint agent`: runs the node daemon until `stop`, and at the latest until `signal`. */
 export async function agentCommand(configPath: string, stop: AbortSignal, signal: AbortSignal): Promise<void> {
   const config = await loadAgentConfig(configPath);
-  const log = createLog(config.logLevel, 'nodemaint-agent');
+  const log = createLog(config.logLevel, 'nodemaint-agent', config.logFormat);
   const own = createOwnProgram([process.execPath, process.argv[1] ?? '']);
   const readDoctor = (until: AbortSignal): ReturnType<typeof own.doctor> => own.doctor(configPath, until);
   const dependencies = { clock: createSystemClock(), log, readMachineFacts: own.machineFacts, readDoctor };

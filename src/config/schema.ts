@@ -213,6 +213,12 @@ export const agentConfigSchema = z
       .describe('the total time limit for the programs of one folder; then they are killed'),
     drainPlan: z.array(drainPlanEntrySchema).max(88).default([]).describe('entries added to the default drain plan'),
     logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('the lowest level that is logged'),
+    logFormat: z
+      .enum(['text', 'json'])
+      .exactOptional()
+      .describe(
+        'how a line of the log is written; default: text in the journal and at a terminal, JSON where another program reads it',
+      ),
   })
   .refine((config) => config.onBoot === 'complete' || config.kubeconfig !== '', {
     path: ['onBoot'],

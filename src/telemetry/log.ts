@@ -3,7 +3,7 @@ import process from 'node:process';
 import { pino } from 'pino';
 import { describeError } from '../errors.ts';
 import { createLogLimit } from './log-limit.ts';
-import { logLine, type LogReader } from './log-line.ts';
+import { formatFor, type LogFormat, logLine, type LogReader } from './log-line.ts';
 
 /** A structured logger: fields first, then a constant message in lower case. */
 export interface Log {
@@ -30,12 +30,13 @@ function readerOf(journalStream: string | undefined): LogReader {
 }
 
 /**
- * Creates a logger that writes one line per event to standard output: JSON for journald, with its priority, and for the
- * container runtime; text on a terminal. An error is its messages, without the stack: it is one of bundled code. Of the lines
+ * Creates a logger that writes one line per event to standard output: text for journald, with its priority, and on a
+ * terminal; JSON for the container runtime and other programs; or what `configured` says. An error is its messages, without the stack: it is one of bundled code. Of the lines
  * about one object a bounded number is written in a minute.
  */
-export function createLog(level: LogLevel, name: string): Log {
+export function createLog(level: LogLevel, name: string, configured?: LogFormat): Log {
   const reader = readerOf(process.env['JOURNAL_STREAM']);
+  const form = { reader, format: formatFor(reader, configured) };
   // Not performance.now(): an idle agent would load the module perf_hooks for it.
   const limit = createLogLimit(() => process.uptime() * 1000);
   return pino({
@@ -46,7 +47,7 @@ export function createLog(level: LogLevel, name: string): Log {
     serializers: { err: describeError },
     // The log is read in terminals too, and JSON does not escape control characters above 127.
     hooks: {
-      streamWrite: (line) => logLine(line, reader),
+      streamWrite: (line) => logLine(line, form),
       logMethod(args, write) {
         const [fields, message = ''] = args as unknown as readonly [object, string?];
         const { isWritten, leftOutBefore } = limit(fields, message);

@@ -12,9 +12,9 @@ import { runCase } from './machine/shutdown-case.ts';
 import { standaloneNode } from './machine/standalone-node.ts';
 
 const CASES: readonly [string, MalloryShape, RegExp][] = [
-  ['root in its container', { user: 0, hostPid: false }, /"uid":0,"reason":"it runs in a PID namespace of its own/],
-  ['a user', { user: 1000, hostPid: false }, /"uid":1000,"reason":"its user ids are 1000, 1000, 1000, 1000/],
-  ['root that sees all processes', { user: 0, hostPid: true }, /"uid":0,"reason":"it runs in a container \(\/kubepods/],
+  ['root in its container', { user: 0, hostPid: false }, /uid=0 reason="it runs in a PID namespace of its own/],
+  ['a user', { user: 1000, hostPid: false }, /uid=1000 reason="its user ids are 1000, 1000, 1000, 1000/],
+  ['root that sees all processes', { user: 0, hostPid: true }, /uid=0 reason="it runs in a container \(\/kubepods/],
 ];
 const REFUSED = 'a process that calls itself kubelet is not believed';
 

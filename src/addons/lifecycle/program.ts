@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { LOG_LEVELS } from '../../telemetry/log-levels.ts';
+import { LOG_FORMAT_HELP, LOG_FORMATS, LOG_LEVELS } from '../../telemetry/log-levels.ts';
 import type { LifecycleFlags } from './command.ts';
 
 /** Adds `nodemaint lifecycle`, which runs until `stop` is aborted. */
@@ -9,6 +9,7 @@ export function addLifecycle(program: Command, { stop }: { readonly stop: AbortS
     .description('work on Evictions of lifecycle.k8s.io, in place of the controllers that Kubernetes 1.37 has not')
     .option('--kubeconfig <file>', 'default: the service account of the pod')
     .addOption(new Option('--log-level <level>').choices(LOG_LEVELS).default('info'))
+    .addOption(new Option('--log-format <format>', LOG_FORMAT_HELP).choices(LOG_FORMATS))
     .option('--take-over-timeout <time>', "time for a pod's own controller to carry out an eviction", '1m')
     .option('--promise-timeout <time>', 'ask again after this time for a promised eviction', '10m')
     .option(

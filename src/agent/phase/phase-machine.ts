@@ -26,10 +26,7 @@ interface PhaseMachineDependencies {
   readonly nodeName: string;
   readonly state: StateFiles;
   readonly log: Pick<Log, 'info'>;
-  readonly readFacts: (
-    phase: Phase,
-    signal: AbortSignal,
-  ) => Promise<Omit<PhaseFacts, 'release' | 'takenBack'>>;
+  readonly readFacts: (phase: Phase, signal: AbortSignal) => Promise<Omit<PhaseFacts, 'release' | 'takenBack'>>;
   readonly announce: (event: PhaseEvent) => void;
 }
 

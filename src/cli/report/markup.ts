@@ -71,7 +71,7 @@ const COLOURS: Scheme<Colour> = {
 };
 
 /** A class of a shape; `ink` is that of a text without another one. */
-export type PaintedClass = Exclude<Colour, 'line'> | 'track' | 'rule';
+type PaintedClass = Exclude<Colour, 'line'> | 'track' | 'rule';
 
 /** The classes of shapes that have not the name of their colour. */
 const OTHER_NAMES: Readonly<Partial<Record<PaintedClass, Colour>>> = { track: 'line', rule: 'line' };

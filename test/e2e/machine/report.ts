@@ -11,8 +11,10 @@ interface Report {
 
 /** The time of the agent's line about a transition, in milliseconds since the epoch. */
 function loggedAt(journal: readonly string[], transition: string): number {
-  const line = journal.find((each) => each.includes(`"transition":"${transition}"`)) ?? '';
-  return Date.parse(/"time":"([^"]+)"/.exec(line)?.[1] ?? '');
+  const line = journal.find((each) => each.includes(` transition=${transition} `)) ?? '';
+  // 2026-01-01T12:00:00.123456+0000, as short-iso-precise has it.
+  const [, time = '', hours = '', minutes = ''] = /^(\S+)([+-]\d\d):?(\d\d) /.exec(line) ?? [];
+  return Date.parse(`${time}${hours}:${minutes}`);
 }
 
 /** Checks that the report of the last shutdown has the times of its journal, to the second. */

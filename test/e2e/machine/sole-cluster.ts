@@ -136,7 +136,7 @@ async function journalOfShutdown(machine: Machine): Promise<readonly string[]> {
 function assertShutdown(journal: readonly string[]): void {
   assert.deepEqual(witnessedIn(journal), ['web TERM', 'web END', 'low TERM', 'low END']);
   const parked = journal.flatMap(
-    (line) => /"manifest":"([\w-]+)\.(?:yaml|json)".*parked manifest/.exec(line)?.[1] ?? [],
+    (line) => /parked manifest.* manifest=([\w-]+)\.(?:yaml|json)/.exec(line)?.[1] ?? [],
   );
   assert.deepEqual(parked.slice(0, 1), ['low'], 'the static pod of low priority first');
   assert.deepEqual(parked.slice(-2), ['kube-apiserver', 'etcd'], 'kube-apiserver and etcd last');

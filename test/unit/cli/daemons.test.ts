@@ -65,7 +65,12 @@ describe('the options of the services', () => {
     for (const { long, argChoices = [] } of command.options) {
       for (const value of argChoices) {
         it(`nodemaint ${command.name()} takes ${long ?? ''} ${value}`, async () => {
-          const { logLevel: _, kubeconfig: __, ...options } = await parse(command.name(), [long ?? '', value]);
+          const {
+            logLevel: _,
+            kubeconfig: __,
+            logFormat: ___,
+            ...options
+          } = await parse(command.name(), [long ?? '', value]);
           if (command.name() !== 'controller') return;
           assert.ok(controllerOptionsSchema.safeParse(options).success);
         });
@@ -75,7 +80,7 @@ describe('the options of the services', () => {
 
   it('nodemaint controller has an option for each key of its schema, and no other one', async () => {
     const command = createServices().find((each) => each.name() === 'controller');
-    const own = new Set(['kubeconfig', 'logLevel']);
+    const own = new Set(['kubeconfig', 'logLevel', 'logFormat']);
     const named = (command?.options ?? []).map((option) => option.attributeName()).filter((name) => !own.has(name));
     assert.deepEqual(named.toSorted(), Object.keys(controllerOptionsSchema.shape).toSorted());
   });
