@@ -8,7 +8,10 @@ export function outcomeText(line: Timeline): string {
   const left = `${podsLeft} ${podsLeft === 1 ? 'pod was' : 'pods were'} left`;
   switch (outcome) {
     case 'drained':
-      return isOfMaintenance(line) ? 'every pod left' : 'every pod left before the machine went down';
+      if (isOfMaintenance(line)) return 'every pod left';
+      return line.awayMs === undefined
+        ? 'every pod has left, and the machine may go down'
+        : 'every pod left before the machine went down';
     case 'not drained':
       return `${left}: ${why ?? ''}`;
     case 'called off':

@@ -39,7 +39,9 @@ function textOf(cluster: ClusterVersions | string | undefined): string {
   const own = `nodemaint ${VERSION}${commit() === '' ? '' : ` (commit ${commit()})`}, Node.js ${process.versions.node}\n`;
   if (cluster === undefined) return own;
   if (typeof cluster === 'string') return `${own}The cluster is not known: ${cluster}\n`;
-  const agents = Object.entries(cluster.agents).map(([version, count]) => `${version} on ${count} nodes`);
+  const agents = Object.entries(cluster.agents).map(
+    ([version, count]) => `${version} on ${count} ${count === 1 ? 'node' : 'nodes'}`,
+  );
   const controller = cluster.controller === '' ? 'unknown' : cluster.controller;
   return `${own}Controller: ${controller}\nAgents: ${agents.length === 0 ? 'none has reported' : agents.join(', ')}\n`;
 }

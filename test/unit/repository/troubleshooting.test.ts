@@ -19,12 +19,17 @@ function membersOf(source: string, begin: RegExp): readonly string[] {
 async function drainedReasons(): Promise<readonly string[]> {
   const files = ['src/decide/drain/drained-condition.ts', 'src/decide/drain/status.ts'];
   const texts = await Promise.all(files.map(read));
-  return texts.flatMap((text) => [...text.matchAll(/drained(?:: \w+)?,\s*reason: '(\w+)'/g)].map(([, name = '']) => name));
+  return texts.flatMap((text) =>
+    [...text.matchAll(/drained(?:: \w+)?,\s*reason: '(\w+)'/g)].map(([, name = '']) => name),
+  );
 }
 
 describe('the page for trouble', () => {
   it('the page for trouble has a heading for each reason of a pod that blocks, of the condition Drained, and of a node', async () => {
-    const blocking = membersOf(await read('src/api/node-maintenance.ts'), /interface BlockingPod \{[^}]*?readonly reason:/);
+    const blocking = membersOf(
+      await read('src/api/node-maintenance.ts'),
+      /interface BlockingPod \{[^}]*?readonly reason:/,
+    );
     const states = membersOf(await read('src/show/fleet/node-state.ts'), /export type FleetState =/);
     const drained = await drainedReasons();
     assert.ok(blocking.length >= 12 && states.length >= 5 && drained.length >= 4, `${blocking} ${states} ${drained}`);

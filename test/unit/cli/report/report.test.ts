@@ -116,10 +116,36 @@ describe('the report of an agent', () => {
         assert.ok(Date.parse(mine) <= Date.parse(time), `${mine} ${time}`);
       }
       const list = await runNodemaint(['history', '--config', configFile]);
-      assert.match(list.stdout, /^1 +20\S+Z +.*a test: every pod left before the machine went down$/m, list.stderr);
+      assert.match(list.stdout, /^1 +20\S+Z +.*a test: every pod has left, and the machine may go down$/m, list.stderr);
       const wrong = await runNodemaint(['report', '7', '--config', configFile]);
       assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
       assert.match(wrong.stderr, /there is no shutdown 7: 1 are recorded; list them with: nodemaint history/);
+    });
+  });
+
+  it('a cancel after the pods have left is true at once, to the status, the history and the next trigger', async () => {
+    await inSandbox(async (sandbox) => {
+      const { configFile, runDirectory } = sandbox;
+      const flags = ['--run-directory', runDirectory];
+      const trigger = ['trigger', '--reason', 'a test', ...flags];
+      const phaseIs = async (kind: string): Promise<boolean> =>
+        (await runNodemaint(['status', '-o', 'json', ...flags])).stdout.includes(`"kind": "${kind}"`);
+      await withAgent(sandbox, async () => {
+        assert.match((await runNodemaint(['cancel', ...flags])).stdout, /^No shutdown is announced/);
+        assert.match((await runNodemaint(trigger)).stdout, /^The agent is draining this node/);
+        await waitFor('the shutdown is released', () => phaseIs('released'));
+        assert.match(
+          (await runNodemaint(trigger)).stdout,
+          /^Nothing is drained again: drained: the machine may go down/,
+        );
+        assert.match((await runNodemaint(['cancel', ...flags])).stdout, /^The shutdown is canceled/);
+        await waitFor('no shutdown is known any more', () => phaseIs('watching'), { timeoutMs: 30_000 });
+        assert.match((await runNodemaint(trigger)).stdout, /^The agent is draining this node/);
+        await waitFor('the next shutdown is released', () => phaseIs('released'));
+      });
+      const { stdout } = await runNodemaint(['history', '--config', configFile]);
+      assert.match(stdout, /^1 .*a test: every pod has left, and the machine may go down$/m);
+      assert.match(stdout, /^2 .*a test: the shutdown was called off after every pod had left$/m);
     });
   });
 });
