@@ -32,7 +32,10 @@ describe('the page for trouble', () => {
     );
     const states = membersOf(await read('src/show/fleet/node-state.ts'), /export type FleetState =/);
     const drained = await drainedReasons();
-    assert.ok(blocking.length >= 12 && states.length >= 5 && drained.length >= 4, `${blocking} ${states} ${drained}`);
+    assert.ok(
+      blocking.length >= 12 && states.length >= 5 && drained.length >= 4,
+      [blocking, states, drained].join(' '),
+    );
     const page = await read('docs/usage/troubleshooting.md');
     const headings = new Set([...page.matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading));
     const missing = [...blocking, ...states, ...drained].filter((reason) => !headings.has(reason));
