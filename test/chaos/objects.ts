@@ -97,7 +97,11 @@ export function mirrorPodObject(name: string, namespace: string, node: string): 
 }
 
 /** A DaemonSet with a pod on each node of the history. */
-export function daemonSetObject(world: Pick<ClusterPart, 'id' | 'namespaces'>, name: string, priorityClassName: string): object {
+export function daemonSetObject(
+  world: Pick<ClusterPart, 'id' | 'namespaces'>,
+  name: string,
+  priorityClassName: string,
+): object {
   const labels = { app: name };
   return {
     apiVersion: 'apps/v1',

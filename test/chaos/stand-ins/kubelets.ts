@@ -113,7 +113,10 @@ export async function runKubelets(world: ClusterPart, signal: AbortSignal): Prom
     await Promise.all(
       bound.map((pod) => {
         const { name } = pod.metadata;
-        const isLeftOver = /^s\d-/.test(name) && !statics.has(name) && !isMirrorOf({ nodeName: world.nodeNames[MACHINE_NODE] ?? '' }, name);
+        const isLeftOver =
+          /^s\d-/.test(name) &&
+          !statics.has(name) &&
+          !isMirrorOf({ nodeName: world.nodeNames[MACHINE_NODE] ?? '' }, name);
         return isLeftOver ? removeStaticPod(world, pod) : runPod(world, pod, toldAt);
       }),
     );

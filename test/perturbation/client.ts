@@ -1,0 +1,87 @@
+import type { KubeObject } from '../../src/api/meta.ts';
+import { NodemaintError } from '../../src/errors.ts';
+import type { KubeClient, KubeRequest, KubeResponse } from '../../src/kube/client.ts';
+import { collectionOf, type Scope, scopedPath } from './scope.ts';
+import { isWrite, type Trace } from './trace.ts';
+import { Watched } from './watched.ts';
+
+/** One run of a program. */
+export interface Life {
+  /** Aborted when the program ends without warning: no call of it arrives any more, and no answer comes. */
+  readonly ended: AbortSignal;
+  /** Ends the program without warning. */
+  crash(): void;
+}
+
+/** What a client of a program is made from. */
+interface PerturbingOptions {
+  readonly scope: Scope;
+  readonly trace: Trace;
+  readonly life: Life;
+}
+
+interface List {
+  readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly items?: readonly KubeObject[];
+}
+
+/** Whether the path is that of a whole list in one answer, as a copy begins with. */
+function isWholeList(path: string): boolean {
+  const search = new URLSearchParams(path.split('?')[1]);
+  return [...search.keys()].every((key) => key === 'limit');
+}
+
+/** The client of one life of a program: what the plan says becomes of its writes, its events and its lists. */
+export function createPerturbingClient(inner: KubeClient, { scope, trace, life }: PerturbingOptions): KubeClient {
+  const watched = new Map<string, Watched>();
+  const watchedOf = (resource: string): Watched => {
+    const known = watched.get(resource) ?? new Watched(resource, trace);
+    watched.set(resource, known);
+    return known;
+  };
+
+  const read = async (request: KubeRequest, until: AbortSignal): Promise<KubeResponse> => {
+    const resource = collectionOf(request.path);
+    const path = scopedPath(request.path, scope);
+    if (resource === undefined || !isWholeList(request.path)) return await inner.send({ ...request, path }, until);
+    const past = watched.get(resource)?.takePast();
+    const answer = await inner.send({ ...request, path }, until);
+    if (past !== undefined) return { ...answer, body: past };
+    const { metadata, items = [] } = answer.body as List;
+    if (metadata.continue === undefined || metadata.continue === '') {
+      watchedOf(resource).listed(metadata.resourceVersion ?? '', items);
+    }
+    return answer;
+  };
+
+  const write = async (request: KubeRequest, until: AbortSignal): Promise<KubeResponse> => {
+    const fate = trace.write(request);
+    if (fate === 'crash before') life.crash();
+    life.ended.throwIfAborted();
+    const answer = await inner.send(request, until);
+    trace.hasWritten();
+    if (fate === 'crash after') life.crash();
+    life.ended.throwIfAborted();
+    if (fate !== 'answer lost') return answer;
+    throw new NodemaintError('API_UNREACHABLE', `the answer to ${request.method} ${request.path} is lost`);
+  };
+
+  return {
+    send: async (request, signal) => {
+      life.ended.throwIfAborted();
+      const until = AbortSignal.any([signal, life.ended]);
+      const answer = isWrite(request) ? await write(request, until) : await read(request, until);
+      life.ended.throwIfAborted();
+      return answer;
+    },
+    watch: async function* (path, signal) {
+      const until = AbortSignal.any([signal, life.ended]);
+      const source = inner.watch(scopedPath(path, scope), until);
+      const resource = collectionOf(path);
+      yield* resource === undefined ? source : watchedOf(resource).perturbed(source);
+    },
+    close: () => {
+      inner.close();
+    },
+  };
+}

@@ -1,0 +1,122 @@
+/** What is played while something goes wrong: each scenario ends with all maintenances complete. */
+import { checkStatus } from '../chaos/invariants/status.ts';
+import { leftOf } from './judge.ts';
+import type { Stage } from './stage.ts';
+
+/** One scenario. */
+export interface Scenario {
+  readonly about: string;
+  play(stage: Stage): Promise<void>;
+}
+
+/** Waits until the node is drained, and what the statuses say is true. */
+async function untilDrained(stage: Stage, name: string): Promise<void> {
+  await stage.until(`${name} is Drained`, () => stage.isDrained(name));
+  await stage.until(`what the statuses say is true: ${name} is Drained`, () => checkStatus(stage.part).length === 0);
+}
+
+/** Completes the maintenances one after the other, and waits until nothing is left of them. */
+async function finish(stage: Stage, ...names: readonly string[]): Promise<void> {
+  for (const name of names) await stage.complete(name);
+  const isComplete = (name: string): boolean =>
+    stage.maintenance(name)?.status?.stageStatuses?.some((each) => each.name === 'Complete') === true;
+  await stage.until('the maintenances are complete', () => names.every(isComplete));
+  await stage.until('everything is given back', async () => (await leftOf(stage)).length === 0);
+}
+
+/** Whether a drain asks for a pod of the plan. */
+function isAsking({ part }: Stage): boolean {
+  return part.requests().some(({ spec }) => (spec.requesters ?? []).length > 0);
+}
+
+const drain: Scenario = {
+  about: 'a controller drains a node with pods of all types, one of them with an interceptor',
+  play: async (stage) => {
+    await stage.layOut(['plain', 'intercepted', 'critical'], { hasStaticPod: true, budget: 'open' });
+    stage.controller('controller').start();
+    await stage.drain('m1');
+    await untilDrained(stage, 'm1');
+    await finish(stage, 'm1');
+  },
+};
+
+const cancellation: Scenario = {
+  about: 'the maintenance is called off while a budget and an interceptor keep two pods',
+  play: async (stage) => {
+    const { part } = stage;
+    await stage.layOut(['plain', 'intercepted'], { hasStaticPod: true, budget: 'closed' });
+    part.interceptors = 'beats';
+    const before = part.pods().map(({ metadata }) => metadata.uid);
+    stage.controller('controller').start();
+    await stage.drain('m1');
+    const isActive = (name: string): boolean =>
+      part.requests().some(({ status }) => status?.activeInterceptors?.[0]?.includes(name) === true);
+    await stage.until('the pods are asked to leave', () => isActive('imperative') && isActive('actor'));
+    await finish(stage, 'm1');
+    const after = part.pods().map(({ metadata }) => metadata.uid);
+    if (!before.every((uid) => after.includes(uid))) throw new Error('a pod has left although its budget is closed');
+  },
+};
+
+const intersecting: Scenario = {
+  about: 'two maintenances with other plans drain a node; the first one is complete before the second',
+  play: async (stage) => {
+    await stage.layOut(['plain', 'critical', 'intercepted'], { hasStaticPod: true });
+    stage.part.interceptors = 'beats';
+    stage.controller('controller').start();
+    await stage.drain('m1');
+    await stage.until('the first one asks', () => isAsking(stage));
+    await stage.drain('m2', { drainPlan: [{ podType: 'Default', podPriority: 0 }] });
+    await stage.until(
+      'the second one has begun',
+      () => (stage.maintenance('m2')?.status?.nodeStatuses ?? []).length > 0,
+    );
+    await stage.complete('m1');
+    stage.part.interceptors = 'works';
+    await untilDrained(stage, 'm2');
+    const node = stage.part.nodes().find(({ metadata }) => metadata.name === stage.node);
+    if (node?.spec?.unschedulable !== true) throw new Error('the node is not cordoned while the second one goes on');
+    await finish(stage, 'm2');
+  },
+};
+
+const handOver: Scenario = {
+  about: 'a second controller takes over from the first in the middle of a drain, and back again at its end',
+  play: async (stage) => {
+    await stage.layOut(['plain', 'intercepted'], { hasStaticPod: true });
+    stage.part.interceptors = 'beats';
+    const [first, second] = [stage.controller('first', { elects: true }), stage.controller('second', { elects: true })];
+    first.start();
+    await stage.until('the first one leads', () => stage.hasLeader());
+    second.start();
+    await stage.drain('m1');
+    await stage.until('the drain asks', () => isAsking(stage));
+    await first.stop();
+    stage.part.interceptors = 'works';
+    await untilDrained(stage, 'm1');
+    first.start();
+    const done = finish(stage, 'm1');
+    await Promise.all([done, second.stop()]);
+  },
+};
+
+const lifecycle: Scenario = {
+  about: 'a drain that asks by `lifecycle.k8s.io`, with the add-on in place of the controllers that Kubernetes lacks',
+  play: async (stage) => {
+    await stage.layOut(['plain', 'critical'], { budget: 'open' });
+    stage.lifecycle().start();
+    stage.controller('controller', { lifecycleApi: 'on' }).start();
+    await stage.drain('m1');
+    await untilDrained(stage, 'm1');
+    await finish(stage, 'm1');
+  },
+};
+
+/** By the names that plans have. */
+export const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  drain,
+  cancellation,
+  intersecting,
+  'hand-over': handOver,
+  lifecycle,
+};
