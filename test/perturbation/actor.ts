@@ -1,5 +1,6 @@
+import { describeError } from '../../src/errors.ts';
 import { createRecordingLog } from '../support/agent/recording-log.ts';
-import { createPerturbingClient, type Life } from './client.ts';
+import { createPerturbingClient } from './client.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import type { Plan } from './plan.ts';
@@ -8,11 +9,13 @@ import { createTrace, type Trace } from './trace.ts';
 
 /** What a program runs with. */
 export interface Running {
-  /** A client of the plan; `as` says with whose credentials. */
-  client(as: string): KubeClient;
+  /** A client that the plan perturbs, made from a connection that is closed when the program has ended. */
+  client(connection: KubeClient): KubeClient;
   readonly log: Log;
-  /** Aborted when the program is asked to stop, and when it ends without warning. */
-  readonly stop: AbortSignal;
+  /** Aborted when the program is asked to stop. */
+  readonly asked: AbortSignal;
+  /** Aborted when the program ends without warning. */
+  readonly killed: AbortSignal;
 }
 
 /** A program that runs in the process of the test, and is started again where the plan ends it. */
@@ -20,8 +23,6 @@ export interface Actor {
   readonly name: string;
   readonly trace: Trace;
   readonly log: readonly string[];
-  /** How often the plan has ended it. */
-  crashes(): number;
   /** Why it ended by itself, if it has. */
   failure(): string | undefined;
   start(): void;
@@ -33,64 +34,60 @@ export interface Actor {
 export interface ActorOptions {
   readonly name: string;
   readonly plan: Plan | undefined;
-  readonly scope: Scope;
+  /** What it sees; everything unless given. */
+  readonly scope?: Scope | undefined;
   readonly plain: (name: string) => string;
-  /** Opens a connection with these credentials. */
-  readonly connect: (as: string) => KubeClient;
   readonly run: (running: Running) => Promise<void>;
 }
 
 /** Makes an actor, which does not run yet. */
-export function createActor({ name, plan, scope, plain, connect, run }: ActorOptions): Actor {
+export function createActor({ name, plan, scope, plain, run }: ActorOptions): Actor {
   const trace = createTrace(name, plan, plain);
   const log = createRecordingLog();
-  const lives: Promise<void>[] = [];
   let stopping = new AbortController();
+  let running: Promise<void> = Promise.resolve();
   let failure: string | undefined;
-  let crashes = 0;
 
-  const live = async (asked: AbortSignal): Promise<void> => {
+  /** Runs the program once; returns whether the plan has ended it. */
+  const live = async (asked: AbortSignal): Promise<boolean> => {
     const ending = new AbortController();
-    const clients: KubeClient[] = [];
-    const life: Life = {
-      ended: ending.signal,
-      crash: () => {
-        crashes += 1;
-        log.warn({}, 'the plan ends the program');
-        ending.abort(new Error('the program has ended'));
-        // A supervisor starts it again at once: what the first one leaves behind in memory is lost.
-        if (!asked.aborted) lives.push(live(asked));
-      },
+    const connections: KubeClient[] = [];
+    const crash = (): void => {
+      log.warn({}, 'the plan ends the program');
+      ending.abort(new Error('the program has ended'));
     };
-    const client = (as: string): KubeClient => {
-      const inner = connect(as);
-      clients.push(inner);
-      return createPerturbingClient(inner, { scope, trace, life });
+    const client = (connection: KubeClient): KubeClient => {
+      connections.push(connection);
+      return createPerturbingClient(connection, { scope, trace, life: { ended: ending.signal, crash } });
     };
     try {
-      await run({ client, log, stop: AbortSignal.any([asked, ending.signal]) });
+      await run({ client, log, asked, killed: ending.signal });
       if (!asked.aborted && !ending.signal.aborted) failure = 'it ended without being asked to';
     } catch (error) {
-      if (!ending.signal.aborted) failure = String(error);
+      if (!ending.signal.aborted) failure = describeError(error);
     } finally {
-      for (const each of clients) each.close();
+      for (const connection of connections) connection.close();
     }
+    return ending.signal.aborted;
+  };
+
+  /** A supervisor starts it again at once: what it had in memory is lost. */
+  const supervise = async (asked: AbortSignal): Promise<void> => {
+    for (let isCrashed = true; isCrashed && !asked.aborted; ) isCrashed = await live(asked);
   };
 
   return {
     name,
     trace,
     log: log.lines,
-    crashes: () => crashes,
     failure: () => failure,
     start: () => {
       stopping = new AbortController();
-      lives.push(live(stopping.signal));
+      running = supervise(stopping.signal);
     },
     stop: async () => {
       stopping.abort();
-      // One that ends may have been about to start the next.
-      while (lives.length > 0) await lives.pop();
+      await running;
     },
   };
 }

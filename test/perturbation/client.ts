@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../src/api/meta.ts';
 import { NodemaintError } from '../../src/errors.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from '../../src/kube/client.ts';
-import { collectionOf, type Scope, scopedPath } from './scope.ts';
+import { collectionOf, copyOf, type Scope, scopedPath } from './scope.ts';
 import { isWrite, type Trace } from './trace.ts';
 import { Watched } from './watched.ts';
 
@@ -15,7 +15,7 @@ export interface Life {
 
 /** What a client of a program is made from. */
 interface PerturbingOptions {
-  readonly scope: Scope;
+  readonly scope: Scope | undefined;
   readonly trace: Trace;
   readonly life: Life;
 }
@@ -25,31 +25,32 @@ interface List {
   readonly items?: readonly KubeObject[];
 }
 
-/** Whether the path is that of a whole list in one answer, as a copy begins with. */
-function isWholeList(path: string): boolean {
-  const search = new URLSearchParams(path.split('?')[1]);
-  return [...search.keys()].every((key) => key === 'limit');
+/** Whether the path is that of a later page of a list. */
+function isLaterPage(path: string): boolean {
+  return new URLSearchParams(path.split('?')[1]).has('continue');
 }
 
 /** The client of one life of a program: what the plan says becomes of its writes, its events and its lists. */
 export function createPerturbingClient(inner: KubeClient, { scope, trace, life }: PerturbingOptions): KubeClient {
-  const watched = new Map<string, Watched>();
-  const watchedOf = (resource: string): Watched => {
-    const known = watched.get(resource) ?? new Watched(resource, trace);
-    watched.set(resource, known);
+  const copies = new Map<string, Watched>();
+  const limited = (path: string): string => (scope === undefined ? path : scopedPath(path, scope));
+  const watchedOf = (path: string, resource: string): Watched => {
+    const known = copies.get(copyOf(path)) ?? new Watched(resource, trace);
+    copies.set(copyOf(path), known);
     return known;
   };
 
   const read = async (request: KubeRequest, until: AbortSignal): Promise<KubeResponse> => {
     const resource = collectionOf(request.path);
-    const path = scopedPath(request.path, scope);
-    if (resource === undefined || !isWholeList(request.path)) return await inner.send({ ...request, path }, until);
-    const past = watched.get(resource)?.takePast();
+    const path = limited(request.path);
+    const past = isLaterPage(path) ? undefined : copies.get(copyOf(request.path))?.takePast();
     const answer = await inner.send({ ...request, path }, until);
     if (past !== undefined) return { ...answer, body: past };
-    const { metadata, items = [] } = answer.body as List;
-    if (metadata.continue === undefined || metadata.continue === '') {
-      watchedOf(resource).listed(metadata.resourceVersion ?? '', items);
+    if (resource === undefined || isLaterPage(path)) return answer;
+    const { metadata, items = [] } = answer.body as Partial<List>;
+    // Of a list in several pages there is no past.
+    if (metadata !== undefined && (metadata.continue ?? '') === '') {
+      watchedOf(request.path, resource).listed(metadata.resourceVersion ?? '', items);
     }
     return answer;
   };
@@ -76,9 +77,9 @@ export function createPerturbingClient(inner: KubeClient, { scope, trace, life }
     },
     watch: async function* (path, signal) {
       const until = AbortSignal.any([signal, life.ended]);
-      const source = inner.watch(scopedPath(path, scope), until);
+      const source = inner.watch(limited(path), until);
       const resource = collectionOf(path);
-      yield* resource === undefined ? source : watchedOf(resource).perturbed(source);
+      yield* resource === undefined ? source : watchedOf(path, resource).perturbed(source);
     },
     close: () => {
       inner.close();

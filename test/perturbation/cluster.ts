@@ -3,7 +3,8 @@ import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { createKubeClient, type KubeClient } from '../../src/kube/client.ts';
 import { createWriteLog, type WriteLog } from '../chaos/audit.ts';
 import { createTimeline, type Timeline } from '../chaos/timeline.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
+import { CHECKOUT, loadProduct, type Product } from '../chaos/product.ts';
+import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { releaseOf } from '../control-plane/releases.ts';
 import { installManifests } from '../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../support/folder.ts';
@@ -15,6 +16,8 @@ export type Account = 'controller' | 'lifecycle' | 'admin';
 
 /** The cluster that all plans share. */
 export interface PerturbationCluster extends AsyncDisposable {
+  readonly controlPlane: ControlPlane;
+  readonly product: Product;
   /** As cluster admin. */
   readonly client: KubeClient;
   /** Everything that was there, and is. */
@@ -57,6 +60,15 @@ export async function startPerturbationCluster(): Promise<PerturbationCluster> {
     watcher.close();
   });
   await waitFor('the timeline is synced', timeline.synced);
+  const product = await loadProduct(CHECKOUT);
   const owned = stack.move();
-  return { client, timeline, writes, connect, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return {
+    controlPlane,
+    product,
+    client,
+    timeline,
+    writes,
+    connect,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
 }

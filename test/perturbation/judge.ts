@@ -8,7 +8,9 @@ import { CONTROLLER_USER } from '../chaos/cluster.ts';
 import { checkForeign } from '../chaos/invariants/foreign.ts';
 import { checkLeftOvers } from '../chaos/invariants/given-back.ts';
 import { checkLeaving } from '../chaos/invariants/leaving.ts';
+import { checkManifests } from '../chaos/invariants/manifests.ts';
 import { signatureOf, type Violation } from '../chaos/invariants/violation.ts';
+import { shutdownPrefix } from '../chaos/world.ts';
 import type { PerturbationCluster } from './cluster.ts';
 import { type Stage, untilStill } from './stage.ts';
 import { repeatedWrite } from './trace.ts';
@@ -49,13 +51,16 @@ export async function leftOf({ part, read }: Stage): Promise<readonly Find[]> {
 
 /** Judges a plan that was played to its end: nothing must be written any more for `stillMs`. */
 export async function judge(cluster: PerturbationCluster, stage: Stage, stillMs: number): Promise<readonly Find[]> {
-  const { part, actors } = stage;
+  const { part, actors, machine } = stage;
   const who = await untilStill(stage, stillMs);
-  const writes = (await cluster.writes.read()).filter(({ key }) => key.startsWith(part.id));
-  const users = [CONTROLLER_USER];
+  const writes = (await cluster.writes.read()).filter(
+    ({ key }) => key.startsWith(part.id) || key.startsWith(shutdownPrefix(part.id)),
+  );
+  const users = [CONTROLLER_USER, ...(machine === undefined ? [] : [`system:node:${machine.nodeName}`])];
   const found: Find[] = [
     ...checkLeaving(part.changes, writes, users).map(findOf),
     ...checkForeign(part.changes, writes, users).map(findOf),
+    ...(machine === undefined ? [] : checkManifests(part.changes, machine.moves, machine.nodeName).map(findOf)),
     ...(await leftOf(stage)),
   ];
   if (who !== undefined) found.push({ what: 'stable: somebody goes on writing when everything is over', detail: who });

@@ -1,8 +1,10 @@
 import { describeError } from '../../src/errors.ts';
+import { runMachine } from '../chaos/machine/kubelet.ts';
+import { type Machine, openMachine } from '../chaos/machine/machine.ts';
 import { clean } from '../chaos/phases.ts';
 import { runInterceptors } from '../chaos/stand-ins/interceptors.ts';
 import { runKubelets } from '../chaos/stand-ins/kubelets.ts';
-import { createPart } from '../chaos/world.ts';
+import { createPart, MACHINE_NODE, nodeNamesOf } from '../chaos/world.ts';
 import type { PerturbationCluster } from './cluster.ts';
 import { type Find, judge } from './judge.ts';
 import type { Moment, Plan } from './plan.ts';
@@ -52,6 +54,10 @@ async function perform(
   return [...found, ...(await judge(cluster, stage, stillMs))];
 }
 
+async function openMachineOf({ controlPlane, product }: PerturbationCluster, id: string): Promise<Machine> {
+  return await openMachine(controlPlane, product, nodeNamesOf(id)[MACHINE_NODE] ?? '');
+}
+
 /** Plays a scenario once. Nothing may be written for `stillMs` when it is over. */
 export async function runPlan(
   cluster: PerturbationCluster,
@@ -60,10 +66,15 @@ export async function runPlan(
 ): Promise<Outcome> {
   const begun = performance.now();
   runs += 1;
-  using part = createPart(cluster, `q${runs}`);
-  const stage = createStage(cluster, part, plan);
+  const id = `q${runs}`;
+  await using machine = scenario.hasMachine === true ? await openMachineOf(cluster, id) : undefined;
+  using part = createPart(cluster, id);
+  const stage = createStage(cluster, part, { plan, machine });
   const stopping = new AbortController();
-  const playing = Promise.all([runKubelets, runInterceptors].map((run) => run(part, stopping.signal)));
+  const playing = Promise.all([
+    ...[runKubelets, runInterceptors].map((run) => run(part, stopping.signal)),
+    ...(machine === undefined ? [] : [runMachine(Object.assign(part, { machine }), stopping.signal)]),
+  ]);
   let finds: readonly Find[] = [];
   try {
     finds = await perform(cluster, stage, scenario, stillMs);

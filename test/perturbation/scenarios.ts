@@ -6,6 +6,8 @@ import type { Stage } from './stage.ts';
 /** One scenario. */
 export interface Scenario {
   readonly about: string;
+  /** Whether the node that is drained has a machine, on which a real agent can run. */
+  readonly hasMachine?: true;
   play(stage: Stage): Promise<void>;
 }
 
@@ -112,6 +114,29 @@ const lifecycle: Scenario = {
   },
 };
 
+const agent: Scenario = {
+  about: 'an agent drains its own node for a reboot without any controller, and gives everything back after it',
+  hasMachine: true,
+  play: async (stage) => {
+    const { part, machine } = stage;
+    await stage.layOut(['plain', 'critical'], { hasStaticPod: true, budget: 'open' });
+    const actor = stage.agent();
+    actor.start();
+    await machine?.announceShutdown();
+    await stage.until('the machine is released', async () => (await machine?.phase()) === 'released');
+    const left = part.pods().filter(({ spec }) => spec.nodeName === stage.node);
+    if (left.length > 0) throw new Error(`released with pods: ${left.map(({ metadata }) => metadata.name).join(' ')}`);
+    await actor.stop();
+    await machine?.reboot();
+    actor.start();
+    await stage.until('the maintenance is complete', () =>
+      part.maintenances().every(({ spec }) => spec.stage === 'Complete'),
+    );
+    await stage.until('everything is given back', async () => (await leftOf(stage)).length === 0);
+    await stage.until('the static pod is back', async () => (await machine?.manifests('in place'))?.length === 1);
+  },
+};
+
 /** By the names that plans have. */
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   drain,
@@ -119,4 +144,5 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   intersecting,
   'hand-over': handOver,
   lifecycle,
+  agent,
 };

@@ -25,3 +25,10 @@ export function scopedPath(path: string, { namespace, selector }: Scope): string
   }
   return `${root}/${place}${search.size === 0 ? '' : `?${search.toString()}`}`;
 }
+
+/** What a list and the watch that follows it have in common: the resource and the selectors. */
+export function copyOf(path: string): string {
+  const search = new URLSearchParams(path.split('?')[1]);
+  const selectors = ['labelSelector', 'fieldSelector'].map((name) => search.get(name) ?? '');
+  return [path.split('?')[0], ...selectors].join(' ');
+}

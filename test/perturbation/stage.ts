@@ -1,11 +1,7 @@
 /** The part of a cluster in which one plan is played, and what a scenario does in it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { runLifecycle } from '../../src/addons/lifecycle/lifecycle.ts';
 import { CONTROLLER_LEASE_NAME, type Lease } from '../../src/api/lease.ts';
 import { DRAINED, type NodeMaintenance } from '../../src/api/node-maintenance.ts';
-import { runController } from '../../src/controller/leader/controller.ts';
-import { controllerOptionsSchema } from '../../src/controller/options.ts';
-import { createSystemClock } from '../../src/host/clock.ts';
 import {
   collectionPath,
   DAEMON_SETS,
@@ -18,24 +14,20 @@ import {
   type Resource,
 } from '../../src/kube/resource.ts';
 import { budgetObject, daemonSetObject, HISTORY_LABEL, nodeObject, podObject, type PodSort } from '../chaos/objects.ts';
-import type { ClusterPart } from '../chaos/world.ts';
+import type { Machine } from '../chaos/machine/machine.ts';
+import { type ClusterPart, MACHINE_NODE } from '../chaos/world.ts';
 import { drainOf } from '../support/maintenance/objects.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Actor, createActor, type Running } from './actor.ts';
-import type { Account, PerturbationCluster } from './cluster.ts';
+import { type Actor, type ActorOptions, createActor } from './actor.ts';
+import type { PerturbationCluster } from './cluster.ts';
 import type { Plan } from './plan.ts';
+import { type ControllerFlags, runAgentOf, runControllerOf, runLifecycleOf } from './programs.ts';
+import type { Scope } from './scope.ts';
 
 /** How long anything may take that a scenario waits for. A plan holds nothing longer than a second. */
 const PATIENCE_MS = 30_000;
-/** Short enough to be waited for, and long enough for a busy machine. */
-const ELECTION = {
-  leaderElect: 'true',
-  leaderElectLeaseDuration: '4s',
-  leaderElectRenewDeadline: '3s',
-  leaderElectRetryPeriod: '500ms',
-};
-/** The number of the node that is drained. The one before it has pods, too, and nobody drains it. */
-const DRAINED_NODE = 1;
+/** The numbers of the node that nobody drains and of the one that is drained; a machine is that of the first node. */
+const NODES_OF = { withMachine: [1, MACHINE_NODE], without: [MACHINE_NODE, 1] } as const;
 
 /** What a scenario works with. */
 export interface Stage {
@@ -44,10 +36,13 @@ export interface Stage {
   readonly node: string;
   /** The programs of the product that were made so far. */
   readonly actors: Actor[];
-  /** Makes a controller; without `elects` it leads at once and has no Lease. */
-  controller(name: string, flags?: { readonly elects?: true; readonly lifecycleApi?: 'on' }): Actor;
+  /** The machine of the node, where the scenario has one. */
+  readonly machine: Machine | undefined;
+  controller(name: string, flags?: ControllerFlags): Actor;
   /** Makes the add-on with the controllers of `lifecycle.k8s.io`. */
   lifecycle(): Actor;
+  /** Makes the agent of the machine. Throws where the scenario has none. */
+  agent(): Actor;
   /** Makes the nodes and these pods on the node that is drained, a DaemonSet with a pod on each, and a pod on the other. */
   layOut(
     sorts: readonly PodSort[],
@@ -79,30 +74,24 @@ export function plainName({ id, changes }: Pick<ClusterPart, 'id' | 'changes'>, 
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '*');
 }
 
-async function runControllerOf({ client, log, stop }: Running, flags: object): Promise<void> {
-  const options = controllerOptionsSchema.parse(flags);
-  const clients = { client: client('controller'), leaseClient: client('admin') };
-  await runController({ ...clients, clock: createSystemClock(), log, options }, stop);
-}
-
-async function runLifecycleOf({ client, log, stop }: Running): Promise<void> {
-  await runLifecycle({ client: client('lifecycle'), clock: createSystemClock(), log }, {}, stop);
-}
-
 /** Makes the stage; nothing is on the cluster yet. */
-export function createStage(cluster: PerturbationCluster, part: ClusterPart, plan: Plan | undefined): Stage {
+export function createStage(
+  cluster: PerturbationCluster,
+  part: ClusterPart,
+  { plan, machine }: { readonly plan: Plan | undefined; readonly machine: Machine | undefined },
+): Stage {
   const { id } = part;
   const [namespace] = part.namespaces;
-  const node = part.nodeNames[DRAINED_NODE] ?? '';
+  const [bystander, drained] = NODES_OF[machine === undefined ? 'without' : 'withMachine'];
+  const [otherNode = '', node = ''] = [part.nodeNames[bystander], part.nodeNames[drained]];
   const actors: Actor[] = [];
-  const selector = `${HISTORY_LABEL}=${id}`;
-  const actor = (name: string, run: (running: Running) => Promise<void>): Actor => {
-    const connect = (as: string) => cluster.connect(as as Account);
+  const actor = (name: string, scope: Scope | undefined, run: ActorOptions['run']): Actor => {
     const plain = (text: string): string => plainName(part, text);
-    const made = createActor({ name, plan, scope: { namespace, selector }, plain, connect, run });
+    const made = createActor({ name, plan, scope, plain, run });
     actors.push(made);
     return made;
   };
+  const scope = { namespace, selector: `${HISTORY_LABEL}=${id}` };
   const create = async (resource: Resource, body: object): Promise<void> => {
     const path = collectionPath(resource, resource.namespaced ? namespace : undefined);
     const status = await part.send({ method: 'POST', path, body });
@@ -118,15 +107,18 @@ export function createStage(cluster: PerturbationCluster, part: ClusterPart, pla
     part,
     node,
     actors,
-    controller: (name, { elects, ...flags } = {}) => {
-      const all = { namespace, leaderElect: 'false', ...flags, ...(elects === true ? ELECTION : {}) };
-      return actor(name, (running) => runControllerOf(running, all));
+    machine,
+    controller: (name, flags = {}) =>
+      actor(name, scope, (running) => runControllerOf(cluster, namespace, flags, running)),
+    lifecycle: () => actor('lifecycle', scope, (running) => runLifecycleOf(cluster, running)),
+    agent: () => {
+      if (machine === undefined) throw new Error('the scenario has no machine');
+      // Its rights are those of the node: it sees little of other plans anyway.
+      return actor('agent', undefined, (running) => runAgentOf(machine, running));
     },
-    lifecycle: () => actor('lifecycle', runLifecycleOf),
     layOut: async (sorts, { hasStaticPod, budget } = {}) => {
       await create({ root: '/api/v1', plural: 'namespaces', namespaced: false }, { metadata: { name: namespace } });
-      const names = part.nodeNames.slice(0, DRAINED_NODE + 1);
-      for (const name of names) await create(NODES, nodeObject(part, name));
+      for (const name of [otherNode, node]) await create(NODES, nodeObject(part, name));
       const account = `/api/v1/namespaces/${namespace}/serviceaccounts/default`;
       await until(
         'the namespace can have pods',
@@ -134,10 +126,13 @@ export function createStage(cluster: PerturbationCluster, part: ClusterPart, pla
       );
       await create(DAEMON_SETS, daemonSetObject(part, 'set0', ''));
       if (budget !== undefined) await create(DISRUPTION_BUDGETS, budgetObject(namespace, budget));
-      if (hasStaticPod === true) part.staticPods.add(`0/${DRAINED_NODE}`);
-      await create(PODS, podObject('plain', 'stays', namespace, names[0] ?? ''));
+      if (hasStaticPod === true) {
+        part.staticPods.add(`0/${drained}`);
+        await machine?.addManifest('s0', namespace);
+      }
+      await create(PODS, podObject('plain', 'stays', namespace, otherNode));
       for (const sort of sorts) await create(PODS, podObject(sort, sort.replaceAll(' ', '-'), namespace, node));
-      const count = sorts.length + 1 + names.length + (hasStaticPod === true ? 1 : 0);
+      const count = sorts.length + 3 + (hasStaticPod === true ? 1 : 0);
       await until(
         'all pods run',
         () => part.pods().filter(({ status }) => status?.phase === 'Running').length === count,
