@@ -7,8 +7,9 @@ import { createRandom } from '../chaos/random.ts';
 import { type PerturbationCluster, startPerturbationCluster } from './cluster.ts';
 import { type Plan, planText, plansOf, readPlan } from './plan.ts';
 import { type Outcome, runPlan, type Task } from './run.ts';
-import { type Scenario, SCENARIOS } from './scenarios.ts';
+import { loadScenarios, type Scenario } from './scenarios.ts';
 
+const SCENARIOS = await loadScenarios();
 const { values } = parseArgs({
   options: {
     scenario: { type: 'string', default: Object.keys(SCENARIOS).join(',') },

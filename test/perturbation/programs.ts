@@ -1,5 +1,4 @@
 /** The programs of the product, as they run in the process of the test. */
-import { runLifecycle } from '../../src/addons/lifecycle/lifecycle.ts';
 import { runController } from '../../src/controller/leader/controller.ts';
 import { controllerOptionsSchema } from '../../src/controller/options.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
@@ -38,15 +37,6 @@ export async function runControllerOf(
   });
   const clients = { client: client(connect('controller')), leaseClient: client(connect('admin')) };
   await runController({ ...clients, clock: createSystemClock(), log, options }, AbortSignal.any([asked, killed]));
-}
-
-/** Runs the add-on with the controllers of `lifecycle.k8s.io`. */
-export async function runLifecycleOf(
-  { connect }: PerturbationCluster,
-  { client, log, asked, killed }: Running,
-): Promise<void> {
-  const dependencies = { client: client(connect('lifecycle')), clock: createSystemClock(), log };
-  await runLifecycle(dependencies, {}, AbortSignal.any([asked, killed]));
 }
 
 /** Runs the agent of the machine, with the identity of its node. */

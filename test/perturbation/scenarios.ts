@@ -1,7 +1,9 @@
 /** What is played while something goes wrong: each scenario ends with all maintenances complete. */
-import { checkStatus } from '../chaos/invariants/status.ts';
+import { globSync } from 'node:fs';
+import path from 'node:path';
 import { leftOf } from './judge.ts';
 import type { Stage } from './stage.ts';
+import { finish, isAsking, untilDrained } from './steps.ts';
 
 /** One scenario. */
 export interface Scenario {
@@ -9,26 +11,6 @@ export interface Scenario {
   /** Whether the node that is drained has a machine, on which a real agent can run. */
   readonly hasMachine?: true;
   play(stage: Stage): Promise<void>;
-}
-
-/** Waits until the node is drained, and what the statuses say is true. */
-async function untilDrained(stage: Stage, name: string): Promise<void> {
-  await stage.until(`${name} is Drained`, () => stage.isDrained(name));
-  await stage.until(`what the statuses say is true: ${name} is Drained`, () => checkStatus(stage.part).length === 0);
-}
-
-/** Completes the maintenances one after the other, and waits until nothing is left of them. */
-async function finish(stage: Stage, ...names: readonly string[]): Promise<void> {
-  for (const name of names) await stage.complete(name);
-  const isComplete = (name: string): boolean =>
-    stage.maintenance(name)?.status?.stageStatuses?.some((each) => each.name === 'Complete') === true;
-  await stage.until('the maintenances are complete', () => names.every(isComplete));
-  await stage.until('everything is given back', async () => (await leftOf(stage)).length === 0);
-}
-
-/** Whether a drain asks for a pod of the plan. */
-function isAsking({ part }: Stage): boolean {
-  return part.requests().some(({ spec }) => (spec.requesters ?? []).length > 0);
 }
 
 const drain: Scenario = {
@@ -102,18 +84,6 @@ const handOver: Scenario = {
   },
 };
 
-const lifecycle: Scenario = {
-  about: 'a drain that asks by `lifecycle.k8s.io`, with the add-on in place of the controllers that Kubernetes lacks',
-  play: async (stage) => {
-    await stage.layOut(['plain', 'critical'], { budget: 'open' });
-    stage.lifecycle().start();
-    stage.controller('controller', { lifecycleApi: 'on' }).start();
-    await stage.drain('m1');
-    await untilDrained(stage, 'm1');
-    await finish(stage, 'm1');
-  },
-};
-
 const agent: Scenario = {
   about: 'an agent drains its own node for a reboot without any controller, and gives everything back after it',
   hasMachine: true,
@@ -137,12 +107,20 @@ const agent: Scenario = {
   },
 };
 
-/** By the names that plans have. */
-export const SCENARIOS: Readonly<Record<string, Scenario>> = {
+const OF_THE_CORE: Readonly<Record<string, Scenario>> = {
   drain,
   cancellation,
   intersecting,
   'hand-over': handOver,
-  lifecycle,
   agent,
 };
+
+/** All scenarios, by the names that plans have: those of the core, and one for each add-on that has one, under its name. */
+export async function loadScenarios(): Promise<Readonly<Record<string, Scenario>>> {
+  const files = globSync('addons/*/scenario.ts', { cwd: import.meta.dirname });
+  const load = async (file: string): Promise<readonly [string, Scenario]> => {
+    const { SCENARIO } = (await import(path.join(import.meta.dirname, file))) as { readonly SCENARIO: Scenario };
+    return [path.basename(path.dirname(file)), SCENARIO];
+  };
+  return { ...OF_THE_CORE, ...Object.fromEntries(await Promise.all(files.map(load))) };
+}

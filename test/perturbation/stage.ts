@@ -18,10 +18,10 @@ import type { Machine } from '../chaos/machine/machine.ts';
 import { type ClusterPart, MACHINE_NODE } from '../chaos/world.ts';
 import { drainOf } from '../support/maintenance/objects.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Actor, type ActorOptions, createActor } from './actor.ts';
+import { type Actor, type ActorOptions, createActor, type Running } from './actor.ts';
 import type { PerturbationCluster } from './cluster.ts';
 import type { Plan } from './plan.ts';
-import { type ControllerFlags, runAgentOf, runControllerOf, runLifecycleOf } from './programs.ts';
+import { type ControllerFlags, runAgentOf, runControllerOf } from './programs.ts';
 import type { Scope } from './scope.ts';
 
 /** How long anything may take that a scenario waits for. A plan holds nothing longer than a second. */
@@ -39,8 +39,8 @@ export interface Stage {
   /** The machine of the node, where the scenario has one. */
   readonly machine: Machine | undefined;
   controller(name: string, flags?: ControllerFlags): Actor;
-  /** Makes the add-on with the controllers of `lifecycle.k8s.io`. */
-  lifecycle(): Actor;
+  /** Makes another program that runs in the cluster. */
+  program(name: string, run: (cluster: PerturbationCluster, running: Running) => Promise<void>): Actor;
   /** Makes the agent of the machine. Throws where the scenario has none. */
   agent(): Actor;
   /** Makes the nodes and these pods on the node that is drained, a DaemonSet with a pod on each, and a pod on the other. */
@@ -110,7 +110,7 @@ export function createStage(
     machine,
     controller: (name, flags = {}) =>
       actor(name, scope, (running) => runControllerOf(cluster, namespace, flags, running)),
-    lifecycle: () => actor('lifecycle', scope, (running) => runLifecycleOf(cluster, running)),
+    program: (name, run) => actor(name, scope, (running) => run(cluster, running)),
     agent: () => {
       if (machine === undefined) throw new Error('the scenario has no machine');
       // Its rights are those of the node: it sees little of other plans anyway.
