@@ -34,8 +34,7 @@ export interface Actor {
 export interface ActorOptions {
   readonly name: string;
   readonly plan: Plan | undefined;
-  /** What it sees; everything unless given. */
-  readonly scope?: Scope | undefined;
+  readonly scope: Scope;
   readonly plain: (name: string) => string;
   readonly run: (running: Running) => Promise<void>;
 }

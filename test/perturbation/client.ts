@@ -3,7 +3,7 @@ import { NodemaintError } from '../../src/errors.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from '../../src/kube/client.ts';
 import { collectionOf, copyOf, type Scope, scopedPath } from './scope.ts';
 import { isWrite, type Trace } from './trace.ts';
-import { Watched } from './watched.ts';
+import { Watched, type WatchEvent } from './watched.ts';
 
 /** One run of a program. */
 export interface Life {
@@ -15,7 +15,7 @@ export interface Life {
 
 /** What a client of a program is made from. */
 interface PerturbingOptions {
-  readonly scope: Scope | undefined;
+  readonly scope: Scope;
   readonly trace: Trace;
   readonly life: Life;
 }
@@ -30,10 +30,22 @@ function isLaterPage(path: string): boolean {
   return new URLSearchParams(path.split('?')[1]).has('continue');
 }
 
+function isOfScope({ metadata, ...object }: KubeObject, { owns }: Scope): boolean {
+  return metadata.namespace !== undefined || owns({ ...object, metadata });
+}
+
+/** The events of a watch without those of objects of other plans. */
+async function* ownEvents(source: AsyncIterable<unknown>, scope: Scope): AsyncGenerator {
+  for await (const event of source) {
+    const { type, object } = event as WatchEvent;
+    if (type === 'ERROR' || type === 'BOOKMARK' || isOfScope(object, scope)) yield event;
+  }
+}
+
 /** The client of one life of a program: what the plan says becomes of its writes, its events and its lists. */
 export function createPerturbingClient(inner: KubeClient, { scope, trace, life }: PerturbingOptions): KubeClient {
   const copies = new Map<string, Watched>();
-  const limited = (path: string): string => (scope === undefined ? path : scopedPath(path, scope));
+  const limited = (path: string): string => scopedPath(path, scope);
   const watchedOf = (path: string, resource: string): Watched => {
     const known = copies.get(copyOf(path)) ?? new Watched(resource, trace);
     copies.set(copyOf(path), known);
@@ -47,12 +59,13 @@ export function createPerturbingClient(inner: KubeClient, { scope, trace, life }
     const answer = await inner.send({ ...request, path }, until);
     if (past !== undefined) return { ...answer, body: past };
     if (resource === undefined || isLaterPage(path)) return answer;
-    const { metadata, items = [] } = answer.body as Partial<List>;
+    const { metadata, items: all = [] } = answer.body as Partial<List>;
+    const items = all.filter((item) => isOfScope(item, scope));
     // Of a list in several pages there is no past.
     if (metadata !== undefined && (metadata.continue ?? '') === '') {
       watchedOf(request.path, resource).listed(metadata.resourceVersion ?? '', items);
     }
-    return answer;
+    return metadata === undefined ? answer : { ...answer, body: { metadata, items } };
   };
 
   const write = async (request: KubeRequest, until: AbortSignal): Promise<KubeResponse> => {
@@ -77,7 +90,7 @@ export function createPerturbingClient(inner: KubeClient, { scope, trace, life }
     },
     watch: async function* (path, signal) {
       const until = AbortSignal.any([signal, life.ended]);
-      const source = inner.watch(limited(path), until);
+      const source = ownEvents(inner.watch(limited(path), until), scope);
       const resource = collectionOf(path);
       yield* resource === undefined ? source : watchedOf(path, resource).perturbed(source);
     },

@@ -1,7 +1,7 @@
 /** What is judged of a plan: the invariants of the chaos test, what is left, and that nobody goes on writing. */
 import { DRAIN_REQUESTER, type LifecycleRequest } from '../../src/api/lifecycle.ts';
 import type { KubeObject } from '../../src/api/meta.ts';
-import { OWN_LABEL_PREFIX } from '../../src/api/names.ts';
+import { AGENT_STATUS_ANNOTATION, OWN_LABEL_PREFIX } from '../../src/api/names.ts';
 import { LIFECYCLE_REQUESTS } from '../../src/kube/lifecycle/resources.ts';
 import { collectionPath } from '../../src/kube/resource.ts';
 import { CONTROLLER_USER } from '../chaos/cluster.ts';
@@ -27,7 +27,8 @@ function findOf(violation: Violation): Find {
 
 function keptKeys(kind: string, { metadata }: KubeObject): readonly Find[] {
   const keys = [...Object.keys(metadata.labels ?? {}), ...Object.keys(metadata.annotations ?? {})];
-  const own = keys.filter((key) => key.startsWith(OWN_LABEL_PREFIX));
+  // An agent tells its state on its node for as long as it runs.
+  const own = keys.filter((key) => key.startsWith(OWN_LABEL_PREFIX) && key !== AGENT_STATUS_ANNOTATION);
   return own.map((key) => ({ what: `given-back: a ${kind} keeps ${key}`, detail: metadata.name }));
 }
 
@@ -49,6 +50,13 @@ export async function leftOf({ part, read }: Stage): Promise<readonly Find[]> {
   ];
 }
 
+/** What is wrong with static pods until the machine boots: after that they come back by what the machine knows itself. */
+function checkMachine({ part, machine }: Stage): readonly Find[] {
+  if (machine === undefined) return [];
+  const moves = machine.moves.filter(({ at }) => at < machine.bootedAt());
+  return checkManifests(part.changes, moves, machine.nodeName).map(findOf);
+}
+
 /** Judges a plan that was played to its end: nothing must be written any more for `stillMs`. */
 export async function judge(cluster: PerturbationCluster, stage: Stage, stillMs: number): Promise<readonly Find[]> {
   const { part, actors, machine } = stage;
@@ -60,7 +68,7 @@ export async function judge(cluster: PerturbationCluster, stage: Stage, stillMs:
   const found: Find[] = [
     ...checkLeaving(part.changes, writes, users).map(findOf),
     ...checkForeign(part.changes, writes, users).map(findOf),
-    ...(machine === undefined ? [] : checkManifests(part.changes, machine.moves, machine.nodeName).map(findOf)),
+    ...checkMachine(stage),
     ...(await leftOf(stage)),
   ];
   if (who !== undefined) found.push({ what: 'stable: somebody goes on writing when everything is over', detail: who });

@@ -29,6 +29,7 @@ const until = performance.now() + Number(values.seconds) * 1000;
 /** Plans that failed when they were written. */
 const FIXED = path.join(import.meta.dirname, 'plans.json');
 const LOG_LINES = 25;
+const SLOWEST = 5;
 
 function scenarioOf(name: string): Scenario {
   const scenario = SCENARIOS[name];
@@ -97,6 +98,9 @@ function table(outcomes: readonly Outcome[], seconds: number): void {
     const cells = [own.length, reached, found, median.toFixed(1), longest.toFixed(1)];
     const padded = cells.map((cell, index) => String(cell).padStart(HEADERS[index]?.length ?? 0));
     console.log([scenario.padEnd(14), ...padded].join('  '));
+  }
+  for (const { plan, seconds: took } of outcomes.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST)) {
+    if (plan !== undefined) console.log(`${took.toFixed(1)} s: ${planText(plan)}`);
   }
   console.log(`${outcomes.length} plans in ${seconds.toFixed(0)} s, ${values.parallel} at a time`);
 }

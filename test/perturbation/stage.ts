@@ -85,13 +85,14 @@ export function createStage(
   const [bystander, drained] = NODES_OF[machine === undefined ? 'without' : 'withMachine'];
   const [otherNode = '', node = ''] = [part.nodeNames[bystander], part.nodeNames[drained]];
   const actors: Actor[] = [];
-  const actor = (name: string, scope: Scope | undefined, run: ActorOptions['run']): Actor => {
+  const actor = (name: string, own: Scope, run: ActorOptions['run']): Actor => {
     const plain = (text: string): string => plainName(part, text);
-    const made = createActor({ name, plan, scope, plain, run });
+    const made = createActor({ name, plan, scope: own, plain, run });
     actors.push(made);
     return made;
   };
-  const scope = { namespace, selector: `${HISTORY_LABEL}=${id}` };
+  const ofAgent: Scope = { namespace, owns: part.owns };
+  const scope: Scope = { ...ofAgent, selector: `${HISTORY_LABEL}=${id}` };
   const create = async (resource: Resource, body: object): Promise<void> => {
     const path = collectionPath(resource, resource.namespaced ? namespace : undefined);
     const status = await part.send({ method: 'POST', path, body });
@@ -113,8 +114,8 @@ export function createStage(
     program: (name, run) => actor(name, scope, (running) => run(cluster, running)),
     agent: () => {
       if (machine === undefined) throw new Error('the scenario has no machine');
-      // Its rights are those of the node: it sees little of other plans anyway.
-      return actor('agent', undefined, (running) => runAgentOf(machine, running));
+      // The maintenance that it makes has no label of the plan.
+      return actor('agent', ofAgent, (running) => runAgentOf(machine, running));
     },
     layOut: async (sorts, { hasStaticPod, budget } = {}) => {
       await create({ root: '/api/v1', plural: 'namespaces', namespaced: false }, { metadata: { name: namespace } });

@@ -42,6 +42,8 @@ export interface Machine extends AsyncDisposable {
   phase(): Promise<string | undefined>;
   /** Makes the machine another boot, after which no shutdown is announced; no agent may run. */
   reboot(): Promise<void>;
+  /** When the machine was made another boot last; Infinity before that. */
+  bootedAt(): number;
   /** Ends the agent as SIGTERM does, or as SIGKILL does. */
   endAgent(how: 'stop' | 'kill'): Promise<string>;
   isAgentUp(): boolean;
@@ -116,6 +118,7 @@ export async function openMachine(controlPlane: ControlPlane, product: Product, 
   let disturbedAt = Date.now();
   let calledOffAt = -Infinity;
   let boots = 1;
+  let bootedAt = Infinity;
   const calm = (ms: number): void => {
     disturbedAt = Math.max(disturbedAt, Date.now() + ms);
   };
@@ -169,10 +172,12 @@ export async function openMachine(controlPlane: ControlPlane, product: Product, 
     },
     reboot: async () => {
       boots += 1;
+      bootedAt = Date.now();
       await rm(triggerFile, { force: true });
       calledOffAt = -Infinity;
       await writeFile(bootIdPath, `boot-${boots}`);
     },
+    bootedAt: () => bootedAt,
     endAgent: async (how) => {
       if (running === undefined) return 'none runs';
       const { stop, kill, ended } = running;

@@ -59,7 +59,7 @@ function scene(
     },
     close: () => undefined,
   };
-  const scope = { namespace: 'q1', selector: 'plan=q1' };
+  const scope = { namespace: 'q1', selector: 'plan=q1', owns: () => true };
   return { client: createPerturbingClient(inner, { scope, trace, life }), sent, trace, ending };
 }
 
