@@ -58,14 +58,14 @@ export function createPerturbingClient(inner: KubeClient, { scope, trace, life }
     const past = isLaterPage(path) ? undefined : copies.get(copyOf(request.path))?.takePast();
     const answer = await inner.send({ ...request, path }, until);
     if (past !== undefined) return { ...answer, body: past };
-    if (resource === undefined || isLaterPage(path)) return answer;
-    const { metadata, items: all = [] } = answer.body as Partial<List>;
+    if (resource === undefined || isLaterPage(path) || answer.status !== 200) return answer;
+    const { metadata, items: all = [] } = answer.body as List;
     const items = all.filter((item) => isOfScope(item, scope));
     // Of a list in several pages there is no past.
-    if (metadata !== undefined && (metadata.continue ?? '') === '') {
+    if ((metadata.continue ?? '') === '') {
       watchedOf(request.path, resource).listed(metadata.resourceVersion ?? '', items);
     }
-    return metadata === undefined ? answer : { ...answer, body: { metadata, items } };
+    return { ...answer, body: { metadata, items } };
   };
 
   const write = async (request: KubeRequest, until: AbortSignal): Promise<KubeResponse> => {
