@@ -7,9 +7,10 @@
 export const WRITE_FATES = ['crash before', 'crash after', 'answer lost'] as const;
 /**
  * What becomes of an event: its watch stands still until the program has written again; or it is left out because a later event
- * of the same object tells the present state; or its watch ends and the next list is from the past.
+ * of the same object tells the present state; or its watch ends before it, and a list tells it; or its watch ends and the next list
+ * is from the past.
  */
-export const EVENT_FATES = ['held', 'skipped', 'list from the past'] as const;
+export const EVENT_FATES = ['held', 'skipped', 'told by a list', 'list from the past'] as const;
 type Fate = (typeof WRITE_FATES)[number] | (typeof EVENT_FATES)[number];
 
 /** A write or an event of a program, by what it is about and how often that was so before. */

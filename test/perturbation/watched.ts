@@ -61,8 +61,8 @@ export class Watched {
     try {
       for (let event = await events.next(); event !== undefined; event = await events.next()) {
         const fate = isAboutObject(event) ? this.#trace.event(this.#resource, event.object) : undefined;
-        if (fate === 'list from the past') {
-          this.#past = this.#states.at(-1 - BACK) ?? this.#states[0];
+        if (fate === 'list from the past') this.#past = this.#states.at(-1 - BACK) ?? this.#states[0];
+        if (fate === 'list from the past' || fate === 'told by a list') {
           yield GONE;
           return;
         }

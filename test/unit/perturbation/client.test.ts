@@ -128,6 +128,15 @@ describe('the client of the perturbation test', () => {
     assert.deepEqual(await watched(scene(planOf(eventOf(1), 'skipped'), [pod('a', '2')]).client), ['2']);
   });
 
+  it('a watch ends before an event, which the next list tells', async () => {
+    const { client, sent } = scene(planOf(eventOf(1), 'told by a list'), [pod('a', '2')]);
+    assert.deepEqual(await watched(client), ['ERROR']);
+    const { body } = await client.send({ method: 'GET', path: '/api/v1/pods?limit=50' }, never);
+    const { items } = body as { readonly items: readonly KubeObject[] };
+    assert.equal(items.length, 1);
+    assert.equal(sent.length, 2);
+  });
+
   it('a watch ends, and the next list is from the past', async () => {
     const { client } = scene(planOf(eventOf(2), 'list from the past'), [pod('a', '2'), pod('a', '3')]);
     assert.deepEqual(await watched(client), ['2', 'ERROR']);

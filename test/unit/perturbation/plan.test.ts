@@ -16,6 +16,7 @@ describe('a plan of the perturbation test', () => {
       'drain | controller | PATCH nodes/n1 #2 | answer lost',
       'drain | controller | pods/plain #1 | held',
       'drain | controller | pods/plain #1 | skipped',
+      'drain | controller | pods/plain #1 | told by a list',
       'drain | controller | pods/plain #1 | list from the past',
     ]);
   });
