@@ -33,7 +33,8 @@ export interface PerturbationCluster extends AsyncDisposable {
  * which has both dialects.
  */
 export async function startPerturbationCluster(): Promise<PerturbationCluster> {
-  const signal = AbortSignal.timeout(300_000);
+  // What it needs may have to be built first, which takes minutes.
+  const { signal } = new AbortController();
   await using stack = new AsyncDisposableStack();
   const folder = await makeTestFolder('perturbation');
   stack.defer(() => rm(folder, { recursive: true, force: true }));
