@@ -10,7 +10,7 @@ import { isKubeletUp } from '../host/kubelet/health.ts';
 import { notifySystemd } from '../host/systemd/systemd1.ts';
 import { createWatchdog } from '../host/systemd/watchdog.ts';
 import { type ClusterAccess } from '../kube/access/cluster.ts';
-import { createKubeClient } from '../kube/client.ts';
+import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Trigger } from '../decide/shutdown/trigger.ts';
@@ -51,6 +51,8 @@ export interface AgentDependencies {
   readonly readMachineFacts: (signal: AbortSignal) => Promise<MachineFacts>;
   /** The worst result of the checks of `nodemaint doctor`. */
   readonly readDoctor: (signal: AbortSignal) => Promise<DoctorResult>;
+  /** Connects to the API server; as a client of `createKubeClient` does unless given. */
+  readonly connect?: (access: ClusterAccess) => KubeClient;
 }
 
 /** What the agent's parts are built on. */
@@ -107,14 +109,18 @@ async function openNotices(
   });
 }
 
+function connectAsAgent(access: ClusterAccess): KubeClient {
+  return createKubeClient(access, 'nodemaint-agent');
+}
+
 function openClusterOf(
   { access, config, dependencies, nodeName, machine, wake, living }: Foundation,
   bootId: string,
 ): ClusterParts | undefined {
   if (access === undefined) return undefined;
-  const { clock, log, readDoctor } = dependencies;
+  const { clock, log, readDoctor, connect = connectAsAgent } = dependencies;
   const endsWithBoot = config.onBoot === 'complete' ? kernelBootIdOf(bootId) : undefined;
-  const client = createKubeClient(access, 'nodemaint-agent');
+  const client = connect(access);
   return openCluster(
     { server: access.server.origin, endsWithBoot, runtime: machine.runtime, readDoctor },
     { client, clock, log, nodeName, onChange: wake },

@@ -42,10 +42,15 @@ export function withFault(source: string, { file, find, by }: Fault['edits'][num
   return parts.join(by);
 }
 
-/** Makes a copy of the product with the fault, and returns its root. */
-async function copyWithFault(folder: string, { edits }: Fault): Promise<string> {
+/** Makes a copy of the product, and of these other parts of the checkout, with the fault; returns its root. */
+export async function copyWithFault(
+  folder: string,
+  { edits }: Pick<Fault, 'edits'>,
+  more: readonly string[] = [],
+): Promise<string> {
   const root = await mkdtemp(path.join(folder, 'copy-'));
-  for (const part of PARTS) await cp(path.join(CHECKOUT, part), path.join(root, part), { recursive: true });
+  for (const part of [...PARTS, ...more])
+    await cp(path.join(CHECKOUT, part), path.join(root, part), { recursive: true });
   await symlink(path.join(CHECKOUT, 'node_modules'), path.join(root, 'node_modules'));
   for (const edit of edits) {
     const file = path.join(root, edit.file);

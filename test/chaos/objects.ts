@@ -1,5 +1,5 @@
 import { INTERCEPTOR_ANNOTATION_PREFIXES, MIRROR_ANNOTATION } from '../../src/api/names.ts';
-import type { World } from './world.ts';
+import type { ClusterPart } from './world.ts';
 
 /** The label of nodes of which an admission policy refuses changes by the controller. */
 export const REFUSED_LABEL = 'chaos.example/refused';
@@ -8,7 +8,7 @@ export const ACTOR = 'actor.chaos.example';
 /** A finalizer of somebody else's. */
 export const FOREIGN_FINALIZER = 'chaos.example/hold';
 /** A label that is on every object of a history. */
-const HISTORY_LABEL = 'chaos.example/history';
+export const HISTORY_LABEL = 'chaos.example/history';
 
 /** The kinds of pods that histories make. */
 export const POD_SORTS = [
@@ -39,7 +39,7 @@ export const PRIORITY_CLASSES = [
 }));
 
 /** A node as a kubelet registers it. */
-export function nodeObject(world: World, name: string): object {
+export function nodeObject(world: Pick<ClusterPart, 'id' | 'namespaces'>, name: string): object {
   const room = { pods: '110', cpu: '8', memory: '8Gi' };
   const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
   const times = { lastHeartbeatTime: now, lastTransitionTime: now };
@@ -97,7 +97,11 @@ export function mirrorPodObject(name: string, namespace: string, node: string): 
 }
 
 /** A DaemonSet with a pod on each node of the history. */
-export function daemonSetObject(world: World, name: string, priorityClassName: string): object {
+export function daemonSetObject(
+  world: Pick<ClusterPart, 'id' | 'namespaces'>,
+  name: string,
+  priorityClassName: string,
+): object {
   const labels = { app: name };
   return {
     apiVersion: 'apps/v1',

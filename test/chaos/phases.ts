@@ -20,7 +20,7 @@ import { checkKeptAway } from './invariants/manifests.ts';
 import { checkStatus, livePods } from './invariants/status.ts';
 import type { Violation } from './invariants/violation.ts';
 import { FOREIGN_FINALIZER, nodeObject, REFUSED_LABEL } from './objects.ts';
-import { disturbedAt, type World } from './world.ts';
+import { type ClusterPart, disturbedAt, type World } from './world.ts';
 
 /**
  * The world rests when nothing has changed for so long, and one replica has led. Counts are written once a second where at
@@ -98,11 +98,15 @@ export async function judgeAtRest(world: World): Promise<readonly Violation[] | 
   });
 }
 
-async function patch(world: World, resource: Resource, object: KubeObject, body: object): Promise<void> {
+async function patch(world: ClusterPart, resource: Resource, object: KubeObject, body: object): Promise<void> {
   await world.send({ method: 'PATCH', path: objectPath(resource, object.metadata), body, patch: { kind: 'merge' } });
 }
 
-async function releaseFinalizers(world: World, resource: Resource, objects: readonly KubeObject[]): Promise<void> {
+async function releaseFinalizers(
+  world: ClusterPart,
+  resource: Resource,
+  objects: readonly KubeObject[],
+): Promise<void> {
   for (const object of objects.filter(({ metadata }) => metadata.finalizers?.includes(FOREIGN_FINALIZER) === true)) {
     const finalizers = object.metadata.finalizers?.filter((each) => each !== FOREIGN_FINALIZER);
     await patch(world, resource, object, {
@@ -190,7 +194,7 @@ export async function judgeLeftOvers(world: World, cordonedByPerson: boolean): P
 }
 
 /** Takes everything of a history off the cluster. */
-export async function clean(world: World): Promise<void> {
+export async function clean(world: ClusterPart): Promise<void> {
   for (const maintenance of world.maintenances()) {
     const { name, finalizers = [] } = maintenance.metadata;
     await world.send({ method: 'DELETE', path: objectPath(NODE_MAINTENANCES, { name }) });

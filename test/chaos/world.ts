@@ -38,9 +38,8 @@ export interface Cluster {
 /** How the interceptors of a history behave: see stand-ins/interceptors.ts. */
 export type InterceptorMode = 'works' | 'declines' | 'silent' | 'beats' | 'lies';
 
-/** The part of the cluster that belongs to one history. */
-export interface World extends Disposable {
-  readonly cluster: Cluster;
+/** The part of a cluster that belongs to one history, or to one plan of the perturbation test. */
+export interface ClusterPart extends Disposable {
   /** The changes of the history's objects. */
   readonly changes: readonly Change[];
   /** The beginning of all names of the history. */
@@ -56,8 +55,6 @@ export interface World extends Disposable {
   readonly staticPods: Set<string>;
   /** Static pods of nodes without a real agent whose manifests are moved away. */
   readonly parked: Set<string>;
-  /** The machine of the node that has the real agent. */
-  readonly machine: Machine;
   interceptors: InterceptorMode;
   /** Whether an object belongs to the history. */
   owns(object: KubeObject): boolean;
@@ -67,6 +64,13 @@ export interface World extends Disposable {
   requests(): readonly EvictionRequest[];
   /** Sends a request as cluster admin; returns the HTTP status, or 0 where no API server answers for 20 s. */
   send(request: KubeRequest): Promise<number>;
+}
+
+/** The part of the cluster that belongs to one history. */
+export interface World extends ClusterPart {
+  readonly cluster: Cluster;
+  /** The machine of the node that has the real agent. */
+  readonly machine: Machine;
 }
 
 export const NODES_PER_HISTORY = 3;
@@ -94,9 +98,8 @@ export function disturbedAt({ cluster, machine }: World): number {
   return Math.max(cluster.disturbedAt(), machine.disturbedAt());
 }
 
-/** Makes the part of a history; nothing is on the cluster yet. */
-export function createWorld(cluster: Cluster, id: string, machine: Machine): World {
-  const { timeline, client } = cluster;
+/** Makes a part whose names begin with `id`; nothing is on the cluster yet. */
+export function createPart({ timeline, client }: Pick<Cluster, 'timeline' | 'client'>, id: string): ClusterPart {
   const namespaces = [id, `${id}-b`] as const;
   const owns = ({ metadata }: KubeObject): boolean =>
     metadata.namespace === undefined
@@ -106,7 +109,6 @@ export function createWorld(cluster: Cluster, id: string, machine: Machine): Wor
   const never = new AbortController().signal;
   const record = timeline.record(owns);
   return {
-    cluster,
     changes: record.changes,
     id,
     nodeNames: nodeNamesOf(id),
@@ -115,7 +117,6 @@ export function createWorld(cluster: Cluster, id: string, machine: Machine): Wor
     stuck: new Set(),
     staticPods: new Set(),
     parked: new Set(),
-    machine,
     interceptors: 'works',
     owns,
     nodes: () => list('Node'),
@@ -137,4 +138,9 @@ export function createWorld(cluster: Cluster, id: string, machine: Machine): Wor
       record.end();
     },
   };
+}
+
+/** Makes the part of a history. */
+export function createWorld(cluster: Cluster, id: string, machine: Machine): World {
+  return Object.assign(createPart(cluster, id), { cluster, machine });
 }

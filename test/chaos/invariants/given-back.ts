@@ -11,7 +11,7 @@ import { isFinished } from '../../../src/decide/eviction/request.ts';
 import { isInProgress, selectsNode } from '../../../src/decide/maintenance/maintenance.ts';
 import { targetNodeOf } from '../../../src/decide/pod.ts';
 import { REFUSED_LABEL } from '../objects.ts';
-import type { World } from '../world.ts';
+import type { ClusterPart } from '../world.ts';
 import { isCovered, isToCome, type Moment } from './coverage.ts';
 import { OUR_CONDITIONS } from './foreign.ts';
 import type { Violation } from './violation.ts';
@@ -21,7 +21,7 @@ function given(what: string, detail: string): Violation {
 }
 
 /** What is looked at. */
-export type Present = Pick<World, 'nodes' | 'pods' | 'maintenances' | 'requests'>;
+export type Present = Pick<ClusterPart, 'nodes' | 'pods' | 'maintenances' | 'requests'>;
 
 function checkNodes(world: Present, { nodes, maintenances }: Moment): Violation[] {
   const free = nodes.filter((node) => {

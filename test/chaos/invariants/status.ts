@@ -6,24 +6,24 @@ import { targetsCover } from '../../../src/decide/maintenance/drain-plan.ts';
 import { isInProgress, selectsNode, stageOf } from '../../../src/decide/maintenance/maintenance.ts';
 import { drainPodOf, isTerminal } from '../../../src/decide/pod.ts';
 import { REFUSED_LABEL } from '../objects.ts';
-import type { World } from '../world.ts';
+import type { ClusterPart } from '../world.ts';
 import { isToCome } from './coverage.ts';
 import type { Violation } from './violation.ts';
 
 const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
 
 /** The pods that a drain of the node takes. */
-export function livePods(world: World, node: string): readonly Pod[] {
+export function livePods(world: ClusterPart, node: string): readonly Pod[] {
   return world.pods().filter((pod) => pod.spec.nodeName === node && !isTerminal(pod));
 }
 
 /** Whether there is a request for the pod by which the drain asks. */
-function isRequested(world: World, pod: Pod): boolean {
+function isRequested(world: ClusterPart, pod: Pod): boolean {
   const request = world.requests().find(({ metadata }) => metadata.name === pod.metadata.uid);
   return request?.spec.requesters?.some(({ name }) => name === MAINTENANCE_REQUESTER) === true;
 }
 
-function checkCounts(world: World, status: NodeStatus): readonly string[] {
+function checkCounts(world: ClusterPart, status: NodeStatus): readonly string[] {
   const pods = livePods(world, status.nodeRef.name);
   const { podsPendingEvacuation: pending = 0, podsEvacuating: evacuating = 0, drainTargets = [] } = status;
   const covered = pods.filter((pod) => targetsCover(drainTargets, drainPodOf(pod)));
@@ -36,7 +36,7 @@ function checkCounts(world: World, status: NodeStatus): readonly string[] {
   return wrong;
 }
 
-function checkBlocking(world: World, status: NodeStatus): readonly string[] {
+function checkBlocking(world: ClusterPart, status: NodeStatus): readonly string[] {
   const pods = livePods(world, status.nodeRef.name);
   const named = new Set((status.podsBlocking ?? []).map(({ namespace, name }) => `${namespace}/${name}`));
   const wrong: string[] = [];
@@ -52,7 +52,7 @@ function checkBlocking(world: World, status: NodeStatus): readonly string[] {
   return wrong;
 }
 
-function checkDrain(world: World, maintenance: NodeMaintenance): readonly string[] {
+function checkDrain(world: ClusterPart, maintenance: NodeMaintenance): readonly string[] {
   const nodes = world.nodes().filter((node) => selectsNode(maintenance, node));
   const { nodeStatuses = [], conditions = [] } = maintenance.status ?? {};
   const told = new Set(nodeStatuses.map(({ nodeRef }) => nodeRef.name));
@@ -73,7 +73,7 @@ function checkDrain(world: World, maintenance: NodeMaintenance): readonly string
   return wrong;
 }
 
-function checkNode(world: World, node: Node): readonly string[] {
+function checkNode(world: ClusterPart, node: Node): readonly string[] {
   if (node.metadata.labels?.[REFUSED_LABEL] !== undefined) return [];
   const active = world.maintenances().filter((each) => isInProgress(each) && selectsNode(each, node));
   const wrong: string[] = [];
@@ -105,7 +105,7 @@ function checkNode(world: World, node: Node): readonly string[] {
 }
 
 /** Compares what the statuses say with what is there; nothing must have moved for a while. */
-export function checkStatus(world: World): Violation[] {
+export function checkStatus(world: ClusterPart): Violation[] {
   const ofMaintenances = world.maintenances().flatMap((maintenance) => {
     const wrong = stageOf(maintenance) === 'Drain' ? checkDrain(world, maintenance) : [];
     const detail = `${maintenance.metadata.name}: ${JSON.stringify(maintenance.status)}`;

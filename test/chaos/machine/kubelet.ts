@@ -2,9 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { collectionPath, objectPath, PODS } from '../../../src/kube/resource.ts';
 import { readManifests } from '../../../src/static-pods/directory.ts';
 import { mirrorPodObject } from '../objects.ts';
-import { MACHINE_NODE, type World } from '../world.ts';
+import { type ClusterPart, MACHINE_NODE, type World } from '../world.ts';
 import type { Machine, ManifestMove } from './machine.ts';
 import { startPod } from './pod.ts';
+
+/** A part of a cluster that has a machine. */
+type MachineWorld = ClusterPart & Pick<World, 'machine'>;
 
 const LOOK_MS = 100;
 /** A manifest that is seen nowhere so often is lost: the mover needs less time between two places. */
@@ -12,7 +15,7 @@ const LOST_AFTER = 5;
 const NO_GRACE = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 };
 
 /** Starts the pods of the manifests in place, and ends the others; the API server's copies follow. */
-async function syncPods(world: World, machine: Machine, signal: AbortSignal): Promise<void> {
+async function syncPods(world: MachineWorld, machine: Machine, signal: AbortSignal): Promise<void> {
   const { manifests } = await readManifests(machine.staticPodPath, machine.nodeName, signal);
   for (const pod of machine.pods) {
     if (!manifests.some(({ podName }) => podName === pod.manifest.podName)) pod.end();
@@ -41,7 +44,7 @@ export function isMirrorOf({ nodeName }: Pick<Machine, 'nodeName'>, name: string
 }
 
 /** Notes where the manifests are that the history has put there. */
-async function noteMoves(world: World, machine: Machine, unseen: Map<string, number>): Promise<void> {
+async function noteMoves(world: MachineWorld, machine: Machine, unseen: Map<string, number>): Promise<void> {
   // A manifest that is moved meanwhile is seen in one of the places: the parked ones are read before and after.
   const away = await machine.manifests('away');
   const inPlace = await machine.manifests('in place');
@@ -64,7 +67,7 @@ async function noteMoves(world: World, machine: Machine, unseen: Map<string, num
 }
 
 /** Plays the kubelet and the container runtime of the history's machine until the signal is aborted. */
-export async function runMachine(world: World, signal: AbortSignal): Promise<void> {
+export async function runMachine(world: MachineWorld, signal: AbortSignal): Promise<void> {
   const unseen = new Map<string, number>();
   while (!signal.aborted) {
     await syncPods(world, world.machine, signal).catch(() => undefined);

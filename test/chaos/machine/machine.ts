@@ -5,6 +5,7 @@ import { createSystemClock } from '../../../src/host/clock.ts';
 import { serveDemoCri } from '../../../src/demo/cri-server.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
 import { createRecordingLog } from '../../support/agent/recording-log.ts';
+import type { AgentDependencies } from '../../../src/agent/open-context.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { Product } from '../product.ts';
@@ -35,6 +36,14 @@ export interface Machine extends AsyncDisposable {
   addManifest(name: string, namespace: string): Promise<string>;
   removeManifest(name: string): Promise<string>;
   startAgent(): Promise<string>;
+  /** Runs an agent that nothing here starts or ends, with this connection and log, until one of the signals, as `runAgent` has them. */
+  runAgent(own: Pick<AgentDependencies, 'connect' | 'log'>, stop: AbortSignal, signal: AbortSignal): Promise<void>;
+  /** The phase that the agent has recorded; undefined before there is one. */
+  phase(): Promise<string | undefined>;
+  /** Makes the machine another boot, after which no shutdown is announced; no agent may run. */
+  reboot(): Promise<void>;
+  /** When the machine was made another boot last; Infinity before that. */
+  bootedAt(): number;
   /** Ends the agent as SIGTERM does, or as SIGKILL does. */
   endAgent(how: 'stop' | 'kill'): Promise<string>;
   isAgentUp(): boolean;
@@ -70,6 +79,9 @@ const RECOVERY_MS = 10_000;
 /** How long a released agent waits for the machine to go down, and the time to bring everything back. */
 const RELEASE_MS = 60_000 + RECOVERY_MS;
 
+const readMachineFacts = (): Promise<never> => Promise.reject(new Error('the firmware is asked'));
+const readDoctor = (): Promise<'ok'> => Promise.resolve('ok');
+
 interface RunningAgent {
   readonly stop: AbortController;
   readonly kill: AbortController;
@@ -97,7 +109,7 @@ export async function openMachine(controlPlane: ControlPlane, product: Product, 
   const triggerFile = path.join(root, 'announced', 'shutdown');
   await mkdir(path.dirname(triggerFile));
   const keys = { kubeconfig, nodeName, triggerFile, cloud: { provider: 'none' } };
-  const { configFile } = await writeAgentFiles(root, keys);
+  const { configFile, bootIdPath } = await writeAgentFiles(root, keys);
   const config = await product.loadAgentConfig(configFile);
   const clock = createMachineClock();
   const log = createRecordingLog();
@@ -105,6 +117,8 @@ export async function openMachine(controlPlane: ControlPlane, product: Product, 
   let failure: string | undefined;
   let disturbedAt = Date.now();
   let calledOffAt = -Infinity;
+  let boots = 1;
+  let bootedAt = Infinity;
   const calm = (ms: number): void => {
     disturbedAt = Math.max(disturbedAt, Date.now() + ms);
   };
@@ -140,20 +154,30 @@ export async function openMachine(controlPlane: ControlPlane, product: Product, 
     startAgent: async () => {
       if (running !== undefined) return 'it runs already';
       const [stop, kill] = [new AbortController(), new AbortController()];
-      const readMachineFacts = (): Promise<never> => Promise.reject(new Error('the firmware is asked'));
-      const readDoctor = (): Promise<'ok'> => Promise.resolve('ok');
-      const ended = product
-        .runAgent(config, { clock, log, readMachineFacts, readDoctor }, stop.signal, kill.signal)
-        .then(
-          () => undefined,
-          (error: unknown) => {
-            if (!kill.signal.aborted) failure = String(error);
-          },
-        );
+      const ended = machine.runAgent({ log }, stop.signal, kill.signal).then(
+        () => undefined,
+        (error: unknown) => {
+          if (!kill.signal.aborted) failure = String(error);
+        },
+      );
       running = { stop, kill, ended };
       calm(START_MS);
       return await Promise.resolve('started');
     },
+    runAgent: (own, stop, signal) =>
+      product.runAgent(config, { clock, readMachineFacts, readDoctor, ...own }, stop, signal),
+    phase: async () => {
+      const record = await readFile(path.join(root, 'state', 'record.json'), 'utf8').catch(() => '{}');
+      return (JSON.parse(record) as { readonly phase?: { readonly kind: string } }).phase?.kind;
+    },
+    reboot: async () => {
+      boots += 1;
+      bootedAt = Date.now();
+      await rm(triggerFile, { force: true });
+      calledOffAt = -Infinity;
+      await writeFile(bootIdPath, `boot-${boots}`);
+    },
+    bootedAt: () => bootedAt,
     endAgent: async (how) => {
       if (running === undefined) return 'none runs';
       const { stop, kill, ended } = running;
@@ -178,9 +202,7 @@ export async function openMachine(controlPlane: ControlPlane, product: Product, 
     mayGoDown: () => Date.now() - calledOffAt < RECOVERY_MS,
     waitsForItsEnd: async () => {
       if (Date.now() - calledOffAt >= RELEASE_MS) return false;
-      const record = await readFile(path.join(root, 'state', 'record.json'), 'utf8').catch(() => '{}');
-      const { phase } = JSON.parse(record) as { readonly phase?: { readonly kind: string } };
-      return phase?.kind === 'released';
+      return (await machine.phase()) === 'released';
     },
     setClock: (ms) => {
       clock.aheadMs = ms;

@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import { objectPath, PODS } from '../../../src/kube/resource.ts';
 import { ACTOR } from '../objects.ts';
-import type { World } from '../world.ts';
+import type { ClusterPart } from '../world.ts';
 import { nowText, reportProgress } from './report.ts';
 
 const LOOK_MS = 150;
 /** One that lies has its heart beat in the future. */
 const LIE_MS = 30 * 24 * 3_600_000;
 
-async function act(world: World, request: EvictionRequest): Promise<void> {
+async function act(world: ClusterPart, request: EvictionRequest): Promise<void> {
   const entry = request.status?.interceptors?.find(({ name }) => name === ACTOR);
   if (entry?.completionTime !== undefined) return;
   switch (world.interceptors) {
@@ -41,7 +41,7 @@ async function act(world: World, request: EvictionRequest): Promise<void> {
 }
 
 /** Plays the interceptor of the history's pods until the signal is aborted. */
-export async function runInterceptors(world: World, signal: AbortSignal): Promise<void> {
+export async function runInterceptors(world: ClusterPart, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const active = world.requests().filter(({ status }) => status?.activeInterceptors?.[0] === ACTOR);
     await Promise.all(active.map((request) => act(world, request)));

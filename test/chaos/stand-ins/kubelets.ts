@@ -7,7 +7,7 @@ import { drainPodOf } from '../../../src/decide/pod.ts';
 import { collectionPath, keyOf, objectPath, PODS } from '../../../src/kube/resource.ts';
 import { mirrorPodObject } from '../objects.ts';
 import { isMirrorOf } from '../machine/kubelet.ts';
-import { MACHINE_NODE, type World } from '../world.ts';
+import { type ClusterPart, MACHINE_NODE } from '../world.ts';
 import { reportProgress } from './report.ts';
 
 const LOOK_MS = 100;
@@ -17,7 +17,7 @@ const LEASE_MS = 10_000;
 const NO_GRACE = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 };
 
 /** Starts a pod that is bound, and ends one that is told to end, as a kubelet does. */
-async function runPod(world: World, pod: Pod, toldAt: Map<string, number>): Promise<void> {
+async function runPod(world: ClusterPart, pod: Pod, toldAt: Map<string, number>): Promise<void> {
   const { uid = '', deletionTimestamp } = pod.metadata;
   if (deletionTimestamp === undefined) {
     if (pod.status?.phase !== 'Pending' || pod.status.conditions?.some(({ type }) => type === 'Ready') === true) return;
@@ -40,13 +40,13 @@ async function runPod(world: World, pod: Pod, toldAt: Map<string, number>): Prom
 }
 
 /** Whether a drain of the node takes the pod now: that is when the agent moves its manifest away. */
-function isCovered(world: World, node: string, pod: Pod): boolean {
+function isCovered(world: ClusterPart, node: string, pod: Pod): boolean {
   const drains = drainsOfNode(world.maintenances(), node);
   return drains.some(({ drainTargets }) => targetsCover(drainTargets, drainPodOf(pod)));
 }
 
 /** Keeps the mirror pod of a static pod, or its manifest away, as the kubelet and the agent of its node do together. */
-async function runStaticPod(world: World, key: string, known: Map<string, Pod>): Promise<void> {
+async function runStaticPod(world: ClusterPart, key: string, known: Map<string, Pod>): Promise<void> {
   const [number = '', nodeNumber = ''] = key.split('/');
   const node = world.nodeNames[Number(nodeNumber)] ?? '';
   const name = `s${number}-${node}`;
@@ -75,11 +75,11 @@ async function runStaticPod(world: World, key: string, known: Map<string, Pod>):
   await world.send({ method: 'DELETE', path: objectPath(PODS, mirror.metadata), body });
 }
 
-async function removeStaticPod(world: World, pod: Pod): Promise<void> {
+async function removeStaticPod(world: ClusterPart, pod: Pod): Promise<void> {
   await world.send({ method: 'DELETE', path: objectPath(PODS, pod.metadata), body: NO_GRACE });
 }
 
-async function renewLeases(world: World): Promise<void> {
+async function renewLeases(world: ClusterPart): Promise<void> {
   for (const { metadata } of world.nodes()) {
     const place = { name: metadata.name, namespace: 'kube-node-lease' };
     const body = {
@@ -98,7 +98,7 @@ async function renewLeases(world: World): Promise<void> {
 }
 
 /** Plays the kubelets of a history's nodes, and the agents of those without a real one, until the signal is aborted. */
-export async function runKubelets(world: World, signal: AbortSignal): Promise<void> {
+export async function runKubelets(world: ClusterPart, signal: AbortSignal): Promise<void> {
   const toldAt = new Map<string, number>();
   const known = new Map<string, Pod>();
   let renewedAt = 0;
@@ -113,7 +113,10 @@ export async function runKubelets(world: World, signal: AbortSignal): Promise<vo
     await Promise.all(
       bound.map((pod) => {
         const { name } = pod.metadata;
-        const isLeftOver = /^s\d-/.test(name) && !statics.has(name) && !isMirrorOf(world.machine, name);
+        const isLeftOver =
+          /^s\d-/.test(name) &&
+          !statics.has(name) &&
+          !isMirrorOf({ nodeName: world.nodeNames[MACHINE_NODE] ?? '' }, name);
         return isLeftOver ? removeStaticPod(world, pod) : runPod(world, pod, toldAt);
       }),
     );

@@ -1,7 +1,7 @@
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../../../src/api/names.ts';
 import { EVICTION_REQUESTS, objectPath } from '../../../src/kube/resource.ts';
-import type { World } from '../world.ts';
+import type { ClusterPart } from '../world.ts';
 
 /** The time in so many milliseconds, in whole seconds as RFC 3339 has it. */
 export function nowText(aheadMs = 0): string {
@@ -10,7 +10,7 @@ export function nowText(aheadMs = 0): string {
 
 /** Writes the entry of an interceptor, with a heartbeat at its start unless it tells another one. */
 export async function reportProgress(
-  world: Pick<World, 'send'>,
+  world: Pick<ClusterPart, 'send'>,
   request: EvictionRequest,
   name: string,
   entry: {
