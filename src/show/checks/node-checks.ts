@@ -273,7 +273,7 @@ function oneCauseOnce(checks: readonly Check[]): readonly Check[] {
   if (first === undefined) return checks;
   return checks.map((check) => {
     if (check === first) {
-      return { ...check, fix: 'systemctl status dbus systemd-logind; without the two no shutdown can be held' };
+      return { ...check, fix: 'systemctl status dbus systemd-logind; without them no shutdown can be held' };
     }
     return others.includes(check) ? { ...check, message: `not known, see "${first.name}"`, fix: '' } : check;
   });

@@ -42,7 +42,7 @@ describe('an agent with bad input', () => {
       await writeFile(sandbox.configFile, 'a: [1\nb: {');
       assert.match((await refusal(sandbox)).stderr, /config\.yaml is not valid YAML/);
       await rm(sandbox.configFile);
-      assert.match((await refusal(sandbox)).stderr, /cannot read the configuration .*config\.yaml.*--config/);
+      assert.match((await refusal(sandbox)).stderr, /there is no .*config\.yaml: no agent is installed .*--config/);
     });
   });
 

@@ -221,7 +221,7 @@ describe('the examination of a node', () => {
     assert.equal(checks.filter(({ message }) => message.includes('ENOENT')).length, 1);
     const found = checks.filter(({ result }) => result !== 'ok').map(({ name, result, fix }) => [name, result, fix]);
     assert.deepEqual(found, [
-      ['lock delay', 'fail', 'systemctl status dbus systemd-logind; without the two no shutdown can be held'],
+      ['lock delay', 'fail', 'systemctl status dbus systemd-logind; without them no shutdown can be held'],
       ['target time-outs', 'fail', ''],
       ['unit order', 'fail', ''],
       ['other locks', 'warn', ''],
