@@ -80,6 +80,8 @@ export function withoutField(object: Json, field: string, lists: KeyedLists): Js
     const copy = { ...value };
     if (rest.length === 0) delete copy[name];
     else if (name in copy) copy[name] = remove(copy[name], rest, [...done, name]);
+    // A keyed list goes with its last entry.
+    if (Array.isArray(copy[name]) && copy[name].length === 0) delete copy[name];
     return copy;
   };
   return remove(object, field.split(SEPARATOR), []) as Json;

@@ -24,9 +24,17 @@ export interface ModelChange {
   readonly deleted: boolean;
 }
 
+/** Nobody changes an object of the model by changing an answer or an event. */
+function frozen<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  for (const each of Object.values(value)) frozen(each);
+  return Object.freeze(value);
+}
+
 /** All objects. Each change takes the next revision, as in etcd; an object is never changed in place. */
 export class Objects {
   readonly #kinds = new Map<ModelKind, Map<string, Stored>>();
+  readonly #lists = new Map<ModelKind, readonly KubeObject[]>();
   readonly #now: () => number;
   readonly changes: ModelChange[] = [];
   /** The first revisions are the API server's own objects'. */
@@ -49,7 +57,12 @@ export class Objects {
 
   /** The objects of a kind, in the order of their keys. */
   list(kind: ModelKind): readonly KubeObject[] {
-    return [...this.#of(kind).entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { object }]) => object);
+    const known = this.#lists.get(kind);
+    if (known !== undefined) return known;
+    const entries = [...this.#of(kind).entries()].sort(([a], [b]) => (a < b ? -1 : 1));
+    const list = entries.map(([, { object }]) => object);
+    this.#lists.set(kind, list);
+    return list;
   }
 
   newUid(): string {
@@ -74,10 +87,11 @@ export class Objects {
 
   #versioned(object: KubeObject): KubeObject {
     this.revision += 1;
-    return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.revision) } };
+    return frozen({ ...object, metadata: { ...object.metadata, resourceVersion: String(this.revision) } });
   }
 
   #note(kind: ModelKind, object: KubeObject, deleted: boolean): void {
+    this.#lists.delete(kind);
     const key = keyOf(object);
     const before = this.get(kind, key)?.object;
     this.changes.push({ revision: this.revision, at: this.#now(), kind, key, before, object, deleted });

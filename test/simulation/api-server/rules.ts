@@ -23,12 +23,20 @@ function maintenanceProblem(old: NodeMaintenance, { spec }: NodeMaintenance): st
 
 function requestProblem(old: EvictionRequest | undefined, { metadata, spec }: EvictionRequest): string | undefined {
   if (metadata.name !== spec.target.pod.uid) return 'metadata.name must be the UID of the target';
+  if ((spec.requesters ?? []).length > 100) return 'there are at most 100 requesters';
   if (old === undefined && (spec.requesters ?? []).length === 0) return 'at least one requester is required';
   return old === undefined || isDeepStrictEqual(old.spec.target, spec.target) ? undefined : 'target is immutable';
 }
 
+function addsFinalizer(old: KubeObject, fresh: KubeObject): boolean {
+  return (fresh.metadata.finalizers ?? []).some((each) => old.metadata.finalizers?.includes(each) !== true);
+}
+
 /** Why an object may not be stored so (HTTP 422); undefined where it may. */
 export function problemOf(kind: ModelKind, old: KubeObject | undefined, fresh: KubeObject): string | undefined {
+  if (old?.metadata.deletionTimestamp !== undefined && addsFinalizer(old, fresh)) {
+    return 'no new finalizers can be added if the object is being deleted';
+  }
   if (kind === 'EvictionRequest') return requestProblem(old as EvictionRequest | undefined, fresh as EvictionRequest);
   if (kind !== 'NodeMaintenance' || old === undefined) return undefined;
   return maintenanceProblem(old as NodeMaintenance, fresh as NodeMaintenance);
@@ -43,12 +51,21 @@ function withoutEmptyTexts({ reason, message, ...condition }: NodeCondition): No
   };
 }
 
+/** What the status of a built-in object says before anybody has written it. */
+const FIRST_STATUS: Partial<Readonly<Record<ModelKind, object>>> = {
+  Pod: { phase: 'Pending' },
+  PodDisruptionBudget: { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 },
+};
+
 /** The object with what the API server adds and takes away by itself. */
 export function defaulted(kind: ModelKind, object: KubeObject): KubeObject {
   if (kind === 'NodeMaintenance') {
     const { spec } = object as NodeMaintenance;
     return { ...object, spec: { ...spec, stage: spec.stage ?? 'Idle' } } as KubeObject;
   }
+  const first = FIRST_STATUS[kind];
+  if (first !== undefined)
+    return { ...object, status: { ...first, ...(object as { status?: object }).status } } as KubeObject;
   if (kind === 'Node') {
     const { spec, status } = object as Node;
     const { unschedulable, ...others } = spec ?? {};

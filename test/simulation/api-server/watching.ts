@@ -12,8 +12,8 @@ export interface WatchEvent {
 
 /** A watch that is open. */
 export interface Watching {
-  /** The next event that there is; undefined while there is none. */
-  next(): WatchEvent | undefined;
+  /** The next event that there is, and when its change was; undefined while there is none. */
+  next(): { readonly event: WatchEvent; readonly at: number } | undefined;
   /** The event that says how far the watch is, although nothing of its objects has changed. */
   bookmark(): WatchEvent;
 }
@@ -38,14 +38,18 @@ export function openWatch(objects: Objects, path: string, oldest: number): Watch
     next: () => {
       const failed = failure;
       failure = undefined;
-      if (failed !== undefined) return failed;
+      if (failed !== undefined) return { event: failed, at: 0 };
       while (at < objects.changes.length) {
         const change = objects.changes[at];
         at += 1;
         if (change === undefined || change.kind !== place?.kind) continue;
         const { before, object, deleted } = change;
         const [was, is] = [before !== undefined && selects(before), !deleted && selects(object)];
-        if (was || is) return { type: is ? (was ? 'MODIFIED' : 'ADDED') : 'DELETED', object };
+        if (was || is)
+          return {
+            event: { type: is ? (was ? 'MODIFIED' : 'ADDED') : 'DELETED', object: object },
+            at: change.at,
+          };
       }
       return undefined;
     },

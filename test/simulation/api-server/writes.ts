@@ -79,13 +79,19 @@ function bodyOn({ object }: Stored, owners: Owners, { request, manager, place }:
   return left.reduce((value, field) => withoutField(value, field, keyedLists), merged) as unknown as KubeObject;
 }
 
+/** A PUT has the UID as a precondition; to a patch it is a field that may not change. */
+function wrongUid({ method }: KubeRequest): Answer {
+  if (method === 'PUT') return conflict('Precondition failed: UID');
+  return refused(422, 'Invalid', 'metadata.uid: field is immutable');
+}
+
 /** Changes an object that is there. */
 function change(objects: Objects, stored: Stored, write: Write): Answer {
   const { place, request, manager, dryRun } = write;
   const rules: KindRules = KIND_RULES[place.kind];
   const { object: old, owners } = stored;
   const { uid, resourceVersion } = ((request.body as Json)['metadata'] ?? {}) as Partial<ObjectMeta>;
-  if (uid !== undefined && uid !== old.metadata.uid) return conflict('the UID is another one');
+  if (uid !== undefined && uid !== old.metadata.uid) return wrongUid(request);
   if (resourceVersion !== undefined && resourceVersion !== old.metadata.resourceVersion) {
     return conflict('the object has been modified; please apply your changes to the latest version and try again');
   }
@@ -145,7 +151,7 @@ export function writeObject(objects: Objects, write: Write, now: string): Answer
   // A PUT creates a Lease too, as no other kind that is known here.
   const isUpsert = request.patch?.kind === 'apply' || (request.method === 'PUT' && place.kind === 'Lease');
   if (!isUpsert || place.subresource !== undefined) return notFound(`${place.kind} ${key}`);
-  const { uid, resourceVersion } = (request.body as { metadata: Partial<ObjectMeta> }).metadata;
-  if (uid !== undefined || resourceVersion !== undefined) return conflict(`no object of the UID ${uid} was found`);
+  const { uid } = (request.body as { metadata: Partial<ObjectMeta> }).metadata;
+  if (uid !== undefined) return conflict(`no object of the UID ${uid} was found`);
   return create(objects, write, now);
 }

@@ -1,7 +1,7 @@
 /** Sends the same calls to the model and to another API server, and says where the two differ first. */
 import type { KubeObject } from '../../../src/api/meta.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
-import { collectionPath } from '../../../src/kube/resource.ts';
+import { collectionPath, statusMessage } from '../../../src/kube/resource.ts';
 import type { Random } from '../../chaos/random.ts';
 import { KIND_RULES, placeOf } from '../api-server/kinds.ts';
 import type { ModelServer } from '../api-server/server.ts';
@@ -54,12 +54,16 @@ async function objectsOf({ send, seen, uids }: Side): Promise<readonly string[]>
 async function differenceAfter(call: Call, sides: readonly [Side, Side]): Promise<string | undefined> {
   const requests = sides.map(({ seen }) => call.request(seen));
   const answers: string[] = [];
+  let message = '';
   for (const [index, each] of sides.entries()) {
     const request = requests[index];
-    if (request !== undefined) answers.push(comparableAnswer(await each.send(request)));
+    if (request === undefined) continue;
+    const answer = await each.send(request);
+    answers.push(comparableAnswer(answer));
+    message = statusMessage(answer);
   }
   if (answers[0] !== answers[1]) {
-    return `${call.what}: the model answers ${answers[0]}, the server ${answers[1]}; ${JSON.stringify(requests[1])}`;
+    return `${call.what}: the model answers ${answers[0]}, the server ${answers[1]} (${message}); ${JSON.stringify(requests[1])}`;
   }
   const [model, server] = [await objectsOf(sides[0]), await objectsOf(sides[1])];
   const onlyModel = model.filter((text) => !server.includes(text));
