@@ -37,6 +37,8 @@ export interface SimulatedOutcome {
 
 /** Stand-ins look so often while something changes. */
 const LOOK_MS = 100;
+/** The heart of an interceptor beats so often. */
+const BEAT_MS = 5 * 60_000;
 /** The pause between two steps: sometimes the product has seen the one before, sometimes not. */
 const PAUSE_MS = 80;
 /** So long after the last change the world rests, and no time-out of the product is awaited any more. */
@@ -45,20 +47,41 @@ const QUIET_MS = 90_000;
 const REST_MS = 3 * 3_600_000;
 /** How long drains may take in which nothing blocks, heartbeats of 20 minutes included. */
 const BOUND_MS = 3 * 3_600_000;
+/** By then a new leader has worked, and finished requests are deleted. */
+const SETTLED_MS = 5 * 60_000;
 /** When all is done, nobody writes anything for so long. */
 const STABLE_MS = 30 * 60_000;
+
+/** Plays somebody outside: does what is due now. */
+interface StandIn {
+  look(): Promise<void>;
+}
+
+/** The interceptor of pods; one whose heart beats, or that lies, writes at each look, and looks seldom. */
+function createInterceptor(world: World, { time }: Stage): StandIn {
+  let nextAt = 0;
+  return {
+    look: async () => {
+      const isTalking = world.interceptors === 'beats' || world.interceptors === 'lies';
+      if (isTalking && time.now() < nextAt) return;
+      nextAt = time.now() + BEAT_MS;
+      await actOnRequests(world);
+    },
+  };
+}
 
 /** Everything of one history. */
 interface Scene extends Stage {
   readonly world: World;
   readonly record: Record;
   readonly steps: StepKinds;
-  readonly kubelets: { look(): Promise<void> };
+  readonly kubelets: StandIn;
+  readonly interceptors: StandIn;
 }
 
 /** Lets time pass, in which the stand-ins of the cluster act on what changes. */
 async function live(scene: Scene, ms: number): Promise<void> {
-  const { time, server, world, record } = scene;
+  const { time, server, world, record, interceptors } = scene;
   const until = time.now() + ms;
   let [seen, calmSince] = [-1, time.now()];
   while (time.now() < until) {
@@ -70,7 +93,7 @@ async function live(scene: Scene, ms: number): Promise<void> {
       await runDaemonSets(world, server);
       await collectPods(world);
       await runBudgets(world, server);
-      await actOnRequests(world);
+      await interceptors.look();
       await time.pass(Math.min(LOOK_MS, until - time.now()));
     } else await time.pass(Math.min(1_000, until - time.now()));
   }
@@ -101,7 +124,7 @@ async function untilQuiet(scene: Scene): Promise<boolean> {
 
 /** A replica leads when one runs, and the Lease of one that was killed has expired. */
 async function judgeAtRest(scene: Scene): Promise<readonly Violation[]> {
-  await scene.replicas.start();
+  await scene.replicas.settle();
   const isQuiet = await untilQuiet(scene);
   // Where a budget or an interceptor holds a pod, there are heartbeats for ever.
   return isQuiet ? [...checkStatus(scene.world), ...checkGivenBack(scene.world)] : [];
@@ -130,7 +153,7 @@ async function untilNone(scene: Scene, look: () => readonly Violation[]): Promis
 /** What is written although nothing happens; Leases are renewed. */
 async function judgeStability(scene: Scene, when: string): Promise<readonly Finding[]> {
   const { record, time } = scene;
-  await live(scene, QUIET_MS);
+  await live(scene, SETTLED_MS);
   const since = time.now();
   await live(scene, STABLE_MS);
   const late = record.writes.filter(({ at, resource }) => at > since && resource !== 'Lease' && resource !== 'Event');
@@ -158,7 +181,7 @@ async function withdrawOthers(world: World): Promise<void> {
 async function judgeEnd(scene: Scene, history: History): Promise<readonly Finding[]> {
   const { world, replicas } = scene;
   await replicas.setClock(0);
-  await replicas.start();
+  await replicas.settle();
   await unblock(world);
   await withdrawOthers(world);
   const late = await untilNone(scene, () => unfinished(world));
@@ -196,7 +219,14 @@ export async function playHistory(seed: number, given?: History): Promise<Simula
     const world = createSimulatedWorld(server, network, record, clusterOf(replicas));
     const stage = { time, server, replicas };
     const steps = simulatedSteps(stage);
-    const scene: Scene = { ...stage, world, record, steps, kubelets: createKubelets(world) };
+    const scene: Scene = {
+      ...stage,
+      world,
+      record,
+      steps,
+      kubelets: createKubelets(world),
+      interceptors: createInterceptor(world, stage),
+    };
     const history = given ?? historyOf(random, seed, steps, LENGTH);
     for (const name of world.nodeNames) {
       await world.send({ method: 'POST', path: '/api/v1/nodes', body: nodeObject(world, name) });
@@ -210,4 +240,4 @@ export async function playHistory(seed: number, given?: History): Promise<Simula
 }
 
 /** Steps after the opening, and up to twice as many. */
-const LENGTH = 12;
+const LENGTH = 16;

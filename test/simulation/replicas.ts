@@ -33,6 +33,8 @@ export interface SimulatedReplicas {
   stop(): Promise<string>;
   cutOff(ms: number): Promise<void>;
   setClock(ms: number): Promise<void>;
+  /** Starts one where none runs, and ends those that are to end. */
+  settle(): Promise<void>;
   /** Why replicas ended by themselves. */
   failures(): readonly unknown[];
   /** Ends all of them. */
@@ -42,6 +44,8 @@ export interface SimulatedReplicas {
 export function createSimulatedReplicas(time: VirtualTime, network: Network): SimulatedReplicas {
   const options = controllerOptionsSchema.parse(OPTIONS);
   const running: Replica[] = [];
+  /** Those that are to end at a write. */
+  const dying: Replica[] = [];
   const failures: unknown[] = [];
   let started = 0;
   let aheadMs = 0;
@@ -51,31 +55,37 @@ export function createSimulatedReplicas(time: VirtualTime, network: Network): Si
     act(replica);
     return Promise.resolve(done);
   };
+  const start = (): Promise<string> => {
+    if (running.length >= MAX) return Promise.resolve('two run');
+    started += 1;
+    const connection = network.connect(`${CONTROLLER}-${started}`);
+    const stop = new AbortController();
+    const clock = time.clock(() => aheadMs);
+    const ended = runController({ client: connection.client, clock, log: SILENT_LOG, options }, stop.signal).catch(
+      (error: unknown) => {
+        failures.push(error);
+      },
+    );
+    running.push({ connection, stop, ended });
+    return Promise.resolve('started');
+  };
   return {
-    start: () => {
-      if (running.length >= MAX) return Promise.resolve('two run');
-      started += 1;
-      const connection = network.connect(`${CONTROLLER}-${started}`);
-      const stop = new AbortController();
-      const clock = time.clock(() => aheadMs);
-      const ended = runController({ client: connection.client, clock, log: SILENT_LOG, options }, stop.signal).catch(
-        (error: unknown) => {
-          failures.push(error);
-        },
-      );
-      running.push({ connection, stop, ended });
-      return Promise.resolve('started');
+    start,
+    settle: async () => {
+      for (const { connection } of dying.splice(0)) connection.kill();
+      if (running.length === 0) await start();
     },
     kill: () =>
       take(({ connection }) => {
         connection.kill();
       }, 'killed'),
     killAtWrite: (writes, arrives) => {
-      const [oldest] = running;
-      oldest?.connection.killAtWrite(writes, arrives);
       // A replica that is to end is none of those that run: another one may be started at once.
-      running.shift();
-      return oldest === undefined ? 'none runs' : 'will end';
+      const oldest = running.shift();
+      if (oldest === undefined) return 'none runs';
+      oldest.connection.killAtWrite(writes, arrives);
+      dying.push(oldest);
+      return 'will end';
     },
     stop: () =>
       take(({ stop }) => {

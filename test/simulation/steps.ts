@@ -26,7 +26,7 @@ export function simulatedSteps({ time, server, replicas }: Stage): StepKinds {
   return {
     ...Object.fromEntries(kept),
     wait: {
-      weight: 6,
+      weight: 14,
       draw: (random) => ({ ms: random.pick([50, 300, 1_500, 20_000, 120_000, 1_500_000]) }),
       perform: async (_, { ms }) => {
         await time.pass(Number(ms));

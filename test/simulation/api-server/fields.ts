@@ -28,7 +28,8 @@ function listName(path: Path): string {
 function visitFields(value: unknown, lists: KeyedLists, path: Path, visit: (path: Path, value: unknown) => void): void {
   if (Array.isArray(value)) {
     const key = lists[listName(path)];
-    if (key === undefined || value.length === 0) visit(path, value);
+    if (key === undefined) visit(path, value);
+    // A keyed list without entries is no field of its own.
     else for (const entry of value as Json[]) visit([...path, `[${String(entry[key])}]`], entry);
   } else if (isObject(value) && Object.keys(value).length > 0) {
     for (const [name, each] of Object.entries(value)) visitFields(each, lists, [...path, name], visit);

@@ -133,7 +133,7 @@ class Model implements ModelServer {
     const isDry = dryRun || deleteOptions.dryRun?.includes('All') === true;
     const refusal = takePlace(this.objects, pod, isDry, now);
     if (refusal !== undefined) return refusal;
-    if (!isDry && pod.metadata.deletionTimestamp === undefined) this.#markDisrupted(pod, now);
+    if (!isDry) this.#markDisrupted(pod, now);
     const answer = this.#delete(place, deleteOptions, isDry);
     return answer.status === 200 ? found(SUCCESS, 201) : answer;
   }
