@@ -82,7 +82,8 @@ function bodyOn({ object }: Stored, owners: Owners, { request, manager, place }:
 /** A PUT has the UID as a precondition; to a patch it is a field that may not change. */
 function wrongUid({ method }: KubeRequest): Answer {
   if (method === 'PUT') return conflict('Precondition failed: UID');
-  return refused(422, 'Invalid', 'metadata.uid: field is immutable');
+  const cause = { reason: 'FieldValueInvalid', message: 'field is immutable', field: 'metadata.uid' };
+  return refused(422, 'Invalid', 'metadata.uid: field is immutable', { causes: [cause] });
 }
 
 /** Changes an object that is there. */

@@ -133,8 +133,9 @@ function requestCall(random: Random): Call {
   const manager = random.pick(MANAGERS);
   const [hasUid, message] = [random.whole(2) === 0, random.pick(['x', 'y'])];
   const labels = random.pick<object>([{ app: 'a' }, { app: 'b', more: 'c' }, {}]);
+  const isReplaced = random.whole(8) === 0;
   const apply = (seen: Seen, more: object, by: string, subresource = ''): KubeRequest => {
-    const uid = seen.get(requestOf(seen, name))?.metadata.uid;
+    const uid = isReplaced ? 'another' : seen.get(requestOf(seen, name))?.metadata.uid;
     const metadata = { name: uidOf(seen, name), namespace: NAMESPACE, ...(hasUid && uid !== undefined ? { uid } : {}) };
     const path = `${requestOf(seen, name)}${subresource}`;
     const body = { apiVersion: EVICTION_REQUEST_API_VERSION, kind: 'EvictionRequest', metadata, ...more };
