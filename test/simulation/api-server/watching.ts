@@ -38,6 +38,8 @@ export function openWatch(objects: Objects, path: string, oldest: number): Watch
     next: () => {
       const failed = failure;
       failure = undefined;
+      // Nothing comes after that.
+      if (failed !== undefined) at = Infinity;
       if (failed !== undefined) return { event: failed, at: 0 };
       while (at < objects.changes.length) {
         const change = objects.changes[at];
