@@ -1,14 +1,18 @@
-/** Plays simulated histories: `npm run simulation -- --seeds 1000`, or one with its trace: `npm run simulation -- --seed 7`. */
+/** Plays simulated histories; README.md says how to call it. */
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { signatureOf } from '../chaos/invariants/violation.ts';
+import { findFaults } from './faults.ts';
 import { playHistory, type SimulatedOutcome } from './play.ts';
 
 const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
-    from: { type: 'string', default: '1' },
+    from: { type: 'string' },
     seeds: { type: 'string', default: '100' },
+    seconds: { type: 'string' },
+    first: { type: 'boolean', default: false },
+    faults: { type: 'boolean', default: false },
   },
 });
 
@@ -19,19 +23,33 @@ function show({ history, violations, trace }: SimulatedOutcome, withTrace: boole
   }
 }
 
-const begun = performance.now();
-const single = values.seed;
-const from = Number(single ?? values.from);
-const count = single === undefined ? Number(values.seeds) : 1;
-let bad = 0;
-let writes = 0;
-for (let seed = from; seed < from + count; seed += 1) {
-  const outcome = await playHistory(seed);
-  writes += outcome.writes;
-  if (outcome.violations.length > 0) bad += 1;
-  show(outcome, single !== undefined);
+/** Plays seeds until they are through, the time is over, or, with --first, something is found; returns whether nothing was. */
+async function playSeeds(from: number, count: number, limitMs: number, withTrace: boolean): Promise<boolean> {
+  const begun = performance.now();
+  let [played, bad, writes] = [0, 0, 0];
+  while (played < count && performance.now() - begun < limitMs && (bad === 0 || !values.first)) {
+    const outcome = await playHistory(from + played);
+    played += 1;
+    writes += outcome.writes;
+    if (outcome.violations.length > 0) bad += 1;
+    show(outcome, withTrace);
+  }
+  const seconds = (performance.now() - begun) / 1_000;
+  const rate = ((played / seconds) * 60).toFixed(0);
+  const range = `seeds ${from} to ${from + played - 1}`;
+  console.log(
+    `${range}: ${bad} of ${played} with violations, ${writes} writes, ${seconds.toFixed(1)} s, ${rate} a minute`,
+  );
+  return bad === 0;
 }
-const seconds = (performance.now() - begun) / 1_000;
-const rate = ((count / seconds) * 60).toFixed(0);
-console.log(`${count} histories, ${bad} with violations, ${writes} writes, ${seconds.toFixed(1)} s, ${rate} a minute`);
-process.exitCode = bad === 0 ? 0 : 1;
+
+async function main(): Promise<boolean> {
+  if (values.faults) return await findFaults(Number(values.seeds));
+  if (values.seed !== undefined) return await playSeeds(Number(values.seed), 1, Infinity, true);
+  // With a time, other seeds each time.
+  const from = values.from ?? (values.seconds === undefined ? 1 : Math.floor(Math.random() * 1e9));
+  const count = values.seconds === undefined ? Number(values.seeds) : Infinity;
+  return await playSeeds(Number(from), count, Number(values.seconds ?? Infinity) * 1_000, false);
+}
+
+process.exitCode = (await main()) ? 0 : 1;

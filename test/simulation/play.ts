@@ -8,6 +8,7 @@ import { checkLeaving } from '../chaos/invariants/leaving.ts';
 import { checkStatus } from '../chaos/invariants/status.ts';
 import { type Invariant, signatureOf, type Violation } from '../chaos/invariants/violation.ts';
 import { nodeObject } from '../chaos/objects.ts';
+import { CHECKOUT } from '../chaos/product.ts';
 import { endMaintenances, unblock, unfinished } from '../chaos/phases.ts';
 import { createRandom, type Random } from '../chaos/random.ts';
 import { actOnRequests } from '../chaos/stand-ins/interceptors.ts';
@@ -15,7 +16,7 @@ import { createKubelets } from '../chaos/stand-ins/kubelets.ts';
 import type { World } from '../chaos/world.ts';
 import { createModelServer } from './api-server/server.ts';
 import { Network } from './network.ts';
-import { clusterOf, createSimulatedReplicas } from './replicas.ts';
+import { clusterOf, createSimulatedReplicas, loadController, type RunController } from './replicas.ts';
 import { collectPods, runBudgets, runDaemonSets } from './stand-ins/controllers.ts';
 import { simulatedSteps, type Stage } from './steps.ts';
 import { inVirtualTime } from './time.ts';
@@ -77,17 +78,27 @@ interface Scene extends Stage {
   readonly steps: StepKinds;
   readonly kubelets: StandIn;
   readonly interceptors: StandIn;
+  /** How many changes the stand-ins have seen, and when the last one of them was. */
+  readonly looked: { changes: number; at: number };
+}
+
+/** Whether something has changed since this was asked last that is no Lease, which is renewed all the time, and no Event. */
+function isNewer(scene: Scene): boolean {
+  const { changes } = scene.server.objects;
+  const isOther = changes.slice(scene.looked.changes).some(({ kind }) => kind !== 'Lease' && kind !== 'Event');
+  scene.looked.changes = changes.length;
+  if (isOther) scene.looked.at = scene.time.now();
+  return isOther;
 }
 
 /** Lets time pass, in which the stand-ins of the cluster act on what changes. */
 async function live(scene: Scene, ms: number): Promise<void> {
-  const { time, server, world, record, interceptors } = scene;
+  const { time, server, world, interceptors } = scene;
   const until = time.now() + ms;
-  let [seen, calmSince] = [-1, time.now()];
+  let calmSince = time.now();
   while (time.now() < until) {
     // A pod takes a while to end after the last change of it.
-    if (record.trace.length !== seen) calmSince = time.now();
-    seen = record.trace.length;
+    if (isNewer(scene)) calmSince = time.now();
     if (time.now() - calmSince < 1_000) {
       await scene.kubelets.look();
       await runDaemonSets(world, server);
@@ -99,17 +110,6 @@ async function live(scene: Scene, ms: number): Promise<void> {
   }
 }
 
-/** The revisions after `since` that are no Lease's, which is renewed all the time, and no Event's. */
-function changedSince({ server }: Scene, since: number): boolean {
-  const { changes } = server.objects;
-  for (let index = changes.length - 1; index >= 0; index -= 1) {
-    const change = changes[index];
-    if (change === undefined || change.at <= since) return false;
-    if (change.kind !== 'Lease' && change.kind !== 'Event') return true;
-  }
-  return false;
-}
-
 /** Waits until nothing has changed for a while; returns whether that came to pass. */
 async function untilQuiet(scene: Scene): Promise<boolean> {
   const { time } = scene;
@@ -117,7 +117,7 @@ async function untilQuiet(scene: Scene): Promise<boolean> {
   while (time.now() < deadline) {
     const since = time.now();
     await live(scene, QUIET_MS);
-    if (!changedSince(scene, since)) return true;
+    if (scene.looked.at <= since) return true;
   }
   return false;
 }
@@ -206,8 +206,17 @@ function historyOf(random: Random, seed: number, steps: StepKinds, length: numbe
   return generateHistory(seed, length + random.whole(length), steps);
 }
 
-/** Plays the history of a seed, or a given one with the delays of the seed. */
-export async function playHistory(seed: number, given?: History): Promise<SimulatedOutcome> {
+/** What is played beside what the seed says. */
+interface Choice {
+  /** The history whose steps are played, with the delays of the seed; the seed's own unless given. */
+  readonly history?: History;
+  /** The controller of this checkout, unless given. */
+  readonly controller?: RunController;
+}
+
+/** Plays the history of a seed. */
+export async function playHistory(seed: number, choice: Choice = {}): Promise<SimulatedOutcome> {
+  const runController = choice.controller ?? (await loadController(CHECKOUT));
   const random = createRandom(seed);
   return await inVirtualTime(random, async (time) => {
     const server = createModelServer(time.now);
@@ -215,7 +224,7 @@ export async function playHistory(seed: number, given?: History): Promise<Simula
     const network = new Network(time, server, random, (program, request, response) => {
       record.note(program, request, response);
     });
-    const replicas = createSimulatedReplicas(time, network);
+    const replicas = createSimulatedReplicas(runController, time, network);
     const world = createSimulatedWorld(server, network, record, clusterOf(replicas));
     const stage = { time, server, replicas };
     const steps = simulatedSteps(stage);
@@ -227,7 +236,7 @@ export async function playHistory(seed: number, given?: History): Promise<Simula
       kubelets: createKubelets(world),
       interceptors: createInterceptor(world, stage),
     };
-    const history = given ?? historyOf(random, seed, steps, LENGTH);
+    const history = choice.history ?? historyOf(random, seed, steps, LENGTH);
     for (const name of world.nodeNames) {
       await world.send({ method: 'POST', path: '/api/v1/nodes', body: nodeObject(world, name) });
     }

@@ -1,11 +1,21 @@
 /** The replicas of the controller in a simulation: each is the whole controller, with a client and a clock of its own. */
-import { runController } from '../../src/controller/leader/controller.ts';
+import path from 'node:path';
+import type * as Controller from '../../src/controller/leader/controller.ts';
 import { controllerOptionsSchema } from '../../src/controller/options.ts';
 import { SILENT_LOG } from '../support/silent-log.ts';
 import type { Cluster } from '../chaos/world.ts';
 import type { Connection, Network } from './network.ts';
 import type { VirtualTime } from './time.ts';
 import { CONTROLLER } from './world.ts';
+
+/** The controller of the sources that a history is played against; what judges the history is always from this checkout. */
+export type RunController = typeof Controller.runController;
+
+/** Loads the controller from a checkout, or from a copy of one. */
+export async function loadController(root: string): Promise<RunController> {
+  const module = (await import(path.join(root, 'src/controller/leader/controller.ts'))) as typeof Controller;
+  return module.runController;
+}
 
 interface Replica {
   readonly connection: Connection;
@@ -41,7 +51,11 @@ export interface SimulatedReplicas {
   end(): Promise<void>;
 }
 
-export function createSimulatedReplicas(time: VirtualTime, network: Network): SimulatedReplicas {
+export function createSimulatedReplicas(
+  runController: RunController,
+  time: VirtualTime,
+  network: Network,
+): SimulatedReplicas {
   const options = controllerOptionsSchema.parse(OPTIONS);
   const running: Replica[] = [];
   /** Those that are to end at a write. */
