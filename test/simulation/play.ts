@@ -235,6 +235,7 @@ export async function playHistory(seed: number, choice: Choice = {}): Promise<Si
       steps,
       kubelets: createKubelets(world),
       interceptors: createInterceptor(world, stage),
+      looked: { changes: 0, at: 0 },
     };
     const history = choice.history ?? historyOf(random, seed, steps, LENGTH);
     for (const name of world.nodeNames) {
