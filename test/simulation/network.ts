@@ -113,7 +113,7 @@ class Way implements Connection {
     return !this.#lastArrives;
   }
 
-  async *#watch(path: string, signal: AbortSignal): AsyncGenerator<unknown> {
+  async *#watch(path: string, signal: AbortSignal): AsyncGenerator {
     const { time, server } = this.#network;
     const begun = time.now();
     await time.sleep(this.#network.latencyMs(), signal);

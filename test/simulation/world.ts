@@ -1,13 +1,9 @@
 /** The part of the cluster around the product: what histories, stand-ins and invariants of the chaos test see of the model. */
-import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import type { KubeObject } from '../../src/api/meta.ts';
-import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
-import type { Node, Pod } from '../../src/api/pod.ts';
 import type { KubeRequest, KubeResponse } from '../../src/kube/client.ts';
-import { keyOf } from '../../src/kube/resource.ts';
 import type { Write } from '../chaos/audit.ts';
 import type { Machine } from '../chaos/machine/machine.ts';
-import type { Change, Kind } from '../chaos/timeline.ts';
+import type { Change, Kind, Objects } from '../chaos/timeline.ts';
 import { WATCHED } from '../chaos/timeline.ts';
 import { type Cluster, nodeNamesOf, type World } from '../chaos/world.ts';
 import { placeOf } from './api-server/kinds.ts';
@@ -85,7 +81,7 @@ const NO_MACHINE = {
 
 /** The world of a history; `cluster` is what its steps do to the controllers. */
 export function createSimulatedWorld(server: ModelServer, network: Network, record: Record, cluster: Cluster): World {
-  const list = <T>(kind: Kind): readonly T[] => server.objects.list(kind) as unknown as readonly T[];
+  const list = <K extends Kind>(kind: K): readonly Objects[K][] => server.objects.list(kind) as readonly Objects[K][];
   const send = (request: KubeRequest): Promise<number> => {
     const response = server.handle(admitted(server, request), OUTSIDE);
     record.note(OUTSIDE, request, response);
@@ -107,16 +103,11 @@ export function createSimulatedWorld(server: ModelServer, network: Network, reco
     machine: NO_MACHINE,
     interceptors: 'works',
     owns: () => true,
-    nodes: () => list<Node>('Node'),
-    pods: () => list<Pod>('Pod'),
-    maintenances: () => list<NodeMaintenance>('NodeMaintenance'),
-    requests: () => list<EvictionRequest>('EvictionRequest'),
+    nodes: () => list('Node'),
+    pods: () => list('Pod'),
+    maintenances: () => list('NodeMaintenance'),
+    requests: () => list('EvictionRequest'),
     send,
     [Symbol.dispose]: () => undefined,
   };
-}
-
-/** The objects of a kind by their keys. */
-export function byKey<T extends KubeObject>(objects: readonly T[]): ReadonlyMap<string, T> {
-  return new Map(objects.map((object) => [keyOf(object), object]));
 }

@@ -9,7 +9,7 @@ import { createKubeClient, type KubeClient } from '../../../src/kube/client.ts';
 import { createRandom } from '../../chaos/random.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { createModelServer } from '../../simulation/api-server/server.ts';
-import { NAMESPACE } from '../../simulation/contract/calls.ts';
+import { NAMESPACE } from '../../simulation/contract/call.ts';
 import { cleanServer, compareServers } from '../../simulation/contract/play.ts';
 import { CHECKOUT } from '../../chaos/product.ts';
 import { waitFor } from '../../support/wait-for.ts';

@@ -35,17 +35,19 @@ function fixedMeta(old: ObjectMeta): Partial<ObjectMeta> {
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }
 
+/** An object of any kind, with its status. */
+type WithStatus = KubeObject & { readonly status?: unknown };
+
 /** The old object with the part of the new one that a write to this subresource may change. */
-function partOf(rules: KindRules, place: Place, old: KubeObject, fresh: KubeObject): KubeObject {
-  const [before, after] = [old as unknown as Json, fresh as unknown as Json];
-  const own = { ...after, metadata: withoutEmpty({ ...fresh.metadata, ...fixedMeta(old.metadata) }) };
+function partOf(rules: KindRules, place: Place, old: WithStatus, fresh: WithStatus): WithStatus {
+  const own: WithStatus = { ...fresh, metadata: withoutEmpty({ ...fresh.metadata, ...fixedMeta(old.metadata) }) };
   if (place.subresource === 'status') {
     const metadata = rules.statusWritesMetadata ? own.metadata : old.metadata;
-    return { ...before, metadata, status: after['status'] } as unknown as KubeObject;
+    return { ...old, metadata, status: fresh.status };
   }
-  if (!rules.hasStatus) return own as unknown as KubeObject;
-  const { status: _, ...rest } = own as unknown as Json;
-  return { ...rest, ...(before['status'] === undefined ? {} : { status: before['status'] }) } as unknown as KubeObject;
+  if (!rules.hasStatus) return own;
+  const { status: _, ...rest } = own;
+  return { ...rest, ...(old.status === undefined ? {} : { status: old.status }) };
 }
 
 /** The object with its generation counted up where its spec has changed. */
@@ -66,7 +68,7 @@ function sameOwners(a: Owners, b: Owners): boolean {
 
 /** What a body of a client makes of the stored object, before it is known which part of that is taken. */
 function bodyOn({ object }: Stored, owners: Owners, { request, manager, place }: Write): KubeObject {
-  const { keyedLists } = KIND_RULES[place.kind] as KindRules;
+  const { keyedLists } = KIND_RULES[place.kind];
   const old = object as unknown as Json;
   const body = request.body as Json;
   if (request.method === 'PUT') return body as unknown as KubeObject;
@@ -130,7 +132,7 @@ export function create(objects: Objects, write: Omit<Write, 'key'>, now: string)
     ...(rules.hasGeneration ? { generation: 1 } : {}),
   });
   const keepsStatus = status !== undefined && isStatusKept(place.kind, rules);
-  const fresh = defaulted(place.kind, { ...body, metadata, ...(keepsStatus ? { status } : {}) } as KubeObject);
+  const fresh = defaulted(place.kind, { ...body, metadata, ...(keepsStatus ? { status } : {}) });
   const problem = problemOf(place.kind, undefined, fresh);
   if (problem !== undefined) return refused(422, 'Invalid', problem);
   if (dryRun) return found(fresh, 201);

@@ -5,7 +5,8 @@ import { collectionPath, statusMessage } from '../../../src/kube/resource.ts';
 import type { Random } from '../../chaos/random.ts';
 import { KIND_RULES, placeOf } from '../api-server/kinds.ts';
 import type { ModelServer } from '../api-server/server.ts';
-import { type Call, drawCall, NAMESPACE } from './calls.ts';
+import { type Call, NAMESPACE } from './call.ts';
+import { drawCall } from './calls.ts';
 import { comparable, comparableAnswer } from './compare.ts';
 
 const KINDS = ['Pod', 'EvictionRequest', 'NodeMaintenance', 'Node', 'PodDisruptionBudget', 'Lease'] as const;

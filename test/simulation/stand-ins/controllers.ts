@@ -41,9 +41,9 @@ export async function runDaemonSets(world: World, server: ModelServer): Promise<
     pod.metadata.ownerReferences?.some(({ uid }) => uid === set.metadata.uid) === true;
   for (const set of sets) {
     const own = world.pods().filter((pod) => isOf(set, pod));
-    const [[label = '', value] = []] = Object.entries(set.spec.template.spec.nodeSelector);
+    const selector = Object.entries(set.spec.template.spec.nodeSelector);
     for (const { metadata } of world.nodes()) {
-      if (metadata.labels?.[label] !== value) continue;
+      if (selector.some(([label, value]) => metadata.labels?.[label] !== value)) continue;
       if (own.some((pod) => targetNodeOf(pod) === metadata.name)) continue;
       const path = collectionPath(PODS, set.metadata.namespace);
       await world.send({ method: 'POST', path, body: podOfSet(set, metadata.name) });
