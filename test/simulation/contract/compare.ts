@@ -1,7 +1,7 @@
 /** What is compared of two API servers: the statuses of their answers, and the objects without what is each server's own. */
 import type { KubeObject, ObjectMeta } from '../../../src/api/meta.ts';
 import type { KubeResponse } from '../../../src/kube/client.ts';
-import { statusCauses, statusOf } from '../../../src/kube/resource.ts';
+import { statusCauses, answeredStatus } from '../../../src/kube/resource.ts';
 import { sortedJson } from '../../../src/decide/json.ts';
 
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
@@ -77,7 +77,7 @@ export function comparable(kind: string, object: KubeObject, uids: Map<string, s
 /** An answer as text: its status, and for a refused eviction why. */
 export function comparableAnswer(response: KubeResponse): string {
   // A patch that names the UID of another object: this program tells it from other invalid ones.
-  if (response.status === 422) return statusOf(response) === 409 ? '422 for its UID' : '422';
+  if (response.status === 422) return answeredStatus(response) === 409 ? '422 for its UID' : '422';
   const causes = response.status === 429 ? statusCauses(response).map(({ message }) => message) : [];
   return [response.status, ...causes].join(' ');
 }
