@@ -78,6 +78,7 @@ export function statusMessage(response: KubeResponse): string {
 interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
+  readonly field?: string;
 }
 
 /** The causes of a metav1.Status; none where it has none. */
@@ -85,6 +86,15 @@ export function statusCauses(response: KubeResponse): readonly StatusCause[] {
   const body = response.body as { details?: { causes?: unknown } } | null;
   const causes = body?.details?.causes;
   return Array.isArray(causes) ? (causes as StatusCause[]) : [];
+}
+
+/**
+ * The HTTP status of an answer, and 409 where a patch names the UID of an object that was replaced since: the API server calls
+ * such a patch invalid (422), because a UID may not change.
+ */
+export function answeredStatus(response: KubeResponse): number {
+  const isReplaced = response.status === 422 && statusCauses(response).some(({ field }) => field === 'metadata.uid');
+  return isReplaced ? 409 : response.status;
 }
 
 /**
@@ -98,7 +108,7 @@ export async function sendForObject<T>(
   signal: AbortSignal,
 ): Promise<T | undefined> {
   const response = await client.send(request, signal);
-  if (absent.includes(response.status)) return undefined;
+  if (absent.includes(answeredStatus(response))) return undefined;
   if (response.status >= 200 && response.status < 300) return response.body as T;
   throw new NodemaintError(
     'API_REFUSED',

@@ -116,7 +116,7 @@ async function releaseFinalizers(
 }
 
 /** Takes away everything outside the product that may hold up a drain. */
-async function unblock(world: World): Promise<void> {
+export async function unblock(world: World): Promise<void> {
   world.stuck.clear();
   world.interceptors = 'declines';
   await world.machine.startAgent();
@@ -145,7 +145,7 @@ function stateOf(world: World, pod: Pod): string {
 }
 
 /** The drains that are not over, and why. */
-function unfinished(world: World): Violation[] {
+export function unfinished(world: World): Violation[] {
   return world.maintenances().flatMap((maintenance): Violation[] => {
     const nodes = world.nodes().filter((node) => selectsNode(maintenance, node));
     if (stageOf(maintenance) !== 'Drain' || nodes.length === 0) return [];
@@ -182,14 +182,19 @@ export async function judgeDrained(world: World): Promise<readonly Violation[]> 
   return [...late, ...((await judgeAtRest(world)) ?? [])];
 }
 
-/** Ends all maintenances, some by the stage and some by deletion, and looks for what is left of them. */
-export async function judgeLeftOvers(world: World, cordonedByPerson: boolean): Promise<readonly Violation[]> {
+/** Ends all maintenances, some by the stage and some by deletion. */
+export async function endMaintenances(world: World): Promise<void> {
   await world.machine.callOffShutdown();
   await releaseFinalizers(world, EVICTION_REQUESTS, world.requests());
   for (const [index, maintenance] of world.maintenances().entries()) {
     if (index % 2 === 0) await patch(world, NODE_MAINTENANCES, maintenance, { spec: { stage: 'Complete' } });
     else await world.send({ method: 'DELETE', path: objectPath(NODE_MAINTENANCES, maintenance.metadata) });
   }
+}
+
+/** Ends all maintenances and looks for what is left of them. */
+export async function judgeLeftOvers(world: World, cordonedByPerson: boolean): Promise<readonly Violation[]> {
+  await endMaintenances(world);
   return await untilNone(world, async () => [...checkLeftOvers(world, cordonedByPerson), ...(await keptAway(world))]);
 }
 

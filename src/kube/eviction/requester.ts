@@ -3,7 +3,7 @@ import { EVICTION_REQUEST_API_VERSION, EVICTION_REQUEST_GROUP } from '../../api/
 import type { Pod } from '../../api/pod.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from '../client.ts';
 import { missingName, notInstalled, refusal } from '../refusal.ts';
-import { EVICTION_REQUESTS, objectPath, PODS, type Resource } from '../resource.ts';
+import { EVICTION_REQUESTS, objectPath, PODS, type Resource, answeredStatus } from '../resource.ts';
 
 /** Who asks for evictions, and where. */
 interface RequesterScope {
@@ -51,7 +51,7 @@ export function createRequesterClient(client: KubeClient, scope: RequesterScope)
   ): Promise<T | 'conflict' | undefined> => {
     const query = request.method === 'GET' ? '' : dry;
     const response = await client.send({ ...request, path: objectPath(resource, { name, namespace }) + query }, signal);
-    return response.status === 409 ? 'conflict' : (bodyOf(response, resource, name) as T | undefined);
+    return answeredStatus(response) === 409 ? 'conflict' : (bodyOf(response, resource, name) as T | undefined);
   };
 
   const apply = async (

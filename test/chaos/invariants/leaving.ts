@@ -58,9 +58,8 @@ export function checkLeaving(
     if (revision !== undefined && !authors.has(revision)) authors.set(revision, user);
   }
   const removals = writes.filter(
-    ({ user, verb, resource }) =>
-      ours.includes(user) &&
-      ((verb === 'create' && resource === 'pods/eviction') || (verb === 'delete' && resource === 'pods')),
+    ({ verb, resource }) =>
+      (verb === 'create' && resource === 'pods/eviction') || (verb === 'delete' && resource === 'pods'),
   );
   const coveredAt: Times = new Map();
   const wantedAt: Times = new Map();
@@ -80,7 +79,9 @@ export function checkLeaving(
     const pod = change.object as Pod;
     const wasLeaving = before === undefined || before.metadata.deletionTimestamp !== undefined;
     if (wasLeaving || (pod.metadata.deletionTimestamp === undefined && !change.deleted)) return;
-    const isOurs = removals.some(({ key, at }) => key === change.key && at <= change.at && change.at - at < LAG_MS);
+    // The last one before the change: an earlier one may have been for a namesake that is gone.
+    const last = removals.findLast(({ key, at }) => key === change.key && at <= change.at);
+    const isOurs = last !== undefined && ours.includes(last.user) && change.at - last.at < LAG_MS;
     const uid = uidOf(pod);
     if (!isOurs || isCovered(present, pod) || within(coveredAt, uid, change.at)) return;
     const isWanted = hasRequester(requestOf(uid), false) || within(wantedAt, uid, change.at);

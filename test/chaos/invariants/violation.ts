@@ -20,6 +20,6 @@ export interface Violation {
 }
 
 /** The words by which two violations are compared. */
-export function signatureOf({ invariant, what }: Violation): string {
+export function signatureOf({ invariant, what }: { readonly invariant: string; readonly what: string }): string {
   return `${invariant}: ${what}`;
 }

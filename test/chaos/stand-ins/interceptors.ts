@@ -40,11 +40,16 @@ async function act(world: ClusterPart, request: EvictionRequest): Promise<void> 
   }
 }
 
-/** Plays the interceptor of the history's pods until the signal is aborted. */
+/** Does for each request what the interceptor of the history's pods does at its turn. */
+export async function actOnRequests(world: ClusterPart): Promise<void> {
+  const active = world.requests().filter(({ status }) => status?.activeInterceptors?.[0] === ACTOR);
+  await Promise.all(active.map((request) => act(world, request)));
+}
+
+/** Plays the interceptor until the signal is aborted. */
 export async function runInterceptors(world: ClusterPart, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const active = world.requests().filter(({ status }) => status?.activeInterceptors?.[0] === ACTOR);
-    await Promise.all(active.map((request) => act(world, request)));
+    await actOnRequests(world);
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
   }
 }

@@ -97,31 +97,45 @@ async function renewLeases(world: ClusterPart): Promise<void> {
   }
 }
 
-/** Plays the kubelets of a history's nodes, and the agents of those without a real one, until the signal is aborted. */
-export async function runKubelets(world: ClusterPart, signal: AbortSignal): Promise<void> {
+/** The kubelets of a history's nodes, and the agents of those without a real one. */
+export interface Kubelets {
+  /** Does for each pod what is due now. */
+  look(): Promise<void>;
+}
+
+export function createKubelets(world: ClusterPart): Kubelets {
   const toldAt = new Map<string, number>();
   const known = new Map<string, Pod>();
+  return {
+    look: async () => {
+      const bound = world.pods().filter((pod) => world.nodeNames.includes(pod.spec.nodeName ?? ''));
+      const others = [...world.staticPods].filter((key) => Number(key.split('/')[1]) !== MACHINE_NODE);
+      const nameOf = ([number, node]: readonly string[]): string => `s${number}-${world.nodeNames[Number(node)]}`;
+      const statics = new Set(others.map((key) => nameOf(key.split('/'))));
+      await Promise.all(
+        bound.map((pod) => {
+          const { name } = pod.metadata;
+          const machine = { nodeName: world.nodeNames[MACHINE_NODE] ?? '' };
+          const isLeftOver = /^s\d-/.test(name) && !statics.has(name) && !isMirrorOf(machine, name);
+          return isLeftOver ? removeStaticPod(world, pod) : runPod(world, pod, toldAt);
+        }),
+      );
+      for (const key of world.parked) if (!world.staticPods.has(key)) world.parked.delete(key);
+      for (const key of others) await runStaticPod(world, key, known);
+    },
+  };
+}
+
+/** Plays the kubelets until the signal is aborted. */
+export async function runKubelets(world: ClusterPart, signal: AbortSignal): Promise<void> {
+  const kubelets = createKubelets(world);
   let renewedAt = 0;
   while (!signal.aborted) {
     if (Date.now() - renewedAt > LEASE_MS) {
       renewedAt = Date.now();
       await renewLeases(world);
     }
-    const bound = world.pods().filter((pod) => world.nodeNames.includes(pod.spec.nodeName ?? ''));
-    const others = [...world.staticPods].filter((key) => Number(key.split('/')[1]) !== MACHINE_NODE);
-    const statics = new Set(others.map((key) => `s${key.split('/')[0]}-${world.nodeNames[Number(key.split('/')[1])]}`));
-    await Promise.all(
-      bound.map((pod) => {
-        const { name } = pod.metadata;
-        const isLeftOver =
-          /^s\d-/.test(name) &&
-          !statics.has(name) &&
-          !isMirrorOf({ nodeName: world.nodeNames[MACHINE_NODE] ?? '' }, name);
-        return isLeftOver ? removeStaticPod(world, pod) : runPod(world, pod, toldAt);
-      }),
-    );
-    for (const key of world.parked) if (!world.staticPods.has(key)) world.parked.delete(key);
-    for (const key of others) await runStaticPod(world, key, known);
+    await kubelets.look();
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
   }
 }

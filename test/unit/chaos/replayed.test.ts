@@ -23,6 +23,8 @@ const DAEMON_SET = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: '
 function recorder(): {
   add(kind: Kind, object: KubeObject, user?: string, deleted?: boolean): void;
   evict(key: string): void;
+  /** Another one deletes the pod. */
+  remove(key: string): void;
   /** The manifest of the static pod x/s-n is seen there, five seconds after what is recorded last. */
   move(where: ManifestMove['where']): void;
   leaving(): readonly string[];
@@ -48,6 +50,17 @@ function recorder(): {
         program: '',
         verb: 'create',
         resource: 'pods/eviction',
+        key,
+        revision: undefined,
+        at: at(),
+      });
+    },
+    remove: (key) => {
+      writes.push({
+        user: 'person',
+        program: '',
+        verb: 'delete',
+        resource: 'pods',
         key,
         revision: undefined,
         at: at(),
@@ -102,6 +115,16 @@ describe('checks of a replayed history', () => {
       const wrong = ['covered: a Default pod is evicted that no drain covers'];
       assert.deepEqual(history.leaving(), requesters[0] === MAINTENANCE_REQUESTER ? wrong : []);
     }
+  });
+
+  it('a pod that somebody else deletes was not evicted, although a namesake of it was just before', () => {
+    const history = recorder();
+    history.add('Node', node());
+    history.add('Pod', pod('p'));
+    history.evict('x/p');
+    history.remove('x/p');
+    history.add('Pod', pod('p', { deletionTimestamp: '2026-01-01T00:00:00Z' }));
+    assert.deepEqual(history.leaving(), []);
   });
 
   it('a tier that begins too early is found', () => {
