@@ -3,7 +3,7 @@
  * reads the facts changes nothing: what acts is a step with a name.
  * Each turn reads everything again, so a lost signal, a restart or a reboot changes nothing.
  */
-import { turnPauseMs } from '../decide/shutdown/turn-pause.ts';
+import { loopPauseMs } from '../decide/shutdown/loop-pause.ts';
 import type { Notices } from './notices/notices.ts';
 import type { ShutdownDetector } from './shutdown/detector.ts';
 import { endsPhase } from './shutdown/facts.ts';
@@ -63,7 +63,7 @@ async function mayStop(
 }
 
 function pauseMs({ machine, isBusy, notices, detector }: LoopDependencies): number {
-  return turnPauseMs({
+  return loopPauseMs({
     phase: machine.record().phase,
     isBusy: isBusy(),
     noticeDueInMs: notices.dueInMs(),

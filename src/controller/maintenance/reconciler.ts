@@ -23,7 +23,7 @@ import {
   reportFastForwards,
   reportRefusedGiveBack,
   reportStillCordoned,
-} from './events.ts';
+} from './report-events.ts';
 import type { EvictionIntent } from './wanted-evictions.ts';
 import { createDrainObserver, type DrainObserver } from './observer.ts';
 import type { Refused } from './refusals.ts';

@@ -8,7 +8,7 @@ import type { Pod } from '../../api/pod.ts';
 import { isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 import { timeOf } from '../time.ts';
 import { interceptorEntry } from './heartbeat.ts';
-import { othersDeadline } from './interceptor-deadline.ts';
+import { othersDeadline } from './heartbeat-deadline.ts';
 import { ENDING_INTERCEPTOR, interceptorsOf } from './interceptors.ts';
 import { finishedAt, hasCondition, isFinished } from './request.ts';
 

@@ -19,7 +19,7 @@ import {
   withoutPauseIfNotAsked,
   withoutPauseIfUnready,
 } from '../../decide/eviction/imperative.ts';
-import { othersDeadline } from '../../decide/eviction/interceptor-deadline.ts';
+import { othersDeadline } from '../../decide/eviction/heartbeat-deadline.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';

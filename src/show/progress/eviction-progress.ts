@@ -9,7 +9,7 @@ import type { Pod } from '../../api/pod.ts';
 import { attemptsOf } from '../../decide/eviction/api-answer.ts';
 import { hasCondition, isFinished, lastHeard } from '../../decide/eviction/request.ts';
 import { hasNobodyLeft } from '../../decide/lifecycle/translation.ts';
-import { giveWayAt } from '../../decide/eviction/interceptor-deadline.ts';
+import { giveWayAt } from '../../decide/eviction/heartbeat-deadline.ts';
 import { interceptorEntry } from '../../decide/eviction/heartbeat.ts';
 import { trustedEntry } from '../../decide/eviction/trusted-times.ts';
 import { isTerminal } from '../../decide/pod.ts';

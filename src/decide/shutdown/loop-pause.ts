@@ -17,7 +17,7 @@ const BUSY_MS = 1_000;
 const IDLE_MS = 60_000;
 
 /** For how many milliseconds the agent waits for an event before its next turn. */
-export function turnPauseMs({ phase, isBusy, noticeDueInMs, shutdownBeginsInMs }: PauseFacts): number {
+export function loopPauseMs({ phase, isBusy, noticeDueInMs, shutdownBeginsInMs }: PauseFacts): number {
   if (phase.kind === 'draining' && phase.deadline !== undefined) return DEADLINE_MS;
   const longest = phase.kind !== 'watching' || isBusy ? BUSY_MS : Math.min(IDLE_MS, noticeDueInMs);
   return Math.min(longest, shutdownBeginsInMs);

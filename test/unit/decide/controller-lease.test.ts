@@ -9,7 +9,7 @@ import {
   type LeaseObservation,
   observeLease,
   releasedLease,
-} from '../../../src/decide/lease.ts';
+} from '../../../src/decide/controller-lease.ts';
 import { createSystemClock, momentOf, monotonicNow } from '../../../src/host/clock.ts';
 import type { KubeClient, KubeRequest } from '../../../src/kube/client.ts';
 

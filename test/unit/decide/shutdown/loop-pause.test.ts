@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type PauseFacts, turnPauseMs } from '../../../../src/decide/shutdown/turn-pause.ts';
+import { type PauseFacts, loopPauseMs } from '../../../../src/decide/shutdown/loop-pause.ts';
 import { DRAINING } from '../../../support/agent/phase-facts.ts';
 
 const IDLE: PauseFacts = {
@@ -22,7 +22,7 @@ describe('the pause between two turns', () => {
   ];
   for (const [what, facts, expected] of cases) {
     it(what, () => {
-      assert.equal(turnPauseMs({ ...IDLE, ...facts }), expected);
+      assert.equal(loopPauseMs({ ...IDLE, ...facts }), expected);
     });
   }
 });

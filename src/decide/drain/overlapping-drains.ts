@@ -36,7 +36,7 @@ export interface DrainNode extends NodeIdentity {
 }
 
 /** The drains as they stand at one moment. Each answer is found once: nodes and drains may be many. */
-export interface DrainsAtOnce {
+export interface OverlappingDrains {
   readonly drains: readonly Drain[];
   /** What the drain itself targets on all of its nodes: what those target that are furthest behind. */
   ownOf(drain: Drain): Targets;
@@ -113,7 +113,7 @@ export function indexDrains(drains: readonly Drain[]): DrainIndex {
 function ownTargets(
   index: DrainIndex,
   positions: ReadonlyMap<Drain, number>,
-): Pick<DrainsAtOnce, 'ownOf' | 'ownOn'> & { readonly isAhead: (drain: Drain, node: string) => boolean } {
+): Pick<OverlappingDrains, 'ownOf' | 'ownOn'> & { readonly isAhead: (drain: Drain, node: string) => boolean } {
   const positionOf = (drain: Drain): number => positions.get(drain) ?? 0;
   const ofDrain = once((drain: Drain) => once((position: number) => targetsAfter(drain.plan, position)));
   const ownOf = (drain: Drain): Targets => ofDrain(drain)(positionOf(drain));
@@ -124,7 +124,7 @@ function ownTargets(
 }
 
 /** The drains where the nodes that are furthest behind have reached as many entries as `positions` has for the drain. */
-export function fieldOf(index: DrainIndex, positions: ReadonlyMap<Drain, number>): DrainsAtOnce {
+export function overlapAt(index: DrainIndex, positions: ReadonlyMap<Drain, number>): OverlappingDrains {
   const { drains } = index;
   const drainsOn = (node: string): readonly Drain[] => index.drainsOn(node);
   const { ownOf, ownOn, isAhead } = ownTargets(index, positions);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Eviction, LifecycleRequest } from '../../../../src/api/lifecycle.ts';
-import { type Awaited, awaitedBy, unattendedInMs } from '../../../../src/decide/lifecycle/unattended.ts';
+import { type Awaited, awaitedBy, unattendedInMs } from '../../../../src/decide/lifecycle/missing-controllers.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
 import { ended, eviction, NOW, request, turns } from './objects.ts';
 
