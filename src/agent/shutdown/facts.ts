@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { shutdownNames } from '../../decide/maintenance/shutdown-maintenance.ts';
+import { shutdownNames } from '../../decide/maintenance/agent-names.ts';
 import { isNamed, type Phase, type PhaseFacts } from '../../decide/shutdown/phase.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { FirstQuestion } from './first-question.ts';

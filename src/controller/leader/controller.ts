@@ -11,7 +11,7 @@ import type { ObjectCache } from '../../kube/watch.ts';
 import { createServerClock } from '../../kube/server-clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { serveHttp } from '../../telemetry/http.ts';
-import { type ControllerMetrics, createControllerMetrics } from '../../telemetry/metrics.ts';
+import { type ControllerMetrics, createControllerMetrics } from '../../telemetry/controller-metrics.ts';
 import { createUngatedDaemonSets } from '../../kube/eviction/ungated-daemon-sets.ts';
 import { createBudgetRule } from '../disruption-budget/budget-rule.ts';
 import { runElection } from '../../kube/leader/election.ts';

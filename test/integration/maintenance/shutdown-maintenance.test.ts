@@ -9,7 +9,7 @@ import type { AgentStatus } from '../../../src/agent/control/status.ts';
 import { createCluster } from '../../../src/agent/cluster/cluster.ts';
 import { createWakeup } from '../../../src/agent/turn/wakeup.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
-import { shutdownNames } from '../../../src/decide/maintenance/shutdown-maintenance.ts';
+import { shutdownNames } from '../../../src/decide/maintenance/agent-names.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createKubeClient } from '../../../src/kube/client.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';

@@ -9,7 +9,7 @@ import type { OfflinePods } from '../../../src/agent/drain/offline/offline-pods.
 import type { AgentRecord } from '../../../src/agent/phase/record.ts';
 import { parseAgentConfig } from '../../../src/config/load.ts';
 import type { NodeDrain } from '../../../src/decide/maintenance/maintenance.ts';
-import type { OwnState } from '../../../src/decide/maintenance/shutdown-maintenance.ts';
+import type { OwnState } from '../../../src/decide/maintenance/agent-names.ts';
 import type { PhaseFacts } from '../../../src/decide/shutdown/phase.ts';
 import { createSteppingClock, type SteppingClock } from '../stand-ins/stepping-clock.ts';
 import { createRecordingLog, type RecordingLog } from './recording-log.ts';

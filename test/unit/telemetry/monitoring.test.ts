@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { createAgentMetrics, createControllerMetrics } from '../../../src/telemetry/metrics.ts';
+import { createAgentMetrics } from '../../../src/telemetry/agent-metrics.ts';
+import { createControllerMetrics } from '../../../src/telemetry/controller-metrics.ts';
 import { MONITORING, usedMetrics } from '../../support/monitoring.ts';
 import { NO_COUNTS } from '../../support/stand-ins/memory-cluster.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { completeOwn, createFailedPodRemoval, ensureMaintenance } from '../../../../src/agent/shutdown/maintenance.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
-import type { OwnState } from '../../../../src/decide/maintenance/shutdown-maintenance.ts';
+import type { OwnState } from '../../../../src/decide/maintenance/agent-names.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { DRAINING, SHUTDOWN } from '../../../support/agent/phase-facts.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';

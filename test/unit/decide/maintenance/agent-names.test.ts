@@ -6,12 +6,8 @@ import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { agentNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
 import { chooseForCompletion } from '../../../../src/decide/maintenance/named-target.ts';
 import { nodeAnnotation, nodeLabel, requestNodeOf } from '../../../../src/decide/node-label.ts';
-import {
-  hasDrained,
-  isUsable,
-  noticeNames,
-  shutdownNames,
-} from '../../../../src/decide/maintenance/shutdown-maintenance.ts';
+import { isUsable, noticeNames, shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';
+import { hasDrained } from '../../../../src/decide/maintenance/recorded-node.ts';
 import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const NODE = 'node-a';

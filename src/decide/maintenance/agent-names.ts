@@ -3,8 +3,8 @@
  * node's own, which the policies nodemaint-node-maintenance-names and nodemaint-node-maintenances see to.
  */
 import { printable, shortened } from '../../printable.ts';
-import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
-import { nodeStatusOf } from './recorded-node.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import { hasDrained } from './recorded-node.ts';
 import { agentNodeOf, stageOf } from './maintenance.ts';
 
 /** A name has at most 253 characters. */
@@ -42,20 +42,6 @@ export function noticeNames(nodeName: string): readonly string[] {
 /** Whether a name is one that agents may give, so that nobody else may. The policy for people has the same rule. */
 export function isAgentsName(name: string): boolean {
   return name.startsWith('shutdown-') || name.startsWith('notice-');
-}
-
-/** Whether all pods of this node are gone: what the maintenance says of the node itself counts, not a condition alone. */
-export function hasDrained({ status }: NodeMaintenance, nodeName: string): boolean {
-  const isDrained = status?.conditions?.some((each) => each.type === DRAINED && each.status === 'True') === true;
-  const node = nodeStatusOf(status, nodeName);
-  return isDrained && node?.podsPendingEvacuation === 0 && node.podsEvacuating === 0;
-}
-
-/** How many pods are left on this node; undefined where that is not known, or while volumes are waited for. */
-export function podsLeft({ status }: NodeMaintenance, nodeName: string): number | undefined {
-  const { podsPendingEvacuation, podsEvacuating, volumesLeft = [] } = nodeStatusOf(status, nodeName) ?? {};
-  if (podsPendingEvacuation === undefined || podsEvacuating === undefined) return undefined;
-  return volumesLeft.some(({ givenUp }) => givenUp !== true) ? undefined : podsPendingEvacuation + podsEvacuating;
 }
 
 /** Whether an agent that finds this under the name it wants takes it for its own of just now, whose answer was lost. */

@@ -1,7 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { MaintenanceCounts } from '../show/counts/maintenances.ts';
-import type { Notice } from '../decide/notice/notices.ts';
-import { type AgentGauges, createAgentGauges, registerBuildInfo, registerProcess } from './agent-metrics.ts';
+import { registerBuildInfo, registerProcess } from './process-metrics.ts';
 import type { MetricsText } from './http.ts';
 import { setCounts } from './labelled-counts.ts';
 import { createQueueMetrics, type QueueObserver } from './queue-metrics.ts';
@@ -145,68 +144,5 @@ function createCountGauges(registry: Registry): (counts: ControllerCounts) => vo
     setCounts(requesters, 'requester', counts.requesters);
     setCounts(podInterceptors, 'interceptor', counts.podInterceptors);
     inBackground.set(counts.inBackground);
-  };
-}
-
-/** Observes the sources of notices, for metrics. */
-export interface NoticeObserver {
-  /** A new notice appeared. */
-  appeared(notice: Notice): void;
-  /** A source answered at `now`, in milliseconds since the epoch. */
-  answered(source: string, now: number): void;
-  /** A source did not answer, or its answer was invalid. */
-  failed(source: string): void;
-}
-
-/** The metrics of an agent. */
-interface AgentRegistry extends MetricsText {
-  readonly notices: NoticeObserver;
-  readonly gauges: AgentGauges;
-}
-
-/** Creates the metrics of an agent. */
-export function createAgentMetrics(): AgentRegistry {
-  const registry = new Registry();
-  return {
-    notices: createNoticeMetrics(registry),
-    gauges: createAgentGauges(registry),
-    text: () => registry.metrics(),
-    contentType: registry.contentType,
-  };
-}
-
-/** Registers the metrics of notices. Label values are words of this program, never texts of a metadata service. */
-function createNoticeMetrics(registry: Registry): NoticeObserver {
-  const registers = [registry];
-  const notices = new Counter({
-    name: 'nodemaint_notices_total',
-    help: 'Notices of termination and maintenance that appeared.',
-    labelNames: ['provider', 'kind'],
-    registers,
-  });
-  const errors = new Counter({
-    name: 'nodemaint_notice_source_errors_total',
-    help: 'Failed reads of a source of notices.',
-    labelNames: ['source'],
-    registers,
-  });
-  const success = new Gauge({
-    name: 'nodemaint_notice_source_last_success_timestamp_seconds',
-    help: 'When a source of notices answered last.',
-    labelNames: ['source'],
-    registers,
-  });
-  return {
-    appeared: ({ provider, kind }) => {
-      notices.inc({ provider, kind });
-    },
-    answered: (source, now) => {
-      // A source without failures is shown with the value 0.
-      errors.inc({ source }, 0);
-      success.set({ source }, now / 1000);
-    },
-    failed: (source) => {
-      errors.inc({ source });
-    },
   };
 }
