@@ -48,7 +48,7 @@ export function createEvictionRequests(
     },
     report: async (request, step, signal) => {
       if (await newer.report(request, step, signal)) return;
-      await reportProgress(client, request, { name: KUBELET_INTERCEPTOR, turn: step, now: clock.now() }, signal);
+      await reportProgress(client, request, { name: KUBELET_INTERCEPTOR, step, now: clock.now() }, signal);
     },
   };
 }

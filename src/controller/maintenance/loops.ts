@@ -63,7 +63,7 @@ function concernsOf(
     Request: (change) => soonOn(...change.nodes, ...change.pods.flatMap(nodesOfPod)),
     DrainRequest: (key) => soonOn(...newer.nodesOf(key)),
     Reach: (node) => soonOn(node),
-    Turn: (node) => soonOn(node),
+    DrainOrder: (node) => soonOn(node),
     Resolved: (name) => [name],
     RefusedNode: on,
     RefusedRequest: (key) => [...intents.of(key).keys(), ...requests.nodesOf(key).flatMap(on)],

@@ -29,8 +29,8 @@ function isHeldForLong(request: EvictionRequest, pod: Pod, own: string, now: num
 /**
  * Whether the request can no longer make its pod leave: the interceptor that ends pods of this type is not active and not
  * yet to come, and no other one is at work; or the request is being deleted, but finalizers hold it, so that there cannot
- * be another one for the pod. While a drain targets the pod, the interceptor that ends pods of this type acts out of its
- * turn on such a request (KEP-4563: a request that is stuck must not halt a maintenance).
+ * be another one for the pod. While a drain targets the pod, the interceptor that ends pods of this type acts
+ * on such a request although it is not active (KEP-4563: a request that is stuck must not halt a maintenance).
  * `pod` is the target of the request; `now` is in milliseconds since the epoch.
  */
 export function isSpent(request: EvictionRequest, pod: Pod, now: number): boolean {

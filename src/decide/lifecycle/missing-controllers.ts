@@ -28,7 +28,7 @@ export function isObserved({ metadata, status }: LifecycleRequest): boolean {
   return status?.observedGeneration === (metadata.generation ?? 1);
 }
 
-/** When the active responder was heard of last, or has got its turn, in milliseconds since the epoch. */
+/** When the active responder was heard of last, or became active, in milliseconds since the epoch. */
 function heardAt({ status }: Eviction): number | undefined {
   const active = status?.targetResponders?.find(({ state }) => state === 'Active')?.name;
   const entry = status?.responders?.find(({ name }) => name === active);
@@ -55,7 +55,7 @@ export function unattendedInMs({ awaited, eviction, waitedMs, now }: WaitFacts):
     case 'next-eviction':
       return Math.max(0, LONGEST_PAUSE_MS + LATE_MS - waitedMs);
     case 'responder': {
-      // A controller gives a silent responder's turn to the next one.
+      // A controller makes the next responder active where one is silent.
       const at = eviction === undefined ? undefined : heardAt(eviction);
       return at === undefined ? Infinity : Math.max(0, at + HEARTBEAT_DEADLINE_MS + LATE_MS - now);
     }

@@ -196,7 +196,7 @@ function blockedIn(parts: EngineParts, memories: EvictionAttempts, namespace: st
   });
 }
 
-/** One turn of the interceptor; `known` is our copy of the pod. */
+/** One step of the interceptor; `known` is our copy of the pod. */
 async function act(
   parts: EngineParts,
   state: EngineMemory,

@@ -71,7 +71,7 @@ export interface EvictProgress {
   readonly message: string;
   readonly requesters: readonly string[];
   readonly interceptors: readonly InterceptorView[];
-  readonly turn?: ActiveInterceptor;
+  readonly active?: ActiveInterceptor;
   /** When the grace period of a terminating pod ends, in milliseconds since the epoch. */
   readonly terminatingUntil?: number;
 }
@@ -94,7 +94,7 @@ function viewInterceptor(request: EvictionRequest, name: string): InterceptorVie
 }
 
 /** The active interceptor (KEP-4563, "Interceptor Selection"); undefined where there is none. */
-function turnOf(request: EvictionRequest, now: number): ActiveInterceptor | undefined {
+function activeInterceptorOf(request: EvictionRequest, now: number): ActiveInterceptor | undefined {
   const { targetInterceptors = [], activeInterceptors = [] } = request.status ?? {};
   const [name] = activeInterceptors;
   if (name === undefined) return undefined;
@@ -161,7 +161,7 @@ export function evictProgress(
   now: number,
 ): EvictProgress {
   const pod = namesake?.metadata.uid === target.uid ? namesake : undefined;
-  const turn = request === undefined ? undefined : turnOf(request, now);
+  const active = request === undefined ? undefined : activeInterceptorOf(request, now);
   const terminatingUntil = timeOf(pod?.metadata.deletionTimestamp);
   return {
     ...stateOf(target, request, pod, now),
@@ -170,7 +170,7 @@ export function evictProgress(
       request === undefined
         ? []
         : (request.status?.targetInterceptors ?? []).map(({ name }) => viewInterceptor(request, name)),
-    ...(turn === undefined ? {} : { turn }),
+    ...(active === undefined ? {} : { active }),
     ...(terminatingUntil === undefined ? {} : { terminatingUntil }),
   };
 }

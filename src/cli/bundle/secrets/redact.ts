@@ -141,7 +141,7 @@ export function redacted(text: string): string {
 }
 
 /** Work is laid aside after so long, so that a signal to end is seen. */
-const TURN_MS = 20;
+const PAUSE_AFTER_MS = 20;
 
 /** The same, and other work of the process goes on meanwhile. Throws what `signal` says when it is aborted. */
 export async function redactedUnless(text: string, signal: AbortSignal): Promise<string> {
@@ -150,7 +150,7 @@ export async function redactedUnless(text: string, signal: AbortSignal): Promise
   for (;;) {
     const { done, value } = work.next();
     if (done === true) return value;
-    if (performance.now() - begun < TURN_MS) continue;
+    if (performance.now() - begun < PAUSE_AFTER_MS) continue;
     await setImmediate();
     signal.throwIfAborted();
     begun = performance.now();

@@ -27,7 +27,11 @@ export function isRequestObsolete(context: ControllerContext, { request, pod }: 
 }
 
 /** Whether the interceptor that ends pods of the type ends this one although its request does not ask it to. */
-export function actsOutOfTurn(context: ControllerContext, podType: PodType, { request, pod }: EvictionTarget): boolean {
+export function actsWhileInactive(
+  context: ControllerContext,
+  podType: PodType,
+  { request, pod }: EvictionTarget,
+): boolean {
   if (podTypeOf(pod) !== podType || !isSpent(request, pod, context.clock.now())) return false;
   return drainOfPod(context, pod) !== undefined;
 }
