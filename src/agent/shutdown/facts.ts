@@ -25,7 +25,7 @@ export interface PhaseFactDependencies {
   readonly nodeGoneMs: (signal: AbortSignal) => Promise<number>;
   /** Whether manifests could not be moved for a while. */
   readonly manifestsStuck: () => boolean;
-  /** Whether an offline drain was handed over to the cluster in this turn. */
+  /** Whether an offline drain was handed over to the cluster in this iteration. */
   readonly handedOver: () => boolean;
   /** The last pass over the pods. */
   readonly lastPass: () => StaticPodPass | undefined;

@@ -1,6 +1,6 @@
 import type { Phase } from './phase.ts';
 
-/** What decides how long the agent waits for an event before its next turn. */
+/** What decides how long the agent waits for an event before its next iteration. */
 export interface PauseFacts {
   readonly phase: Phase;
   /** Whether requests, moves or ending pods are followed, of which no event tells everything. */
@@ -16,7 +16,7 @@ const DEADLINE_MS = 250;
 const BUSY_MS = 1_000;
 const IDLE_MS = 60_000;
 
-/** For how many milliseconds the agent waits for an event before its next turn. */
+/** For how many milliseconds the agent waits for an event before its next iteration. */
 export function loopPauseMs({ phase, isBusy, noticeDueInMs, shutdownBeginsInMs }: PauseFacts): number {
   if (phase.kind === 'draining' && phase.deadline !== undefined) return DEADLINE_MS;
   const longest = phase.kind !== 'watching' || isBusy ? BUSY_MS : Math.min(IDLE_MS, noticeDueInMs);

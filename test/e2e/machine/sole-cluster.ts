@@ -135,9 +135,7 @@ async function journalOfShutdown(machine: Machine): Promise<readonly string[]> {
 
 function assertShutdown(journal: readonly string[]): void {
   assert.deepEqual(witnessedIn(journal), ['web TERM', 'web END', 'low TERM', 'low END']);
-  const parked = journal.flatMap(
-    (line) => /parked manifest.* manifest=([\w-]+)\.(?:yaml|json)/.exec(line)?.[1] ?? [],
-  );
+  const parked = journal.flatMap((line) => /parked manifest.* manifest=([\w-]+)\.(?:yaml|json)/.exec(line)?.[1] ?? []);
   assert.deepEqual(parked.slice(0, 1), ['low'], 'the static pod of low priority first');
   assert.deepEqual(parked.slice(-2), ['kube-apiserver', 'etcd'], 'kube-apiserver and etcd last');
   const lastEnd = journal.findIndex((line) => line.endsWith(': low END'));

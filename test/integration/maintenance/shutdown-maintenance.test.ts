@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AgentStatus } from '../../../src/agent/control/status.ts';
 import { createCluster } from '../../../src/agent/cluster/cluster.ts';
-import { createWakeup } from '../../../src/agent/turn/wakeup.ts';
+import { createWakeup } from '../../../src/agent/iteration/wakeup.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { shutdownNames } from '../../../src/decide/maintenance/agent-names.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';

@@ -175,7 +175,7 @@ describe('the loop that watches for notices', () => {
     assert.equal(JSON.parse(await readFile(path.join(stateDirectory, 'notices.json'), 'utf8')).seen.n.at, 7);
   });
 
-  it('the loop tells a provider how far the drain is, beside the turns', async () => {
+  it('the loop tells a provider how far the drain is, beside the iterations', async () => {
     const end = new AbortController();
     const told: string[] = [];
     const released: Phase = { ...BY_NOTICE, kind: 'released', releasedAt: START };

@@ -55,7 +55,7 @@ describe('the NodeMaintenance of a shutdown', () => {
     ],
     ['is confirmed, and not created again', DRAINING, ['open'], [`confirm ${DRAINING.maintenance}`]],
     [
-      'is created again in the turn that finds it deleted before the watch has shown it',
+      'is created again in the iteration that finds it deleted before the watch has shown it',
       DRAINING,
       ['open', 'absent'],
       [`confirm ${DRAINING.maintenance}`, `create ${DRAINING.maintenance} true`],

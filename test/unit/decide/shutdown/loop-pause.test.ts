@@ -11,7 +11,7 @@ const IDLE: PauseFacts = {
 };
 const DEADLINE = { ...DRAINING, deadline: { at: 1, since: 0 } };
 
-describe('the pause between two turns', () => {
+describe('the pause between two iterations', () => {
   const cases: [string, Partial<PauseFacts>, number][] = [
     ['is a minute while nothing happens', {}, 60_000],
     ['ends when a notice becomes due', { noticeDueInMs: 7 }, 7],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createWakeup } from '../../../../src/agent/turn/wakeup.ts';
+import { createWakeup } from '../../../../src/agent/iteration/wakeup.ts';
 
 const SIGNAL = new AbortController().signal;
 
@@ -22,7 +22,7 @@ describe('the wakeup of the loop', () => {
     const clock = createStandingClock();
     const waker = createWakeup(clock);
     const times: number[] = [];
-    for (let turn = 0; turn < 15; turn += 1) {
+    for (let iteration = 0; iteration < 15; iteration += 1) {
       waker.notify();
       await waker.wait(60_000, SIGNAL);
       times.push(clock.monotonic());
@@ -33,7 +33,7 @@ describe('the wakeup of the loop', () => {
   it('the wakeup passes an event on at once again when there were none for a second', async () => {
     const clock = createStandingClock();
     const waker = createWakeup(clock);
-    for (let turn = 0; turn < 16; turn += 1) {
+    for (let iteration = 0; iteration < 16; iteration += 1) {
       waker.notify();
       await waker.wait(60_000, SIGNAL);
     }
@@ -48,7 +48,7 @@ describe('the wakeup of the loop', () => {
   it('the wakeup is never later than the loop wants to look again', async () => {
     const clock = createStandingClock();
     const waker = createWakeup(clock);
-    for (let turn = 0; turn < 12; turn += 1) {
+    for (let iteration = 0; iteration < 12; iteration += 1) {
       waker.notify();
       await waker.wait(60_000, SIGNAL);
     }

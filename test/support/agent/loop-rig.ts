@@ -34,22 +34,22 @@ export interface World {
   readonly calls: string[];
 }
 
-export interface TurnRig {
+export interface LoopRig {
   readonly world: World;
   readonly clock: SteppingClock;
   readonly log: RecordingLog;
   readonly agent: Agent;
   /** The last record that was written. */
   saved(): AgentRecord | undefined;
-  /** Runs turns until the agent waits for the `waits`th time; returns the calls of those turns. */
-  turns(waits?: number): Promise<readonly string[]>;
+  /** Runs iterations until the agent waits for the `waits`th time; returns the calls of those iterations. */
+  iterations(waits?: number): Promise<readonly string[]>;
 }
 
 const CONFIG =
   '{apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1, kind: AgentConfiguration, removeFailedPods: true}';
 
 /** An agent of fake parts that note every call; `clusterConfigured` false is a node without a cluster. */
-export function createTurnRig(initial: AgentRecord, clusterConfigured = true): TurnRig {
+export function createLoopRig(initial: AgentRecord, clusterConfigured = true): LoopRig {
   const clock = createSteppingClock();
   const log = createRecordingLog();
   const world: World = {
@@ -254,7 +254,7 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
     log,
     agent,
     saved: () => saved,
-    turns: async (waits = 1) => {
+    iterations: async (waits = 1) => {
       world.calls.length = 0;
       waitsLeft = waits;
       end = new AbortController();

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { runTurn } from '../../../src/agent/loop.ts';
-import { createStepRunner, type Turn } from '../../../src/agent/turn/step.ts';
+import { runIteration } from '../../../src/agent/loop.ts';
+import { createStepRunner, type Iteration } from '../../../src/agent/iteration/step.ts';
 import { DRAINING } from '../../support/agent/phase-facts.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
 
-describe('a turn', () => {
+describe('an iteration', () => {
   it('runs the first steps before the phase is decided, and gives the others the transition', async () => {
     const transition = { name: 'begin', from: { kind: 'watching' }, to: DRAINING } as const;
     const seen: unknown[] = [];
-    const run = async (turn: Turn): Promise<void> => void seen.push(turn);
-    const isFollowed = await runTurn(
+    const run = async (iteration: Iteration): Promise<void> => void seen.push(iteration);
+    const isFollowed = await runIteration(
       {
         machine: {
           decide: () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createStepRunner, forEachApart, type Step, type Turn } from '../../../../src/agent/turn/step.ts';
+import { createStepRunner, forEachApart, type Step, type Iteration } from '../../../../src/agent/iteration/step.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 
-const TURN: Turn = { phase: { kind: 'watching' }, transition: undefined };
+const ITERATION: Iteration = { phase: { kind: 'watching' }, transition: undefined };
 const SIGNAL = new AbortController().signal;
 
 describe('the runner of steps', () => {
@@ -14,7 +14,7 @@ describe('the runner of steps', () => {
     const runner = createStepRunner(log);
     for (const reason of reasons) {
       const run = (): Promise<void> => (reason === undefined ? Promise.resolve() : Promise.reject(new Error(reason)));
-      assert.equal(await runner.runAll([{ name: 'save', run }], TURN, SIGNAL), reason === undefined);
+      assert.equal(await runner.runAll([{ name: 'save', run }], ITERATION, SIGNAL), reason === undefined);
     }
     assert.deepEqual(
       log.lines.map((line) => /no disk|no room|succeeds again/.exec(line)?.[0]),
@@ -27,13 +27,16 @@ describe('the runner of steps', () => {
     const ran: string[] = [];
     const step = (name: string): Step => ({
       name,
-      run: (turn) => {
-        ran.push(`${name} ${turn.phase.kind}`);
+      run: (iteration) => {
+        ran.push(`${name} ${iteration.phase.kind}`);
         if (name === 'b') throw new Error('broken');
         return Promise.resolve();
       },
     });
-    assert.equal(await createStepRunner(createRecordingLog()).runAll(['a', 'b', 'c'].map(step), TURN, SIGNAL), false);
+    assert.equal(
+      await createStepRunner(createRecordingLog()).runAll(['a', 'b', 'c'].map(step), ITERATION, SIGNAL),
+      false,
+    );
     assert.deepEqual(ran, ['a watching', 'b watching', 'c watching']);
   });
 
@@ -48,7 +51,7 @@ describe('the runner of steps', () => {
         return Promise.reject(new Error('aborted'));
       },
     }));
-    await assert.rejects(createStepRunner(log).runAll(steps, TURN, end.signal), /the end/);
+    await assert.rejects(createStepRunner(log).runAll(steps, ITERATION, end.signal), /the end/);
     assert.deepEqual(log.lines, []);
   });
 
@@ -72,7 +75,7 @@ describe('the runner of steps', () => {
       },
       step('e'),
     ];
-    const all = createStepRunner(createRecordingLog()).runAll(steps, TURN, SIGNAL);
+    const all = createStepRunner(createRecordingLog()).runAll(steps, ITERATION, SIGNAL);
     await new Promise(setImmediate);
     assert.deepEqual(ran, ['d']);
     ended.resolve(undefined);
@@ -95,7 +98,7 @@ describe('the runner of steps', () => {
         ],
       },
     ];
-    await assert.rejects(createStepRunner(createRecordingLog()).runAll(steps, TURN, end.signal), /the end/);
+    await assert.rejects(createStepRunner(createRecordingLog()).runAll(steps, ITERATION, end.signal), /the end/);
     assert.deepEqual(ran, ['slow']);
   });
 
