@@ -5,7 +5,7 @@ import {
   isStoryOf,
   type ShutdownStory,
   type StoryTier,
-  withLook,
+  withObservation,
   withReturned,
   withTransition,
 } from '../../show/story/story.ts';
@@ -86,7 +86,7 @@ class Recorder implements StoryRecorder {
     const { clock } = this.#dependencies;
     if (phase.kind === 'draining' && this.#story !== undefined) {
       const { waitingFor, tier } = observation;
-      this.#story = withLook(this.#story, { at: storyNow(phase, clock), waitingFor, tier });
+      this.#story = withObservation(this.#story, { at: storyNow(phase, clock), waitingFor, tier });
     }
     if (this.#story !== undefined && (phase.kind === 'recovering' || transition?.name === 'settle')) {
       const returned = this.#parked.filter((file) => !observation.parked.includes(file));

@@ -16,10 +16,10 @@ import { finishedAt, hasCondition, isFinished } from './request.ts';
 const COPY_LAG_MS = 60_000;
 
 /**
- * Whether a request that is deleted, but held by finalizers, keeps no interceptor of the pod from its part: all have
+ * Whether a request that is deleted, but kept by finalizers, keeps no interceptor of the pod from its part: all have
  * completed, or nobody could ask them for as long as a silent one is waited for.
  */
-function isHeldForLong(request: EvictionRequest, pod: Pod, own: string, now: number): boolean {
+function isDeletedForLong(request: EvictionRequest, pod: Pod, own: string, now: number): boolean {
   const others = interceptorsOf(pod).names.filter((name) => name !== own && name !== IMPERATIVE_INTERCEPTOR);
   const since = timeOf(request.metadata.deletionTimestamp) ?? now;
   const until = Math.min(since + HEARTBEAT_DEADLINE_MS, othersDeadline(request) ?? Infinity);
@@ -36,7 +36,7 @@ function isHeldForLong(request: EvictionRequest, pod: Pod, own: string, now: num
 export function isSpent(request: EvictionRequest, pod: Pod, now: number): boolean {
   const own = ENDING_INTERCEPTOR[podTypeOf(pod)];
   if (isInPodGroup(pod)) return false;
-  if (request.metadata.deletionTimestamp !== undefined) return isHeldForLong(request, pod, own, now);
+  if (request.metadata.deletionTimestamp !== undefined) return isDeletedForLong(request, pod, own, now);
   const { targetInterceptors, activeInterceptors = [] } = request.status ?? {};
   if (isFinished(request) || targetInterceptors === undefined) return false;
   const [active] = activeInterceptors;

@@ -17,8 +17,8 @@ import {
   reportProgress,
 } from './interceptor.ts';
 
-/** How often a request that is deleted but held by finalizers is looked at. */
-const HELD_AGAIN_MS = 60_000;
+/** How often a request that is deleted, but kept by finalizers, is looked at. */
+const DELETED_AGAIN_MS = 60_000;
 
 interface InterceptorDependencies {
   readonly client: KubeClient;
@@ -95,10 +95,10 @@ class InterceptorProtocol implements InterceptorLoop {
       await this.#interceptor.over?.(request, signal);
       this.#begun.delete(key);
     }
-    // With time alone a held request may become one to act on all the same.
-    const isHeld =
+    // With time alone a deleted request that finalizers keep may become one to act on all the same.
+    const isDeleted =
       request.metadata.deletionTimestamp !== undefined && this.#interceptor.actsWhileInactive !== undefined;
-    return isHeld ? { againMs: HELD_AGAIN_MS } : {};
+    return isDeleted ? { againMs: DELETED_AGAIN_MS } : {};
   };
 
   async #actAndReport(

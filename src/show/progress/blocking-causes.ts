@@ -43,7 +43,7 @@ export function causeOf(pod: BlockedPod): BlockingPod | undefined {
 }
 
 /** Whether the pod is kept by something that time alone does not end, so that nobody can say when its node is drained. */
-export function isHeldUp(pod: BlockedPod, now: number): boolean {
+export function hasNoKnownEnd(pod: BlockedPod, now: number): boolean {
   const blocking = blockingOf(pod);
   if (blocking === undefined) return false;
   const { terminatingUntil, active } = pod.progress;

@@ -77,7 +77,7 @@ export interface EvictProgress {
 }
 
 /** A controller takes a request up within a second; after this many milliseconds without one the message says so. */
-const OVERLOOKED_MS = 15_000;
+const UNNOTICED_MS = 15_000;
 
 function messageOf(request: EvictionRequest, type: string): string {
   return request.status?.conditions?.find((each) => each.type === type)?.message ?? '';
@@ -141,7 +141,7 @@ function stateOf(
   if (request.status?.targetInterceptors === undefined) {
     const waitingMs = now - (timeOf(request.metadata.creationTimestamp) ?? now);
     const message =
-      waitingMs < OVERLOOKED_MS
+      waitingMs < UNNOTICED_MS
         ? 'No controller has taken it up yet.'
         : 'No controller has taken it up; is nodemaint controller running?';
     return { state: 'requested', message };

@@ -6,16 +6,16 @@ export const MAX_BEHIND_MS = 60_000;
  */
 export const STEADY_MS = 10_000;
 
-/** Whether a replica of the controller sees what it has to decide from. Times are in milliseconds of the monotonic clock. */
-export type Sight =
-  | { readonly kind: 'sees' }
+/** Whether a replica of the controller has copies that follow the API server, from which it can decide. Times are in milliseconds of the monotonic clock. */
+export type Readiness =
+  | { readonly kind: 'ready' }
   /** Since `since` a watch does not follow while the API server answers; since `steadySince` all of them do again. */
   | { readonly kind: 'behind'; readonly since: number; readonly steadySince?: number }
   /** So for too long: it does not lead until all watches have followed for a while. */
-  | { readonly kind: 'blind'; readonly steadySince?: number };
+  | { readonly kind: 'not-ready'; readonly steadySince?: number };
 
-/** What a look found. */
-export interface Look {
+/** What was found of the copies. */
+export interface FoundCopies {
   /** Whether all watches follow the API server. */
   readonly isCurrent: boolean;
   /**
@@ -29,14 +29,14 @@ function isSteady(steadySince: number | undefined, now: number): boolean {
   return steadySince !== undefined && now - steadySince >= STEADY_MS;
 }
 
-/** What a replica sees after another look. */
-export function observeSight(before: Sight, { isCurrent, isAnswered }: Look, now: number): Sight {
-  if (before.kind === 'sees') return isCurrent ? before : { kind: 'behind', since: now };
+/** Whether a replica may lead after the copies were looked at again. */
+export function observeReadiness(before: Readiness, { isCurrent, isAnswered }: FoundCopies, now: number): Readiness {
+  if (before.kind === 'ready') return isCurrent ? before : { kind: 'behind', since: now };
   const steadySince = isCurrent ? (before.steadySince ?? now) : undefined;
-  if (isSteady(steadySince, now)) return { kind: 'sees' };
+  if (isSteady(steadySince, now)) return { kind: 'ready' };
   const steady = steadySince === undefined ? {} : { steadySince };
-  if (before.kind === 'blind') return { kind: 'blind', ...steady };
+  if (before.kind === 'not-ready') return { kind: 'not-ready', ...steady };
   if (!isAnswered) return { kind: 'behind', since: now };
   const isTooLong = !isCurrent && now - before.since >= MAX_BEHIND_MS;
-  return isTooLong ? { kind: 'blind' } : { kind: 'behind', since: before.since, ...steady };
+  return isTooLong ? { kind: 'not-ready' } : { kind: 'behind', since: before.since, ...steady };
 }
