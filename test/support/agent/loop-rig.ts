@@ -7,7 +7,7 @@ import type { LastLook } from '../../../src/agent/drain/last-look.ts';
 import { createOfflineDrainer } from '../../../src/agent/drain/offline/offline-drain.ts';
 import type { OfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
 import type { AgentRecord } from '../../../src/agent/phase/record.ts';
-import { parseAgentConfig } from '../../../src/config/load.ts';
+import { parseAgentConfig } from './config.ts';
 import type { NodeDrain } from '../../../src/decide/maintenance/maintenance.ts';
 import type { OwnState } from '../../../src/decide/maintenance/agent-names.ts';
 import type { PhaseFacts } from '../../../src/decide/shutdown/phase.ts';

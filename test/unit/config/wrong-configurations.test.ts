@@ -1,7 +1,7 @@
 /** What people write wrongly into a configuration, and what they are told: the place, the key, and what to write. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseAgentConfig } from '../../../src/config/load.ts';
+import { parseAgentConfig } from '../../support/agent/config.ts';
 import { NodemaintError } from '../../../src/errors.ts';
 
 const HEAD = 'apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\n';

@@ -19,6 +19,8 @@ const LIMITS = {
   'functions with more than 4 parameters': 0,
   'agent files that no unit test imports': 5,
   'exports that no other file imports': 0,
+  'exports that only tests use': 0,
+  'functions and constants that only tests import': 53,
   'names that more than one file exports': 0,
 } as const;
 
@@ -42,6 +44,8 @@ const FOUND: Readonly<Record<keyof typeof LIMITS, readonly unknown[]>> = {
   'functions with more than 4 parameters': structure.manyParameters,
   'agent files that no unit test imports': structure.untestedAgentFiles,
   'exports that no other file imports': exported.unused,
+  'exports that only tests use': exported.dead,
+  'functions and constants that only tests import': exported.testedAlone,
   'names that more than one file exports': exported.shared,
 };
 
@@ -88,7 +92,7 @@ const FAULTY: Readonly<Record<string, string>> = {
 const EXPORTING: Readonly<Record<string, string>> = {
   'src/a.ts': 'export const same = 1;\nexport interface Used {}\nexport function unused(): void {}\n',
   'src/b.ts': 'export async function same(): Promise<void> {}\nexport class Later {}\nexport type Shape = 1;\n',
-  'src/c.ts': 'export const everything = 1;\n',
+  'src/c.ts': 'export const everything = 1;\nconst more = everything;\n',
   'test/x.test.ts':
     "import { same, type Used as U } from '../src/a.ts';\nimport * as c from '../src/c.ts';\nconst { same: s, Later } = await import('../src/b.ts');\ntype T = import('../src/b.ts').Shape;\n",
 };
@@ -104,6 +108,8 @@ describe('the script that reads exports', () => {
       assert.deepEqual(await measureExports(root), {
         count: 7,
         unused: ['src/a.ts unused'],
+        dead: ['src/a.ts same', 'src/a.ts Used', 'src/b.ts same', 'src/b.ts Later', 'src/b.ts Shape'],
+        testedAlone: ['src/c.ts everything'],
         shared: ['same src/a.ts src/b.ts'],
       });
     } finally {

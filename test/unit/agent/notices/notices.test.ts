@@ -7,7 +7,7 @@ import { openNoticeMemory } from '../../../../src/agent/notices/memory.ts';
 import { findNoticeSources } from '../../../../src/agent/notices/sources.ts';
 import { createNotices, type Notices } from '../../../../src/agent/notices/notices.ts';
 import type { NoticeSource } from '../../../../src/cloud/notice-source.ts';
-import { parseAgentConfig } from '../../../../src/config/load.ts';
+import { parseAgentConfig } from '../../../support/agent/config.ts';
 import type { Notice, NoticeOptions } from '../../../../src/decide/notice/notices.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { NodemaintError } from '../../../../src/errors.ts';
