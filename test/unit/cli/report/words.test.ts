@@ -34,6 +34,7 @@ describe('the parts of the time of a hold', () => {
     ],
     ['three rests of a third', { endingMs: 1_333, interceptorMs: 1_333, waitingMs: 1_334 }, [1_000, 1_000, 2_000]],
     ['a part below half a second, which is left out', { endingMs: 5_000, betweenMs: 400 }, [5_000]],
+    ['one part that is rounded up', { waitingMs: 1_600 }, [2_000]],
     ['nothing at all', {}, []],
   ];
   for (const [what, spent, expected] of cases) {
