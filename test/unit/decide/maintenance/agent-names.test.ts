@@ -1,50 +1,23 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { trackCreatedMaintenances, type CreatedMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
-import { AGENT_LABEL, BOOT_ANNOTATION, NODE_LABEL } from '../../../../src/api/names.ts';
+import { AGENT_LABEL } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { agentNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
-import { chooseForCompletion } from '../../../../src/decide/maintenance/named-target.ts';
-import { nodeAnnotation, nodeLabel, requestNodeOf } from '../../../../src/decide/node-label.ts';
+import { nodeLabel } from '../../../../src/decide/node-label.ts';
 import { isUsable, noticeNames, shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';
 import { hasDrained } from '../../../../src/decide/maintenance/recorded-node.ts';
 import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const NODE = 'node-a';
+
 const NAME = 'shutdown-node-a-1';
+
 const LABELS = { [AGENT_LABEL]: NODE };
 
 function ownOf(metadata: object = {}, spec: object = {}): NodeMaintenance {
   return maintenanceOf({ stage: 'Drain', ...spec }, { name: NAME, uid: 'u-1', labels: LABELS, ...metadata });
 }
-
-describe('the label of a node', () => {
-  it('the label of a node is its name, as long as that fits', () => {
-    assert.equal(nodeLabel('node-a'), 'node-a');
-    assert.equal(nodeLabel('n'.repeat(63)), 'n'.repeat(63));
-  });
-
-  it('the label of a node is a valid label that tells nodes with the same beginning and end apart', () => {
-    const names = Array.from({ length: 1_000 }, (_, at) => `${'pool-'.repeat(12)}${at}.${'a.b-'.repeat(40)}internal`);
-    const labels = new Set(names.map(nodeLabel));
-    assert.equal(labels.size, names.length);
-    for (const label of labels) assert.match(label, /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])$/);
-  });
-});
-
-describe('the node of an EvictionRequest', () => {
-  const long = 'n'.repeat(100);
-  const of = (node: string): string =>
-    requestNodeOf({ name: 'u', labels: { [NODE_LABEL]: nodeLabel(node) }, annotations: nodeAnnotation(node) });
-
-  it('the node of an EvictionRequest is named by its label, and where that is too short by an annotation that agrees with it', () => {
-    assert.equal(of('node-a'), 'node-a');
-    assert.equal(of(long), long);
-    assert.equal(requestNodeOf({ name: 'u' }), '');
-    const lies = { labels: { [NODE_LABEL]: 'node-a' }, annotations: { [NODE_LABEL]: 'node-b' } };
-    assert.equal(requestNodeOf({ name: 'u', ...lies }), 'node-a');
-  });
-});
 
 describe("the names of an agent's maintenances", () => {
   it("the names of an agent's maintenances are few, fit, and belong to one node", () => {
@@ -60,9 +33,11 @@ describe("the names of an agent's maintenances", () => {
 });
 
 const GONE = { podsPendingEvacuation: 0, podsEvacuating: 0 };
+
 const condition = (status: 'True' | 'False'): object => {
   return { type: 'Drained', status, reason: 'X', message: '', lastTransitionTime: '' };
 };
+
 /** What a status says, and whether the node is drained by it. */
 const drained: [string, object | undefined, boolean][] = [
   ['nothing', undefined, false],
@@ -117,29 +92,6 @@ describe('a maintenance', () => {
   });
 });
 
-describe('the completion by name', () => {
-  const nodes = [{ metadata: { name: NODE }, status: { nodeInfo: { bootID: 'boot-1' } } }];
-  const running = ownOf({ annotations: { [BOOT_ANNOTATION]: 'boot-1' } });
-
-  it('the completion ends no shutdown that goes on, unless that is named itself', () => {
-    const { chosen, failures } = chooseForCompletion([{ name: NODE }], [running], nodes, false);
-    assert.deepEqual(chosen, []);
-    assert.match(
-      failures[0] ?? '',
-      /belongs to the shutdown of node\/node-a, which is under way; .*nodemaint complete nm\/shutdown/,
-    );
-    const named = chooseForCompletion([{ kind: 'maintenance', name: NAME }], [running], nodes, false);
-    assert.deepEqual(named.chosen, [running]);
-  });
-
-  it('the completion ends a shutdown that waits for a person after the boot', () => {
-    const waiting = [ownOf(), ownOf({ annotations: { [BOOT_ANNOTATION]: 'boot-0' } })];
-    for (const each of waiting) {
-      assert.deepEqual(chooseForCompletion([{ name: NODE }], [each], nodes, false).chosen, [each]);
-    }
-  });
-});
-
 /** The memory with a copy that a watch would keep. */
 function rig(): { made: CreatedMaintenances; sees: (maintenance: NodeMaintenance | undefined) => void } {
   const copy = new Map<string, NodeMaintenance>();
@@ -153,7 +105,9 @@ function rig(): { made: CreatedMaintenances; sees: (maintenance: NodeMaintenance
 }
 
 const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+
 const COMPLETE = { stage: 'Complete' };
+
 /** What the watch shows after the API server has accepted the maintenance, and what became of it then. */
 const stories: [string, (NodeMaintenance | undefined)[], string][] = [
   ['nothing yet', [], 'open'],
