@@ -38,6 +38,7 @@ const OF_SEVERAL_FILES = [
   'agent/clock-steps',
   'agent/node-object-deleted',
   'agent/run-agent',
+  'agent/shutdown/lost-shutdown',
   'agent/slow-hooks',
   'cli/documents',
   'cli/terminal/hostile-texts',
