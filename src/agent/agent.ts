@@ -12,9 +12,9 @@ import { type LoopDependencies, runLoop } from './loop.ts';
 import { type PhaseFactDependencies, readPhaseFacts } from './shutdown/facts.ts';
 import { createPhaseMachine, type PhaseMachine } from './phase/phase-machine.ts';
 import type { AgentRecord } from './phase/record.ts';
-import type { TurnObservation } from './shutdown/story-recorder.ts';
+import type { IterationObservation } from './shutdown/story-recorder.ts';
 import { createStaticPodPasses, type StaticPodPasses } from './drain/pod-pass.ts';
-import { createStepRunner } from './turn/step.ts';
+import { createStepRunner } from './iteration/step.ts';
 import { createFirstSteps, createSteps } from './steps.ts';
 import { createStorage } from './storage-problem.ts';
 
@@ -72,7 +72,7 @@ function openHandOver(context: AgentContext): HandOver {
   });
 }
 
-/** Everything that reads the phase's facts; what the steps of the turns have come to is in `earlier`. */
+/** Everything that reads the phase's facts; what the steps of the iterations have come to is in `earlier`. */
 function phaseFactReader(
   context: AgentContext,
   earlier: Pick<PhaseFactDependencies, 'firstQuestion' | 'handedOver' | 'lastPass'>,
@@ -116,12 +116,12 @@ function statusReader(
   return () => buildStatus(dependencies);
 }
 
-/** What the story of a shutdown takes from the status at the end of a turn. */
+/** What the story of a shutdown takes from the status at the end of an iteration. */
 function observationReader(
   { cluster, node }: AgentContext,
   record: () => AgentRecord,
   status: () => AgentStatus,
-): () => TurnObservation {
+): () => IterationObservation {
   return () => {
     const { phase, offlineTargets } = record();
     const name = phase.kind === 'watching' ? '' : phase.maintenance;
@@ -196,7 +196,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord, release
     release: phases.release,
     takeBack: phases.takeBack,
     run: async (stop, signal) => {
-      // Before the first turn, which may have to wait for an API server.
+      // Before the first iteration, which may have to wait for an API server.
       const { phase } = phases.record();
       await people.notify(phaseWithLock(phase, machine.lock.status(phase)));
       await runLoop(loop, stop, signal);

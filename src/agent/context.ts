@@ -18,7 +18,7 @@ import type { StoryRecorder } from './shutdown/story-recorder.ts';
 import type { OtherLocks } from './shutdown/other-locks.ts';
 import type { ManualRequests } from './static-pods/manual.ts';
 import type { StaticPods } from './static-pods/static-pods.ts';
-import type { Wakeup } from './turn/wakeup.ts';
+import type { Wakeup } from './iteration/wakeup.ts';
 
 /** The machine: its way down, and its pods where no API server answers. */
 export interface MachineParts {

@@ -1,17 +1,17 @@
 /**
  * The node agent's one loop: decide the phase from facts that are read, run the steps that act on it, wait for an event. What
  * reads the facts changes nothing: what acts is a step with a name.
- * Each turn reads everything again, so a lost signal, a restart or a reboot changes nothing.
+ * Each iteration reads everything again, so a lost signal, a restart or a reboot changes nothing.
  */
-import { turnPauseMs } from '../decide/shutdown/turn-pause.ts';
+import { loopPauseMs } from '../decide/shutdown/loop-pause.ts';
 import type { Notices } from './notices/notices.ts';
 import type { ShutdownDetector } from './shutdown/detector.ts';
 import { endsPhase } from './shutdown/facts.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
 import type { PhaseMachine } from './phase/phase-machine.ts';
 import type { StaticPodPass } from './drain/pod-pass.ts';
-import type { StepRunner, Steps, Turn } from './turn/step.ts';
-import type { Wakeup } from './turn/wakeup.ts';
+import type { StepRunner, Steps, Iteration } from './iteration/step.ts';
+import type { Wakeup } from './iteration/wakeup.ts';
 
 export interface LoopDependencies {
   readonly machine: Pick<PhaseMachine, 'decide' | 'record'>;
@@ -36,21 +36,21 @@ export interface LoopDependencies {
 type TurnDependencies = Pick<LoopDependencies, 'machine' | 'firstSteps' | 'steps' | 'runner' | 'lastPass'>;
 
 /**
- * One turn: the phase is decided once, then every step acts on it. Nothing keeps a step from running, not even a phase that
+ * One iteration: the phase is decided once, then every step acts on it. Nothing keeps a step from running, not even a phase that
  * could not be decided: the steps then go by the phase before, which is still the right one to hold the shutdown.
- * Returns whether the next turn should follow at once.
+ * Returns whether the next iteration should follow at once.
  */
-export async function runTurn(
+export async function runIteration(
   { machine, firstSteps, steps, runner, lastPass }: TurnDependencies,
   signal: AbortSignal,
 ): Promise<boolean> {
   await runner.runAll(firstSteps, { phase: machine.record().phase, transition: undefined }, signal);
   const decided = await runner.attempt('decide the phase', () => machine.decide(signal), signal);
-  const turn: Turn = { phase: machine.record().phase, transition: decided?.value };
-  await runner.runAll(steps, turn, signal);
+  const iteration: Iteration = { phase: machine.record().phase, transition: decided?.value };
+  await runner.runAll(steps, iteration, signal);
   if (decided === undefined) return false;
   const pass = lastPass();
-  return turn.transition !== undefined || (pass?.phase === turn.phase && endsPhase(pass));
+  return iteration.transition !== undefined || (pass?.phase === iteration.phase && endsPhase(pass));
 }
 
 /** Whether the agent may end although its phase is not over: a restart or an upgrade ends this process only. */
@@ -63,7 +63,7 @@ async function mayStop(
 }
 
 function pauseMs({ machine, isBusy, notices, detector }: LoopDependencies): number {
-  return turnPauseMs({
+  return loopPauseMs({
     phase: machine.record().phase,
     isBusy: isBusy(),
     noticeDueInMs: notices.dueInMs(),
@@ -77,9 +77,9 @@ export async function runLoop(dependencies: LoopDependencies, stop: AbortSignal,
   stop.addEventListener('abort', () => {
     wakeup.notify();
   });
-  const turn = async (): Promise<'stop' | 'goOn'> => {
+  const iteration = async (): Promise<'stop' | 'goOn'> => {
     markProgress();
-    const isFollowed = await runTurn(dependencies, signal);
+    const isFollowed = await runIteration(dependencies, signal);
     if (stop.aborted && !isFollowed && (await mayStop(dependencies, signal))) return 'stop';
     if (!isBusy() && machine.record().phase.kind === 'watching') rest();
     markProgress();
@@ -87,7 +87,7 @@ export async function runLoop(dependencies: LoopDependencies, stop: AbortSignal,
     return 'goOn';
   };
   try {
-    while (!signal.aborted && (await turn()) === 'goOn');
+    while (!signal.aborted && (await iteration()) === 'goOn');
   } catch (error) {
     if (!signal.aborted) throw error;
   }

@@ -37,10 +37,10 @@ import { type AgentRecord } from './phase/record.ts';
 import { type StaticPodLocator } from './static-pods/directory-in-use.ts';
 import { type ManualRequests } from './static-pods/manual.ts';
 import { createStaticPods } from './static-pods/static-pods.ts';
-import { type Wakeup } from './turn/wakeup.ts';
+import { type Wakeup } from './iteration/wakeup.ts';
 import { beatEveryMs, createLoopWatchdog, type LoopWatchdog } from './watchdog.ts';
 
-/** A turn of the loop that takes longer hangs: the watchdog stops. Each call in a turn has a time-out far below. */
+/** An iteration of the loop that takes longer hangs: the watchdog stops. Each call in an iteration has a time-out far below. */
 const PATIENCE_MS = 300_000;
 
 /** What the agent needs from the process. */

@@ -21,7 +21,7 @@ import { type AgentRecord, readRecord } from './phase/record.ts';
 import { markRunning, unmarkRunning } from './shutdown/unclean.ts';
 import { findStaticPods, type StaticPodLocator } from './static-pods/directory-in-use.ts';
 import { createManualRequests } from './static-pods/manual.ts';
-import { createWakeup } from './turn/wakeup.ts';
+import { createWakeup } from './iteration/wakeup.ts';
 import { type AgentDependencies, type Beginning, type Foundation, openContext, type Opened } from './open-context.ts';
 
 async function readBeginning(

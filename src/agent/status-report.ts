@@ -11,7 +11,7 @@ import type { ShutdownDetector } from './shutdown/detector.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
 import type { OtherLocks } from './shutdown/other-locks.ts';
 import type { StaticPodPass } from './drain/pod-pass.ts';
-import type { Waiting } from './turn/waited-for.ts';
+import type { Waiting } from './iteration/waited-for.ts';
 import type { AgentStatus } from './control/status.ts';
 
 /** Where the status is read from. */

@@ -12,10 +12,10 @@ import type { HandOver } from './drain/offline/hand-over.ts';
 import { keepNoticeCordon } from './notices/cordon.ts';
 import type { AgentRecord } from './phase/record.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
-import type { TurnObservation } from './shutdown/story-recorder.ts';
+import type { IterationObservation } from './shutdown/story-recorder.ts';
 import { createRelocation } from './static-pods/when-to-find-directory.ts';
 import type { PassPhases, StaticPodPasses } from './drain/pod-pass.ts';
-import type { Step, Steps, Turn } from './turn/step.ts';
+import type { Step, Steps, Iteration } from './iteration/step.ts';
 import type { Storage } from './storage-problem.ts';
 
 /** What the steps need beside the parts of the agent. */
@@ -25,19 +25,19 @@ interface StepDependencies {
   readonly firstQuestion: Pick<FirstQuestion, 'note'>;
   readonly retentionFacts: (phase: Phase) => RetentionFacts;
   readonly storage: Storage;
-  /** What this turn has seen of the drain. */
-  readonly observation: () => TurnObservation;
+  /** What this iteration has seen of the drain. */
+  readonly observation: () => IterationObservation;
   /** Shows the state to systemd. */
   readonly showStatus: () => Promise<void>;
 }
 
-/** The steps before the phase is decided: an offline drain that is handed over goes on in the cluster in this turn. */
+/** The steps before the phase is decided: an offline drain that is handed over goes on in the cluster in this iteration. */
 export function createFirstSteps(handOver: Pick<HandOver, 'attempt'>, record: () => AgentRecord): Steps {
   const attempt: Step['run'] = async (_turn, signal) => void (await handOver.attempt(record(), signal));
   return [{ name: 'hand an offline drain over to the cluster', run: attempt }];
 }
 
-/** The steps that follow a transition, in the turn that made it. */
+/** The steps that follow a transition, in the iteration that made it. */
 function transitionSteps({ machine, notices, people, cluster }: AgentContext): readonly Step[] {
   return [
     {
@@ -176,7 +176,7 @@ function clusterSteps(
 }
 
 /**
- * The steps of a turn after the phase was decided, in the order in which they run. Each reads its own facts and fails by
+ * The steps of an iteration after the phase was decided, in the order in which they run. Each reads its own facts and fails by
  * itself. The order matters in four places: hooks run before the lock is released, the maintenance is created before anything
  * slow is read and before pods leave, the static pods are located before they are moved, and the state is shown last. The
  * lock does not wait for an API server that does not answer, nor the maintenance for logind or for the disk.
@@ -189,13 +189,13 @@ export function createSteps(context: AgentContext, dependencies: StepDependencie
     ({ phase }) => isDrained(phase),
     (signal) => staticPods.locate(signal),
   );
-  const isTold = ({ phase, transition }: Turn): boolean => phase.kind !== 'watching' || transition !== undefined;
+  const isTold = ({ phase, transition }: Iteration): boolean => phase.kind !== 'watching' || transition !== undefined;
   return [
     { name: 'restore a lost shutdown', run: (_turn, signal) => machine.detector.restore(signal) },
     {
       name: 'record what happens to the shutdown',
-      run: async (turn) => {
-        if (isTold(turn)) people.story.recordTransition(turn);
+      run: async (iteration) => {
+        if (isTold(iteration)) people.story.recordTransition(iteration);
       },
     },
     ...transitionSteps(context),
@@ -214,8 +214,8 @@ export function createSteps(context: AgentContext, dependencies: StepDependencie
     },
     {
       name: 'record what the shutdown does',
-      run: async (turn) => {
-        if (isTold(turn)) people.story.recordProgress(turn, observation());
+      run: async (iteration) => {
+        if (isTold(iteration)) people.story.recordProgress(iteration, observation());
       },
     },
     { name: 'write again what the disk refused', run: () => storage.retry() },

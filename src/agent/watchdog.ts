@@ -2,7 +2,7 @@ import type { Clock } from '../host/clock.ts';
 
 /** Beats while the agent's loop makes progress, and stops where the loop hangs. */
 export interface LoopWatchdog {
-  /** The loop begins a turn, or waits for an event. */
+  /** The loop begins an iteration, or waits for an event. */
   readonly markProgress: () => void;
   /** Beats until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
@@ -18,7 +18,7 @@ interface LoopWatchdogOptions {
 }
 
 /**
- * Calls `beats` every `everyMs`, as long as the loop marked progress within `patienceMs`. One slow turn, in which an API
+ * Calls `beats` every `everyMs`, as long as the loop marked progress within `patienceMs`. One slow iteration, in which an API
  * server does not answer, must cost neither the lock nor the process.
  */
 export function createLoopWatchdog(

@@ -52,7 +52,7 @@ export interface LifecycleRequest extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[]; readonly observedGeneration?: number };
 }
 
-/** Whose turn it is, and was. */
+/** Which responder is active, and which ones were. */
 export interface TargetResponder {
   readonly name: string;
   readonly priority: number;

@@ -10,11 +10,11 @@ const ROOT = '/computeMetadata/v1/instance';
 const HEADERS = { 'Metadata-Flavor': 'Google' };
 const PROVIDER = 'gcp';
 /** The server is asked to delay its answer this long while the value does not change. */
-const HOLD_SEC = 300;
+const LONG_POLL_SEC = 300;
 /** A delayed answer that takes longer than this has failed. */
-const WAIT_MS = HOLD_SEC * 1000 + 30_000;
+const WAIT_MS = LONG_POLL_SEC * 1000 + 30_000;
 /** The pause between two delayed requests, for a server that answers at once instead. */
-const HELD_EVERY_MS = 1_000;
+const LONG_POLL_EVERY_MS = 1_000;
 
 const EVENTS: ReadonlyMap<string, Omit<Notice, 'id' | 'provider'> | null> = new Map(
   Object.entries({
@@ -48,11 +48,11 @@ function durationMs(value: unknown): number | undefined {
 type Finding = Omit<Notice, 'id' | 'provider'>;
 
 /** A key that every machine has: the server delays the answer until the value changes. */
-function heldSource(metadata: Metadata, key: string, parse: (text: string) => Finding | null): NoticeSource {
+function longPollSource(metadata: Metadata, key: string, parse: (text: string) => Finding | null): NoticeSource {
   let etag: string | undefined;
   return {
     name: `${PROVIDER} ${key}`,
-    everyMs: HELD_EVERY_MS,
+    everyMs: LONG_POLL_EVERY_MS,
     waitsForChange: true,
     read: async (signal) => {
       const plain = { path: `${ROOT}/${key}`, headers: HEADERS };
@@ -69,7 +69,7 @@ function heldSource(metadata: Metadata, key: string, parse: (text: string) => Fi
 }
 
 function waitQuery(etag: string): string {
-  return `?wait_for_change=true&timeout_sec=${HOLD_SEC}&last_etag=${encodeURIComponent(etag)}`;
+  return `?wait_for_change=true&timeout_sec=${LONG_POLL_SEC}&last_etag=${encodeURIComponent(etag)}`;
 }
 
 /** A directory that exists only on some machines and at some times, so that the server cannot wait for its change. */
@@ -92,11 +92,11 @@ function polledSource(
 
 /** The sources from which Compute Engine announces the end of a machine. */
 export function gcpSources(metadata: Metadata): readonly NoticeSource[] {
-  const preempted = heldSource(metadata, 'preempted', (text) => {
+  const preempted = longPollSource(metadata, 'preempted', (text) => {
     if (text !== 'TRUE' && text !== 'FALSE') throw metadataError('preempted: neither TRUE nor FALSE');
     return text === 'TRUE' ? { kind: 'preempt', reason: 'GCE preemption', leastMs: 30_000 } : null;
   });
-  const maintenance = heldSource(metadata, 'maintenance-event', (text) => {
+  const maintenance = longPollSource(metadata, 'maintenance-event', (text) => {
     const found = EVENTS.get(text);
     if (found === undefined) throw metadataError(`maintenance-event: not a value: ${text.slice(0, 60)}`);
     return found;

@@ -20,11 +20,6 @@ export function configOfLayers(layers: readonly ConfigLayer[]): AgentConfig {
   throw new NodemaintError('CONFIG_INVALID', `${layers[0]?.file} is not a valid configuration:\n${details}`);
 }
 
-/** Parses the text of a configuration file; `file` is used in messages only. Throws CONFIG_INVALID. */
-export function parseAgentConfig(text: string, file: string): AgentConfig {
-  return configOfLayers([parseLayer(text, file)]);
-}
-
 /** Throws if another user than root, or the user of this process, can write to what these facts are of. */
 function assertOwn({ uid, mode }: { readonly uid: number; readonly mode: number }): void {
   if (uid !== 0 && uid !== process.geteuid?.()) throw new Error(`it belongs to the user ${uid}, not to root`);

@@ -23,8 +23,8 @@ export interface Changes {
   readonly Volume: { readonly node: string; readonly isEmpty: boolean };
   /** For the node of this name some maintenance is another one now: its stage, its deadline or its targets. */
   readonly Reach: string;
-  /** Whether it is the turn of the drains of this node may be another answer now. */
-  readonly Turn: string;
+  /** The drains of this node may begin or go on now, or have to wait. */
+  readonly DrainOrder: string;
   /** The pods, by the keys of their requests, whose eviction drains want from now on, or no longer. */
   readonly Wanted: readonly string[];
   /** A step of one maintenance has changed something for another one; its name. */
@@ -54,8 +54,8 @@ export function createChangeNotes(context: ControllerContext, tell: Tell<Changes
     const selected = maintenances.nodesOf(name).map(({ metadata }) => metadata.name);
     for (const node of reach.note(name, maintenances.get(name), selected)) tell('Reach', node);
   };
-  const tellTurns = (nodes: readonly string[]): void => {
-    for (const node of nodes) tell('Turn', node);
+  const tellDrainOrder = (nodes: readonly string[]): void => {
+    for (const node of nodes) tell('DrainOrder', node);
   };
   return {
     Request: (key) => {
@@ -65,10 +65,10 @@ export function createChangeNotes(context: ControllerContext, tell: Tell<Changes
       const { nodes, turned, isOtherControlPlane } = pods.note(key);
       for (const node of nodes) maintenances.groups.touchNode(node);
       tell('Pod', { key, nodes, turned });
-      if (isOtherControlPlane) tellTurns(maintenances.noteControlPlane());
+      if (isOtherControlPlane) tellDrainOrder(maintenances.noteControlPlane());
     },
     Maintenance: (name) => {
-      tellTurns(maintenances.note(name));
+      tellDrainOrder(maintenances.note(name));
       tell('Maintenance', name);
       tellReach(name);
       ungated.forget((node) => drainsOfNode(maintenances.on(node), node).length > 0);
@@ -77,7 +77,7 @@ export function createChangeNotes(context: ControllerContext, tell: Tell<Changes
       const { nodes, ...change } = maintenances.noteNode(name);
       tell('Node', { name, ...change });
       for (const maintenance of change.maintenances) tellReach(maintenance);
-      tellTurns(nodes);
+      tellDrainOrder(nodes);
     },
     Attachment: (key) => {
       const node = attachments.note(key);

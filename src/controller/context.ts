@@ -4,7 +4,7 @@ import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { ControllerMetrics } from '../telemetry/metrics.ts';
+import type { ControllerMetrics } from '../telemetry/controller-metrics.ts';
 import type { UngatedDaemonSets } from '../kube/eviction/ungated-daemon-sets.ts';
 import type { BudgetRule } from './disruption-budget/budget-rule.ts';
 import type { AttachmentIndex } from './cache/attachments.ts';

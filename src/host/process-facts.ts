@@ -8,7 +8,7 @@ const MAX_READ_BYTES = 64 * 1024;
 /** Nearly every file is shorter. */
 const USUAL_BYTES = 4 * 1024;
 /** Each process that is looked at takes a file descriptor. */
-const LOOKS_AT_ONCE = 32;
+const READS_AT_ONCE = 32;
 
 /** Reads the beginning of a file under /proc. Throws the errors of Node.js. */
 async function readStart(file: string): Promise<string> {
@@ -36,9 +36,9 @@ export async function readEachProcess<T>(
 ): Promise<readonly T[]> {
   const pids = await listProcesses();
   const found: T[] = [];
-  for (let from = 0; from < pids.length; from += LOOKS_AT_ONCE) {
+  for (let from = 0; from < pids.length; from += READS_AT_ONCE) {
     signal.throwIfAborted();
-    const some = await Promise.all(pids.slice(from, from + LOOKS_AT_ONCE).map(read));
+    const some = await Promise.all(pids.slice(from, from + READS_AT_ONCE).map(read));
     found.push(...some.filter((each) => each !== undefined));
   }
   return found;

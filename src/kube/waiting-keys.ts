@@ -1,6 +1,6 @@
 /** A key rests no longer than this after a run, in milliseconds. */
 const MOST_REST_MS = 2_000;
-/** After so many urgent keys in a row another one has its turn, if any waits. */
+/** After so many urgent keys in a row one that is not urgent is taken, if any waits. */
 const URGENT_IN_A_ROW = 8;
 
 /** The keys that wait for a run: the urgent ones and the others, each in the order in which they came. */

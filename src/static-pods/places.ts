@@ -10,7 +10,7 @@ interface ConfiguredPlaces {
   readonly stateDirectory: string;
 }
 
-const BESIDE = 'nodemaint-parked';
+const PARKED_NAME = 'nodemaint-parked';
 
 async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
@@ -41,8 +41,8 @@ export async function findPlaces(configured: ConfiguredPlaces): Promise<MoverPat
   const given = path.resolve(configured.staticPodPath);
   const journalPath = path.join(configured.stateDirectory, 'journal');
   const candidatesFor = (directory: string): readonly string[] => {
-    const beside = path.join(path.dirname(directory), BESIDE);
-    return configured.parkedPath === undefined ? [beside] : [configured.parkedPath, beside];
+    const sibling = path.join(path.dirname(directory), PARKED_NAME);
+    return configured.parkedPath === undefined ? [sibling] : [configured.parkedPath, sibling];
   };
   const choose = async (directory: string, candidates: readonly string[]): Promise<string> => {
     const device = await deviceOf(directory);

@@ -1,7 +1,8 @@
-import process from 'node:process';
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, Registry } from 'prom-client';
+import type { MetricsText } from './http.ts';
 import { setCounts } from './labelled-counts.ts';
-import { commit, VERSION } from '../version.ts';
+import { createNoticeMetrics, type NoticeObserver } from './notice-metrics.ts';
+import { registerBuildInfo, registerProcess } from './process-metrics.ts';
 
 /** What the metrics of an agent are read from, each time that they are asked for. Times are milliseconds since the epoch. */
 export interface AgentFigures {
@@ -25,7 +26,7 @@ export interface AgentFigures {
 }
 
 /** The metrics of an agent, beside those of notices. */
-export interface AgentGauges {
+interface AgentGauges {
   /** Sets the gauges. */
   show(figures: AgentFigures, now: number): void;
   /** Counts what was announced by an Event with this reason, if it is a step of a shutdown. */
@@ -44,48 +45,6 @@ const STEPS: ReadonlyMap<string, string> = new Map([
   ['WentDownUnasked', 'unasked'],
 ]);
 
-/** Registers the version of the program, as other exporters have it: always 1. */
-export function registerBuildInfo(registry: Registry): void {
-  const info = new Gauge({
-    name: 'nodemaint_build_info',
-    help: 'The version of this program; always 1.',
-    labelNames: ['version', 'commit', 'node_version'],
-    registers: [registry],
-  });
-  info.set({ version: VERSION, commit: commit(), node_version: process.versions.node }, 1);
-}
-
-/** Registers what the process itself uses, with the names that all exporters have. */
-export function registerProcess(registry: Registry): void {
-  const registers = [registry];
-  const memory = new Gauge({
-    name: 'process_resident_memory_bytes',
-    help: 'Resident memory size in bytes.',
-    registers,
-    collect: () => {
-      memory.set(process.memoryUsage.rss());
-    },
-  });
-  let counted = 0;
-  const cpu = new Counter({
-    name: 'process_cpu_seconds_total',
-    help: 'Total user and system CPU time spent in seconds.',
-    registers,
-    collect: () => {
-      const { user, system } = process.cpuUsage();
-      const seconds = (user + system) / 1_000_000;
-      cpu.inc(Math.max(0, seconds - counted));
-      counted = seconds;
-    },
-  });
-  const start = new Gauge({
-    name: 'process_start_time_seconds',
-    help: 'Start time of the process since unix epoch in seconds.',
-    registers,
-  });
-  start.set(Math.round(performance.timeOrigin / 1000));
-}
-
 /** A figure that does not apply is absent: a 0 would be one that alerts act on. */
 function setOrRemove(gauge: Gauge, value: number | undefined): void {
   if (value === undefined) gauge.remove();
@@ -93,7 +52,7 @@ function setOrRemove(gauge: Gauge, value: number | undefined): void {
 }
 
 /** Registers the metrics of the agent. No label has values that others choose, but that of `nodemaint_waiting`, which has at most 100. */
-export function createAgentGauges(registry: Registry): AgentGauges {
+function createAgentGauges(registry: Registry): AgentGauges {
   registerBuildInfo(registry);
   registerProcess(registry);
   const gauge = (name: string, help: string, labelNames: readonly string[] = []): Gauge =>
@@ -132,5 +91,22 @@ export function createAgentGauges(registry: Registry): AgentGauges {
       storage.set(figures.hasStorageProblem ? 1 : 0);
       warnings.set(figures.warnings);
     },
+  };
+}
+
+/** The metrics of an agent. */
+interface AgentRegistry extends MetricsText {
+  readonly notices: NoticeObserver;
+  readonly gauges: AgentGauges;
+}
+
+/** Creates the metrics of an agent. */
+export function createAgentMetrics(): AgentRegistry {
+  const registry = new Registry();
+  return {
+    notices: createNoticeMetrics(registry),
+    gauges: createAgentGauges(registry),
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
   };
 }

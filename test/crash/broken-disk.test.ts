@@ -33,7 +33,7 @@ const NO_CLUSTER = {
   announce: () => undefined,
 };
 const SHUTDOWN = { maintenance: 'shutdown-n-1', mode: 'offline', origin: 'logind', reason: 'r', since: 1 } as const;
-/** Far more turns than any drain takes. */
+/** Far more iterations than any drain takes. */
 const MOST_TURNS = 60;
 const TIER_COST_MS = 1_000;
 
@@ -59,7 +59,7 @@ async function startAgent(node: SimulatedNode, fault: Fault, apart: boolean): Pr
   };
 }
 
-/** Drains as the agent does without an API server; dies after `dieAfter` turns. Returns whether it came to its end. */
+/** Drains as the agent does without an API server; dies after `dieAfter` iterations. Returns whether it came to its end. */
 async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter = MOST_TURNS): Promise<boolean> {
   const { signal } = new AbortController();
   const parts = await startAgent(node, fault, apart);
@@ -104,7 +104,7 @@ async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter
   if (record.phase.kind !== 'draining') {
     await save({ phase: { kind: 'draining', ...SHUTDOWN, bootId: node.bootId }, offlineTargets: [] });
   }
-  for (let turn = 0; turn < dieAfter; turn += 1) {
+  for (let iteration = 0; iteration < dieAfter; iteration += 1) {
     const view = await staticPods.observe(signal);
     const keepParked = (): boolean => true;
     const saveTargets = (offlineTargets: AgentRecord['offlineTargets']): Promise<void> =>

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import type { DrainPlanEntry, PodType } from '../../src/api/node-maintenance.ts';
 import { effectiveDrainPlan, POD_TYPES, targetsCover } from '../../src/decide/maintenance/drain-plan.ts';
 import { createDrainGroups } from '../../src/controller/cache/drain-groups.ts';
-import type { Drain } from '../../src/decide/drain/drains-at-once.ts';
+import type { Drain } from '../../src/decide/drain/overlapping-drains.ts';
 import { type DrainResolution, type NodeResolution, resolveDrains } from '../../src/decide/drain/resolution.ts';
 import { targetsAfter } from '../../src/decide/maintenance/drain-targets.ts';
 import type { DrainPod } from '../../src/decide/pod.ts';

@@ -7,11 +7,17 @@ export interface Exports {
   readonly count: number;
   /** Exports that no other file of the source, of the tests or of the build imports: FILE NAME. */
   readonly unused: readonly string[];
+  /** Those that only tests import, and that their own file does not use either: FILE NAME. */
+  readonly dead: readonly string[];
+  /** Functions, classes and constants that only tests import; their own file uses them: FILE NAME. */
+  readonly testedAlone: readonly string[];
   /** Names that more than one file exports: NAME, and the files. */
   readonly shared: readonly string[];
 }
 
-const EXPORT = /^export (?:async )?(?:function\*?|(?:abstract )?class|const|interface|type|enum) (\w+)/gm;
+const EXPORT = /^export (?:async )?(function\*?|(?:abstract )?class|const|interface|type|enum) (\w+)/gm;
+/** A type that a function takes or returns may be exported for whoever calls it. */
+const TYPE = /^(?:interface|type)$/;
 const NAMED = /(?:import|export) (?:type )?\{([^}]*)\} from '(\.[^']+)'/g;
 const WHOLE = /(?:import|export) (?:type )?\* (?:as \w+ )?from '(\.[^']+)'/g;
 const DYNAMIC = /(?:\{([^{}]*)\} = await )?import\(\s*'(\.[^']+)'\s*\)(?:\.(\w+)\b)?/g;
@@ -44,6 +50,27 @@ function importsIn(file: string, text: string): readonly string[] {
   ];
 }
 
+interface Export {
+  readonly file: string;
+  readonly name: string;
+  readonly isType: boolean;
+  /** Whether its own file uses it beside the line that exports it. */
+  readonly isUsedInside: boolean;
+}
+
+/** What this text exports, each name once. */
+function exportsOf(file: string, text: string): readonly Export[] {
+  const found = new Map([...text.matchAll(EXPORT)].map(([, kind = '', name = '']) => [name, TYPE.test(kind)]));
+  return [...found].map(([name, isType]) => {
+    const isUsedInside = [...text.matchAll(new RegExp(`\\b${name}\\b`, 'g'))].length > 1;
+    return { file, name, isType, isUsedInside };
+  });
+}
+
+function titleOf({ file, name }: Export): string {
+  return `${file} ${name}`;
+}
+
 /** Reads what is exported and imported in the checkout below `root`. */
 export async function measureExports(root: string): Promise<Exports> {
   const files = globSync(['src/**/*.ts', 'test/**/*.ts', '.ci/**/*.ts'], { cwd: root });
@@ -51,17 +78,19 @@ export async function measureExports(root: string): Promise<Exports> {
     files.map(async (file) => [file, await readFile(path.join(root, file), 'utf8')] as const),
   );
   const used = new Set(texts.flatMap(([file, text]) => importsIn(file, text)));
-  const exported = texts
-    .filter(([file]) => file.startsWith('src/'))
-    .flatMap(([file, text]) =>
-      [...new Set([...text.matchAll(EXPORT)].map(([, name = '']) => name))].map((name) => ({ file, name })),
-    );
-  const isUsed = ({ file, name }: { file: string; name: string }): boolean =>
-    used.has(`${file} ${name}`) || used.has(`${file} ${ALL}`);
+  const shipped = new Set(
+    texts.filter(([file]) => !file.startsWith('test/')).flatMap(([file, text]) => importsIn(file, text)),
+  );
+  const exported = texts.filter(([file]) => file.startsWith('src/')).flatMap(([file, text]) => exportsOf(file, text));
+  const isUsed = ({ file, name }: Export, by: ReadonlySet<string>): boolean =>
+    by.has(`${file} ${name}`) || by.has(`${file} ${ALL}`);
+  const forTests = exported.filter((each) => isUsed(each, used) && !isUsed(each, shipped));
   const byName = Map.groupBy(exported, ({ name }) => name);
   return {
     count: exported.length,
-    unused: exported.filter((each) => !isUsed(each)).map(({ file, name }) => `${file} ${name}`),
+    unused: exported.filter((each) => !isUsed(each, used)).map(titleOf),
+    dead: forTests.filter(({ isUsedInside }) => !isUsedInside).map(titleOf),
+    testedAlone: forTests.filter(({ isUsedInside, isType }) => isUsedInside && !isType).map(titleOf),
     shared: [...byName]
       .filter(([, all]) => all.length > 1)
       .map(([name, all]) => [name, ...all.map(({ file }) => file)].join(' ')),

@@ -16,7 +16,7 @@ import { createLogOnce } from '../../telemetry/log-once.ts';
 import { decideHooks, type HookChange } from './decide/machines.ts';
 
 /** How often the copies are looked at; no request is made where they ask for no change. */
-const LOOK_EVERY_MS = 2_000;
+const POLL_MS = 2_000;
 /** How often it is asked which version of Cluster API the cluster prefers. */
 const ASK_EVERY_MS = 60_000;
 
@@ -60,7 +60,7 @@ class MachineHooks {
   }
 
   /** One look. Throws the first failure after all Machines were looked at. */
-  async look(signal: AbortSignal): Promise<void> {
+  async reconcile(signal: AbortSignal): Promise<void> {
     const { nodes, maintenances, machines } = this.#copies;
     // An old copy, or none, would take hooks away that are needed.
     if (![nodes, maintenances, machines].every((copy) => copy.synced() && copy.current())) return;
@@ -103,13 +103,13 @@ async function keepHooks(
   const looking = async (): Promise<void> => {
     while (!signal.aborted) {
       try {
-        await hooks.look(signal);
+        await hooks.reconcile(signal);
         failed(undefined);
       } catch (error) {
         if (signal.aborted) return;
         failed(error instanceof NodemaintError ? `${error.code}: ${describeError(error)}` : describeError(error));
       }
-      await clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
+      await clock.sleep(POLL_MS, signal).catch(() => undefined);
     }
   };
   await Promise.all([copy.run(signal), looking()]);

@@ -11,7 +11,7 @@ import { type Deployment, DEPLOYMENTS, REPLICA_SETS } from './api/deployment.ts'
 import { SURGE_INTERCEPTOR } from './api/names.ts';
 
 /** How often it is looked whether the other pod is available. */
-const LOOK_MS = 2_000;
+const POLL_MS = 2_000;
 
 /** Writes the change. Returns false where the Deployment has changed meanwhile, or is gone. */
 export async function changeDeployment(
@@ -72,10 +72,10 @@ export function createSurgeInterceptor(
     if (deployment === undefined) return { kind: 'completed', message: 'The pod belongs to no Deployment.' };
     const step = decideSurge(deployment, pod, clock.now(), timeoutMs);
     const { message } = step;
-    if (step.kind === 'wait') return { kind: 'working', message, againMs: LOOK_MS };
+    if (step.kind === 'wait') return { kind: 'working', message, againMs: POLL_MS };
     if (step.kind === 'replace') await markPod(client, pod, true, signal);
     const isDone = step.change === undefined || (await changeDeployment(dependencies, deployment, step.change, signal));
-    if (step.kind === 'add' || !isDone) return { kind: 'working', message, againMs: LOOK_MS };
+    if (step.kind === 'add' || !isDone) return { kind: 'working', message, againMs: POLL_MS };
     return { kind: 'completed', message };
   };
 

@@ -20,7 +20,7 @@ export interface LeftOvers {
 }
 
 /**
- * Watches the Deployments to which pods were added. A request may be withdrawn, its turn may end, its pod may die, and this
+ * Watches the Deployments to which pods were added. A request may be withdrawn, the interceptor may become inactive, its pod may die, and this
  * program may be restarted in between: what was added is given back in each case.
  */
 export function createLeftOvers(dependencies: ServiceDependencies): LeftOvers {

@@ -1,5 +1,5 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import { isUsable, type OwnState } from '../../decide/maintenance/shutdown-maintenance.ts';
+import { isUsable, type OwnState } from '../../decide/maintenance/agent-names.ts';
 
 /**
  * What became of the maintenances that this process made, or found as its own. They are known by their UIDs: another object

@@ -10,7 +10,7 @@ import { createOnDemandWatch } from './on-demand-watch.ts';
 
 /** The EvictionRequests of pods on this node, of both dialects, watched only while a drain needs them. */
 export interface NodeEvictionRequests {
-  /** Those that are not over, or that are deleted and held by finalizers; none while they are not watched. */
+  /** Those that are not over, or that are deleted and kept by finalizers; none while they are not watched. */
   list(): readonly EvictionRequest[];
   /** Whether they are watched and the first list has arrived. */
   synced(): boolean;
@@ -48,7 +48,7 @@ export function createEvictionRequests(
     },
     report: async (request, step, signal) => {
       if (await newer.report(request, step, signal)) return;
-      await reportProgress(client, request, { name: KUBELET_INTERCEPTOR, turn: step, now: clock.now() }, signal);
+      await reportProgress(client, request, { name: KUBELET_INTERCEPTOR, step, now: clock.now() }, signal);
     },
   };
 }

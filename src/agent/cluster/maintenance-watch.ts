@@ -1,5 +1,5 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import { controllerAlive, type LeaseObservation, observeLease, writesNotes } from '../../decide/lease.ts';
+import { controllerAlive, type LeaseObservation, observeLease, writesNotes } from '../../decide/controller-lease.ts';
 import { drainsOfNode, isInProgress, type NodeDrain } from '../../decide/maintenance/maintenance.ts';
 import { decideSource, type MaintenanceSource } from '../../decide/maintenance/node-note.ts';
 import { describeError, NodemaintError } from '../../errors.ts';

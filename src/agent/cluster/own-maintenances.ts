@@ -1,6 +1,7 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { agentNodeOf, stageOf } from '../../decide/maintenance/maintenance.ts';
-import { hasDrained, isUsable, podsLeft, type OwnState } from '../../decide/maintenance/shutdown-maintenance.ts';
+import { isUsable, type OwnState } from '../../decide/maintenance/agent-names.ts';
+import { hasDrained, podsLeft } from '../../decide/maintenance/recorded-node.ts';
 import { describeError } from '../../errors.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 import type { CreatedMaintenances } from './created-uids.ts';

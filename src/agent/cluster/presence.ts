@@ -12,7 +12,7 @@ import { describeError } from '../../errors.ts';
 import { NODES, objectPath, sendForObject } from '../../kube/resource.ts';
 import { createLogOnce, type LogOnce } from '../../telemetry/log-once.ts';
 import { VERSION } from '../../version.ts';
-import { createWakeup, type Wakeup } from '../turn/wakeup.ts';
+import { createWakeup, type Wakeup } from '../iteration/wakeup.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 
 /** What the agent's loop knows of itself. */

@@ -1,5 +1,5 @@
 import type { Phase } from '../../decide/shutdown/phase.ts';
-import type { Waiting } from '../turn/waited-for.ts';
+import type { Waiting } from '../iteration/waited-for.ts';
 
 /** What `nodemaint status` shows of this node's agent. */
 export interface AgentStatus {

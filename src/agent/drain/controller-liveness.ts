@@ -3,7 +3,7 @@ import {
   type EvictionSettings,
   evictionSettingsOf,
 } from '../../decide/eviction/settings.ts';
-import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/lease.ts';
+import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/controller-lease.ts';
 import type { LeaseLife } from '../../decide/shutdown/drainer.ts';
 import { describeError } from '../../errors.ts';
 import { monotonicNow } from '../../host/clock.ts';

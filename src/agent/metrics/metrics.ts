@@ -2,7 +2,7 @@ import type { AgentStatus } from '../control/status.ts';
 import { describeError } from '../../errors.ts';
 import type { AgentFigures } from '../../telemetry/agent-metrics.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { NoticeObserver } from '../../telemetry/metrics.ts';
+import type { NoticeObserver } from '../../telemetry/notice-metrics.ts';
 
 /** What is read when somebody asks for the metrics. */
 interface MetricsSource {
@@ -44,7 +44,7 @@ function figuresOf({ phase, lock, cluster, waitingFor, ...rest }: AgentStatus): 
 /** Makes the metrics that are served at ADDRESS:PORT; without an address not even what counts them is loaded. */
 export async function openAgentMetrics(address: string | undefined, log: Log): Promise<AgentMetrics> {
   if (address === undefined) return { announced: () => undefined, serve: () => Promise.resolve() };
-  const { createAgentMetrics } = await import('../../telemetry/metrics.ts');
+  const { createAgentMetrics } = await import('../../telemetry/agent-metrics.ts');
   const { serveHttp } = await import('../../telemetry/http.ts');
   const registry = createAgentMetrics();
   const { notices, gauges, contentType } = registry;

@@ -3,7 +3,7 @@ import { type Told, type Word, wordDueMs } from '../../decide/notice/answer.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { createWakeup, type Wakeup } from '../turn/wakeup.ts';
+import { createWakeup, type Wakeup } from '../iteration/wakeup.ts';
 
 /** The notices that this node is drained for, and how far the drain is. */
 interface Served {
@@ -11,7 +11,7 @@ interface Served {
   readonly word: Word;
 }
 
-/** Tells the providers how far the drain is that they wait for, beside the turns of the agent: no turn waits for a provider. */
+/** Tells the providers how far the drain is that they wait for, beside the iterations of the agent: no iteration waits for a provider. */
 export interface NoticeAnswers {
   /** Takes what is to be told; undefined where nothing is. Never waits, never throws. */
   show(served: Served | undefined): void;

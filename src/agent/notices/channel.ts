@@ -4,7 +4,7 @@ import { sourcePauseMs } from '../../decide/notice/source-pause.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { NoticeObserver } from '../../telemetry/metrics.ts';
+import type { NoticeObserver } from '../../telemetry/notice-metrics.ts';
 
 /** A source of notices and what it announced last. */
 export interface Channel {

@@ -1,4 +1,4 @@
-import { maintenanceReason, noticeNames } from '../../decide/maintenance/shutdown-maintenance.ts';
+import { maintenanceReason, noticeNames } from '../../decide/maintenance/agent-names.ts';
 import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 

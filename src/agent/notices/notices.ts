@@ -14,7 +14,7 @@ import type { Phase, PhaseFacts } from '../../decide/shutdown/phase.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { NoticeObserver } from '../../telemetry/metrics.ts';
+import type { NoticeObserver } from '../../telemetry/notice-metrics.ts';
 import { createNoticeAnswers } from './answers.ts';
 import { type Channel, watchChannel } from './channel.ts';
 import type { NoticeMemory } from './memory.ts';

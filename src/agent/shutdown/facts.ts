@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { shutdownNames } from '../../decide/maintenance/shutdown-maintenance.ts';
+import { shutdownNames } from '../../decide/maintenance/agent-names.ts';
 import { isNamed, type Phase, type PhaseFacts } from '../../decide/shutdown/phase.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { FirstQuestion } from './first-question.ts';
@@ -25,7 +25,7 @@ export interface PhaseFactDependencies {
   readonly nodeGoneMs: (signal: AbortSignal) => Promise<number>;
   /** Whether manifests could not be moved for a while. */
   readonly manifestsStuck: () => boolean;
-  /** Whether an offline drain was handed over to the cluster in this turn. */
+  /** Whether an offline drain was handed over to the cluster in this iteration. */
   readonly handedOver: () => boolean;
   /** The last pass over the pods. */
   readonly lastPass: () => StaticPodPass | undefined;

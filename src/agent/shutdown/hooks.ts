@@ -22,7 +22,7 @@ export interface Hooks {
 const DEADLINE_SHARE = 0.1;
 /** Programs get this time together even where the deadline is close or over. */
 const LEAST_MS = 1_000;
-/** While a program runs, progress is reported to the watchdog so often: a hook may take longer than a turn of the loop. */
+/** While a program runs, progress is reported to the watchdog so often: a hook may take longer than an iteration of the loop. */
 const PROGRESS_MS = 15_000;
 /** A name that run-parts accepts: no backup copies, no hidden files. Files with other names are ignored. */
 const NAME = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*$/;

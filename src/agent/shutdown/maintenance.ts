@@ -3,7 +3,7 @@ import { effectiveDrainPlan } from '../../decide/maintenance/drain-plan.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { isNamed, type Phase } from '../../decide/shutdown/phase.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { forEachApart } from '../turn/step.ts';
+import { forEachApart } from '../iteration/step.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 

@@ -5,19 +5,19 @@ import {
   isStoryOf,
   type ShutdownStory,
   type StoryTier,
-  withLook,
+  withObservation,
   withReturned,
   withTransition,
 } from '../../show/story/story.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { Turn } from '../turn/step.ts';
-import type { Waiting } from '../turn/waited-for.ts';
+import type { Iteration } from '../iteration/step.ts';
+import type { Waiting } from '../iteration/waited-for.ts';
 import type { StoryFiles } from './story-files.ts';
 
-/** What is seen at the end of a turn. */
-export interface TurnObservation {
+/** What is seen at the end of an iteration. */
+export interface IterationObservation {
   readonly waitingFor: readonly Waiting[];
   /** The entry of the drain plan that was reached last. */
   readonly tier: StoryTier | undefined;
@@ -27,10 +27,10 @@ export interface TurnObservation {
 
 /** Keeps the story of each shutdown. It never makes the loop wait for a disk, and what it cannot write it does without. */
 export interface StoryRecorder {
-  /** Adds what this turn has decided, at its beginning: the steps that follow take their time. Never throws. */
-  recordTransition(turn: Turn): void;
-  /** Adds what this turn has seen, at its end. Never throws. */
-  recordProgress(turn: Turn, observation: TurnObservation): void;
+  /** Adds what this iteration has decided, at its beginning: the steps that follow take their time. Never throws. */
+  recordTransition(iteration: Iteration): void;
+  /** Adds what this iteration has seen, at its end. Never throws. */
+  recordProgress(iteration: Iteration, observation: IterationObservation): void;
   /** Writes what is not written yet when `living` is aborted. */
   run(living: AbortSignal): Promise<void>;
 }
@@ -72,7 +72,7 @@ class Recorder implements StoryRecorder {
     this.#queued = story;
   }
 
-  recordTransition({ phase, transition }: Turn): void {
+  recordTransition({ phase, transition }: Iteration): void {
     if (transition !== undefined && transition.name !== 'begin' && this.#story !== undefined) {
       this.#story = withTransition(this.#story, transition, this.#timeOf(transition.to));
     }
@@ -82,11 +82,11 @@ class Recorder implements StoryRecorder {
     this.#save(transition !== undefined);
   }
 
-  recordProgress({ phase, transition }: Turn, observation: TurnObservation): void {
+  recordProgress({ phase, transition }: Iteration, observation: IterationObservation): void {
     const { clock } = this.#dependencies;
     if (phase.kind === 'draining' && this.#story !== undefined) {
       const { waitingFor, tier } = observation;
-      this.#story = withLook(this.#story, { at: storyNow(phase, clock), waitingFor, tier });
+      this.#story = withObservation(this.#story, { at: storyNow(phase, clock), waitingFor, tier });
     }
     if (this.#story !== undefined && (phase.kind === 'recovering' || transition?.name === 'settle')) {
       const returned = this.#parked.filter((file) => !observation.parked.includes(file));

@@ -46,7 +46,7 @@ export interface StaticPods {
   observe(signal: AbortSignal): Promise<StaticPodView>;
   /** What is to be done; asks the kubelet, and the runtime where it has to. */
   decide(view: StaticPodView, intent: StaticPodIntent, signal: AbortSignal): Promise<StaticPodDecision>;
-  /** Carries it out; returns whether all actions succeeded. One that fails is logged once, and the next turn repeats it. */
+  /** Carries it out; returns whether all actions succeeded. One that fails is logged once, and the next iteration repeats it. */
   act(
     view: StaticPodView,
     decision: StaticPodDecision,

@@ -15,7 +15,7 @@ import {
   type NeededRight,
   WEBHOOK_RIGHTS,
 } from '../../show/checks/installed.ts';
-import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/lease.ts';
+import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/controller-lease.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';

@@ -24,10 +24,10 @@ function withMessage(text: string, message: string): string {
   return words === '' ? text : `${text}: ${words}`;
 }
 
-function turnParts(turn: ActiveInterceptor): string {
-  const { since, heartbeatAt, expectedAt, passesOnAt, passesTo } = turn;
+function activeParts(active: ActiveInterceptor): string {
+  const { since, heartbeatAt, expectedAt, passesOnAt, passesTo } = active;
   const parts = [
-    `${turn.name} is ${turn.blocked ? 'blocked' : 'active'} (${turn.place} of ${turn.count}) since ${rfc3339(since)}`,
+    `${active.name} is ${active.blocked ? 'blocked' : 'active'} (${active.place} of ${active.count}) since ${rfc3339(since)}`,
     heartbeatAt === undefined ? 'no heartbeat yet' : `last heartbeat ${rfc3339(heartbeatAt)}`,
     expectedAt === undefined ? 'no estimate' : `expected to finish ${rfc3339(expectedAt)}`,
     passesOnAt === undefined || passesTo === undefined
@@ -46,13 +46,13 @@ export function orderLine(progress: EvictProgress): string {
 
 /** How far an eviction is, as one line of plain text that differs only where something has changed. */
 export function stateLine(progress: EvictProgress): string {
-  const { state, message, turn, terminatingUntil, requesters } = progress;
+  const { state, message, active, terminatingUntil, requesters } = progress;
   const ending = terminatingUntil === undefined ? '' : `; the pod is terminating, until ${rfc3339(terminatingUntil)}`;
   switch (state) {
     case 'requested':
       return withMessage(`eviction requested by ${requesters.join(', ')}${ending}`, message);
     case 'active':
-      return turn === undefined ? `active${ending}` : withMessage(`${turnParts(turn)}${ending}`, turn.message);
+      return active === undefined ? `active${ending}` : withMessage(`${activeParts(active)}${ending}`, active.message);
     case 'abandoned':
       return withMessage(`stuck${ending}`, message);
     case 'gone':
@@ -71,8 +71,8 @@ function ahead(at: number, now: number): string {
   return at > now ? `in ${formatSpan(at - now)} (${clockTime(at)})` : `${formatSpan(now - at)} ago (${clockTime(at)})`;
 }
 
-function turnLines(turn: ActiveInterceptor, now: number): readonly string[] {
-  const { since, heartbeatAt, expectedAt, passesOnAt, passesTo } = turn;
+function activeLines(active: ActiveInterceptor, now: number): readonly string[] {
+  const { since, heartbeatAt, expectedAt, passesOnAt, passesTo } = active;
   const heartbeat = heartbeatAt === undefined ? 'no heartbeat yet' : `heartbeat ${formatSpan(now - heartbeatAt)} ago`;
   const expected = expectedAt === undefined ? 'no estimate' : `expected to finish ${ahead(expectedAt, now)}`;
   const passes =
@@ -92,27 +92,27 @@ const STATE_STYLES = {
 
 function interceptorLines(
   view: InterceptorView,
-  turn: ActiveInterceptor | undefined,
+  active: ActiveInterceptor | undefined,
   size: FrameSize,
   now: number,
 ): FrameLine[] {
   const style = STATE_STYLES[view.state];
-  const isTurn = turn?.name === view.name;
-  const head = `${isTurn ? '>' : ' '} ${view.state.padEnd(7)} ${view.name}`;
+  const isActive = active?.name === view.name;
+  const head = `${isActive ? '>' : ' '} ${view.state.padEnd(7)} ${view.name}`;
   const message = printable(view.message);
   const width = Math.max(20, size.columns - INDENT.length);
-  const messageLines = message === '' ? [] : wrap(message, width, isTurn ? MAX_MESSAGE_LINES : 1);
-  const details = isTurn ? turnLines(turn, now).flatMap((line) => wrap(line, width, 2)) : [];
+  const messageLines = message === '' ? [] : wrap(message, width, isActive ? MAX_MESSAGE_LINES : 1);
+  const details = isActive ? activeLines(active, now).flatMap((line) => wrap(line, width, 2)) : [];
   return [
     { text: head, style },
     ...[...messageLines, ...details].map(
-      (text): FrameLine => ({ text: INDENT + text, style: isTurn && view.state === 'blocked' ? 'warn' : 'plain' }),
+      (text): FrameLine => ({ text: INDENT + text, style: isActive && view.state === 'blocked' ? 'warn' : 'plain' }),
     ),
   ];
 }
 
 function podLines({ name, progress }: PodProgress, size: FrameSize, now: number): FrameLine[] {
-  const { state, message, interceptors, turn, terminatingUntil, requesters } = progress;
+  const { state, message, interceptors, active, terminatingUntil, requesters } = progress;
   const ending =
     terminatingUntil === undefined
       ? ''
@@ -122,10 +122,10 @@ function podLines({ name, progress }: PodProgress, size: FrameSize, now: number)
   }
   const stuck: FrameLine[] = state === 'active' ? [] : [{ text: `  ${printable(message)}`, style: 'warn' }];
   return [
-    { text: `pod/${name}  ${turn?.blocked === true ? 'blocked' : state}${ending}`, style: 'bold' },
+    { text: `pod/${name}  ${active?.blocked === true ? 'blocked' : state}${ending}`, style: 'bold' },
     { text: `  requested by ${requesters.join(', ')}`, style: 'dim' },
     ...stuck,
-    ...interceptors.flatMap((view) => interceptorLines(view, turn, size, now)),
+    ...interceptors.flatMap((view) => interceptorLines(view, active, size, now)),
   ];
 }
 

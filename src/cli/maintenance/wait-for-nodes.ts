@@ -62,11 +62,11 @@ export async function waitForNodes(
   });
   const stop = AbortSignal.any([ending.signal, signal, timeLimit(timeoutMs)]);
   // A first list without objects calls no onChange.
-  const firstLook = async (): Promise<void> => {
+  const firstReport = async (): Promise<void> => {
     while (!isReady() && !stop.aborted) await clock.sleep(SYNC_MS, stop).catch(() => undefined);
     onChange();
   };
-  await Promise.all([own.run(stop), ...caches.map((cache) => cache.run(stop)), firstLook()]);
+  await Promise.all([own.run(stop), ...caches.map((cache) => cache.run(stop)), firstReport()]);
   const how = ending.signal.aborted ? 'done' : signal.aborted ? 'interrupted' : 'timeout';
   return { ending: how, observed: observed() };
 }

@@ -52,14 +52,17 @@ function summaryOf(nodes: readonly FleetNode[]): string {
 }
 
 /** How a table of nodes is drawn: `columns` characters wide, at `now` in milliseconds since the epoch. */
-interface NodesLook {
+interface NodesTableOptions {
   readonly isWide: boolean;
   readonly columns: number;
   readonly now: number;
 }
 
 /** The nodes as a table with their number below, for people. */
-export function nodesTable(nodes: readonly FleetNode[], { isWide, columns, now }: NodesLook): readonly FrameLine[] {
+export function nodesTable(
+  nodes: readonly FleetNode[],
+  { isWide, columns, now }: NodesTableOptions,
+): readonly FrameLine[] {
   const cells = nodes.map((node) => cellsOf(node, isWide, now));
   const [head = [], ...rows] = tableRows([isWide ? WIDE_HEAD : HEAD, ...cells], columns);
   return [

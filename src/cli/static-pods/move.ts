@@ -28,7 +28,7 @@ export interface MoveFlags {
   readonly all?: boolean;
 }
 
-const LOOK_MS = 200;
+const POLL_MS = 200;
 
 /** The files that can be moved: to park, manifests in place; to restore, all parked files. */
 async function filesFor(verb: MoveVerb, node: LocalNode, signal: AbortSignal): Promise<readonly string[]> {
@@ -76,7 +76,7 @@ async function moveByAgent(
   for (;;) {
     const left = await filesFor(verb, node, signal);
     if (!files.some((file) => left.includes(file))) return;
-    await clock.sleep(LOOK_MS, signal);
+    await clock.sleep(POLL_MS, signal);
   }
 }
 

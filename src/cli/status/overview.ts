@@ -8,7 +8,7 @@ import { timeOf } from '../../decide/time.ts';
 import { formatTable } from '../terminal/text.ts';
 
 /** How the table is drawn: `columns` characters wide, at `now` in milliseconds since the epoch; wide with all names of nodes. */
-interface OverviewLook {
+interface OverviewOptions {
   readonly isWide: boolean;
   readonly columns: number;
   readonly now: number;
@@ -33,7 +33,7 @@ function shortNames(names: readonly string[], columns: number): string {
 export function overviewTable(
   maintenances: readonly NodeMaintenance[],
   nodes: readonly Node[],
-  { isWide, columns, now }: OverviewLook,
+  { isWide, columns, now }: OverviewOptions,
 ): string {
   if (maintenances.length === 0) return 'No maintenances.\n';
   const rows = maintenances.map((each) => {

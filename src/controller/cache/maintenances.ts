@@ -29,7 +29,7 @@ export interface MaintenanceIndex extends ObjectCache<NodeMaintenance> {
   sizeOf(name: string): number;
   /** The drains that share nodes. */
   readonly groups: Pick<DrainGroups, 'of' | 'touchNode'>;
-  /** All drains. The revision grows with each change by which it may be the turn of others. */
+  /** All drains. The revision grows with each change by which others may begin or go on. */
   readonly drains: { readonly names: ReadonlySet<string>; readonly revision: number };
   /** Whether what the one drain may do goes by what the other one has reached, so that they are looked at one by one. */
   areDecidedTogether(name: string, other: string): boolean;
@@ -51,8 +51,8 @@ export interface NodeChange extends Omit<ObservedNodeChange, 'isOtherControlPlan
   readonly nodes: readonly string[];
 }
 
-/** What the turn of a drain goes by, beside its nodes; undefined for a maintenance in another stage. */
-function interceptorText(maintenance: NodeMaintenance): string | undefined {
+/** By what the order of drains is decided, apart from their nodes; undefined for a maintenance in another stage. */
+function orderTextOf(maintenance: NodeMaintenance): string | undefined {
   if (stageOf(maintenance) !== 'Drain') return undefined;
   const { creationTimestamp, labels, annotations } = maintenance.metadata;
   const hasBegun = (maintenance.status?.drainPlanPosition ?? 0) > 0;
@@ -74,8 +74,8 @@ function createNotes(
   nodes: NodeIndex,
   { recorded, selections, groups, drains }: Surroundings,
 ): Pick<MaintenanceIndex, 'note' | 'noteNode' | 'noteControlPlane'> {
-  /** Of the maintenances in the stage Drain, as they were noted: what their turn goes by. */
-  const turnOf = new Map<string, string>();
+  /** Of the maintenances in the stage Drain, as they were noted: by what their order is decided. */
+  const orderTexts = new Map<string, string>();
   /** Drains of its members wait for each other, whichever nodes they share. */
   const touchControlPlane = (): readonly string[] => {
     drains.revision += 1;
@@ -88,14 +88,14 @@ function createNotes(
     note: (name) => {
       const maintenance = cache.get(name);
       recorded.note(name, maintenance);
-      const turn = maintenance === undefined ? undefined : interceptorText(maintenance);
-      const isOther = turnOf.get(name) !== turn;
-      const isOtherStage = drains.names.has(name) !== (turn !== undefined);
-      if (turn === undefined) {
-        turnOf.delete(name);
+      const order = maintenance === undefined ? undefined : orderTextOf(maintenance);
+      const isOther = orderTexts.get(name) !== order;
+      const isOtherStage = drains.names.has(name) !== (order !== undefined);
+      if (order === undefined) {
+        orderTexts.delete(name);
         drains.names.delete(name);
       } else {
-        turnOf.set(name, turn);
+        orderTexts.set(name, order);
         drains.names.add(name);
       }
       const selectsOthers = selections.noteMaintenance(name);

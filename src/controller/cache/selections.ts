@@ -54,7 +54,7 @@ export function createSelections({ maintenances, nodes }: Copies): Selections {
     return had;
   };
   /** Returns whether the maintenance has gained or lost the node. */
-  const look = (name: string, node: Node | undefined, nodeName: string): boolean => {
+  const noteSelection = (name: string, node: Node | undefined, nodeName: string): boolean => {
     const maintenance = maintenances.get(name);
     const is = maintenance !== undefined && node !== undefined && selectsNode(maintenance, node);
     if (is === selected.under(nodeName).has(name)) return false;
@@ -86,7 +86,7 @@ export function createSelections({ maintenances, nodes }: Copies): Selections {
       if (labels === undefined) labelsOf.delete(name);
       else labelsOf.set(name, labels);
       return [...new Set([...unnamed, ...naming.under(name), ...selected.under(name)])].filter((each) =>
-        look(each, node, name),
+        noteSelection(each, node, name),
       );
     },
   };

@@ -12,7 +12,7 @@ import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
 import { interceptorLoop } from '../interceptor-loop.ts';
-import { actsOutOfTurn, drainOfPod } from '../out-of-turn.ts';
+import { actsWhileInactive, drainOfPod } from '../spent-requests.ts';
 
 const PARALLEL = 16;
 
@@ -25,7 +25,7 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
   const { client, clock, ungated, log } = context;
   return {
     name: DAEMON_SET_INTERCEPTOR,
-    actsOutOfTurn: (request, pod) => actsOutOfTurn(context, 'DaemonSet', { request, pod }),
+    actsWhileInactive: (request, pod) => actsWhileInactive(context, 'DaemonSet', { request, pod }),
     act: async (_request, pod, signal) => {
       // Any pod may name any interceptor, and a deletion does not ask for budgets.
       const daemonSet = daemonSetOf(pod);

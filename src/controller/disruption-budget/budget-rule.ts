@@ -24,7 +24,7 @@ export interface BudgetRule {
   run(signal: AbortSignal): Promise<void>;
 }
 
-const LOOK_MS = 5_000;
+const READ_EVERY_MS = 5_000;
 /** For so long a look is good for further evictions. */
 const VIEW_MS = 1_000;
 
@@ -57,7 +57,7 @@ export function createBudgetRule(parts: Parts): BudgetRule {
   const { maintenances, nodes, pods, budgets, clock } = parts;
   let seen: SeenNodes | undefined;
   let view: View | undefined;
-  const look = (): View => {
+  const readView = (): View => {
     const at = clock.monotonic();
     const down = nodesGoingDown(parts);
     const isSeen = down.size > 0 && [nodes, maintenances, pods, budgets].every((copy) => copy.current());
@@ -65,9 +65,9 @@ export function createBudgetRule(parts: Parts): BudgetRule {
     seen = isSeen ? observeNodes(seen, facts, at) : undefined;
     return { at, down, staying: seen === undefined ? undefined : nodesThatStay(seen, at, clock.now()) };
   };
-  /** Many evictions are judged by one look. */
+  /** Many evictions are judged by one view. */
   const lately = (): View => {
-    if (view === undefined || clock.monotonic() - view.at >= VIEW_MS) view = look();
+    if (view === undefined || clock.monotonic() - view.at >= VIEW_MS) view = readView();
     return view;
   };
   const protectsNothing = (budget: PodDisruptionBudget, pod: Pod, staying: readonly NodeOutlook[]): boolean => {
@@ -91,8 +91,8 @@ export function createBudgetRule(parts: Parts): BudgetRule {
     },
     run: async (signal) => {
       while (!signal.aborted) {
-        view = look();
-        await clock.sleep(LOOK_MS, signal).catch(() => undefined);
+        view = readView();
+        await clock.sleep(READ_EVERY_MS, signal).catch(() => undefined);
       }
     },
   };

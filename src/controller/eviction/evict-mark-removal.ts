@@ -10,7 +10,7 @@ import type { Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
-import { actsOutOfTurn, drainOfPod } from '../out-of-turn.ts';
+import { actsWhileInactive, drainOfPod } from '../spent-requests.ts';
 
 /** Until it is asked again whether the requests of the newer dialect are known. */
 const UNKNOWN_AGAIN_MS = 5_000;
@@ -40,7 +40,7 @@ export function isMarkObsolete(context: ControllerContext, newer: NewerRequests,
   if (!isMarked(pod) || !isTakenOver(pod) || pod.metadata.deletionTimestamp !== undefined) return false;
   if (isInPodGroup(pod)) return !isGroupDrained(context, pod);
   const request = context.requests.get(`${pod.metadata.namespace}/${pod.metadata.uid}`);
-  if (request !== undefined && (!isFinished(request) || actsOutOfTurn(context, 'Default', { request, pod }))) {
+  if (request !== undefined && (!isFinished(request) || actsWhileInactive(context, 'Default', { request, pod }))) {
     return false;
   }
   const isAsked = newer.isAsked(pod);

@@ -14,7 +14,7 @@ import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
 import { interceptorLoop } from '../interceptor-loop.ts';
 import { LAST_REPLICA_MS, neededOn } from './last-replica.ts';
-import { actsOutOfTurn, isRequestObsolete } from '../out-of-turn.ts';
+import { actsWhileInactive, isRequestObsolete } from '../spent-requests.ts';
 import { subjectOf } from './reconciler.ts';
 
 /** Webhooks of one namespace can hold up as many evictions as one namespace may have under way, and no others. */
@@ -115,7 +115,7 @@ export function createImperativeEviction(
   });
   return {
     ...engine,
-    actsOutOfTurn: (request, pod) => actsOutOfTurn(context, 'Default', { request, pod }),
+    actsWhileInactive: (request, pod) => actsWhileInactive(context, 'Default', { request, pod }),
     over: async (request, signal) => {
       stays.delete(keyOf(request));
       await engine.over?.(request, signal);

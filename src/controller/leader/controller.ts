@@ -11,7 +11,7 @@ import type { ObjectCache } from '../../kube/watch.ts';
 import { createServerClock } from '../../kube/server-clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { serveHttp } from '../../telemetry/http.ts';
-import { type ControllerMetrics, createControllerMetrics } from '../../telemetry/metrics.ts';
+import { type ControllerMetrics, createControllerMetrics } from '../../telemetry/controller-metrics.ts';
 import { createUngatedDaemonSets } from '../../kube/eviction/ungated-daemon-sets.ts';
 import { createBudgetRule } from '../disruption-budget/budget-rule.ts';
 import { runElection } from '../../kube/leader/election.ts';
@@ -19,7 +19,7 @@ import { untilSynced } from '../../kube/copy/synced.ts';
 import { byResource, type Copies, createCopies } from '../cache/copies.ts';
 import { createIndexes } from '../cache/indexes.ts';
 import type { ControllerOptions } from '../options.ts';
-import { createLeaderSight, type CurrentCopy, type LeaderSight } from '../../kube/leader/sight.ts';
+import { createLeaderReadiness, type CurrentCopy, type LeaderReadiness } from '../../kube/leader/readiness.ts';
 import { createEndlessTerm, type Term } from '../../kube/leader/term.ts';
 import { createLifecycleWork } from '../lifecycle/work.ts';
 import { runWebhook } from '../webhook/server.ts';
@@ -41,19 +41,19 @@ interface ControllerDependencies {
 interface Replica {
   readonly copies: Copies;
   readonly metrics: ControllerMetrics;
-  readonly sight: LeaderSight;
+  readonly readiness: LeaderReadiness;
   /** Why this replica is not ready; undefined where it is. */
   readonly notReady: () => string | undefined;
 }
 
 /** Why a replica is not ready: a copy had no list yet, or does not follow the API server for so long that it does not lead. */
-function reasonNotReady(copies: Copies, sight: LeaderSight): string | undefined {
+function reasonNotReady(copies: Copies, readiness: LeaderReadiness): string | undefined {
   const all = byResource<Pick<ObjectCache<never>, 'synced'>>(copies);
   const unlisted = Object.keys(all).filter((name) => all[name]?.synced() === false);
   if (unlisted.length > 0) return `not synchronized yet: ${unlisted.join(', ')}`;
-  const blindFor = sight.blindFor();
-  if (blindFor === undefined) return undefined;
-  return `does not lead: these watches did not follow the API server: ${blindFor.join(', ')}`;
+  const notReadyFor = readiness.notReadyFor();
+  if (notReadyFor === undefined) return undefined;
+  return `does not lead: these watches did not follow the API server: ${notReadyFor.join(', ')}`;
 }
 
 /** Starts the servers that the options ask for; each ends with `stop`. */
@@ -92,7 +92,7 @@ function settingsOf({ takeOverTimeout, promiseTimeout, promiseWords }: Controlle
 /** Waits until the copies are there, then calls `lead` for each term that this replica leads. */
 async function leadWhenReady(
   dependencies: ControllerDependencies,
-  { copies, metrics, sight }: Replica,
+  { copies, metrics, readiness }: Replica,
   lead: (term: Term) => Promise<void>,
   stop: AbortSignal,
 ): Promise<void> {
@@ -117,7 +117,7 @@ async function leadWhenReady(
   const onLeading = (isLeader: boolean): void => {
     metrics.leading(isLeader);
   };
-  await runElection(election, { client: leaseClient, clock, log, sight, onLeading }, lead, stop);
+  await runElection(election, { client: leaseClient, clock, log, readiness, onLeading }, lead, stop);
 }
 
 /**
@@ -151,8 +151,8 @@ export async function runController(given: ControllerDependencies, signal: Abort
     ...byResource<CurrentCopy>(copies),
     ...leading?.copies(),
   });
-  const sight = createLeaderSight(seen, given);
-  const replica: Replica = { copies, metrics, sight, notReady: () => reasonNotReady(copies, sight) };
+  const readiness = createLeaderReadiness(seen, given);
+  const replica: Replica = { copies, metrics, readiness, notReady: () => reasonNotReady(copies, readiness) };
   const serving = startServers(dependencies, replica, stop);
   const lead = async (term: Term): Promise<void> => {
     leading = createLeaderOf(dependencies, replica, term);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { createCurrencyCheck } from '../../kube/copy/currency.ts';
 import { createEvictionConcurrency } from '../../kube/eviction/concurrency.ts';
-import type { CurrentCopy } from '../../kube/leader/sight.ts';
+import type { CurrentCopy } from '../../kube/leader/readiness.ts';
 import { createLoops, type Loop, type Tell } from '../../kube/loop/loops.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { byResource } from '../cache/copies.ts';

@@ -1,5 +1,5 @@
 import type { Eviction, LifecycleRequest } from '../../api/lifecycle.ts';
-import { awaitedBy, isObserved, unattendedInMs } from '../../decide/lifecycle/unattended.ts';
+import { awaitedBy, isObserved, unattendedInMs } from '../../decide/lifecycle/missing-controllers.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 

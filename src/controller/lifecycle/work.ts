@@ -2,7 +2,7 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { countedView } from '../../decide/lifecycle/drain-view.ts';
 import { createCurrencyCheck } from '../../kube/copy/currency.ts';
-import type { CurrentCopy } from '../../kube/leader/sight.ts';
+import type { CurrentCopy } from '../../kube/leader/readiness.ts';
 import { hasDrainRequests, isLifecycleServed } from '../../kube/lifecycle/discovery.ts';
 import { copiesOf, createLifecycleObjects, type LifecycleObjects } from '../../kube/lifecycle/objects.ts';
 import { createTargetNotes } from '../../kube/lifecycle/target-notes.ts';

@@ -1,7 +1,7 @@
 import { afterRevert, type CordonFight, isTooMany, pauseLeftMs } from '../../decide/node-mark/cordon-fight.ts';
 import type { Clock } from '../../host/clock.ts';
 
-/** The nodes that somebody uncordons during a maintenance, so that two programs do not write in turns without a pause. */
+/** The nodes that somebody uncordons during a maintenance, so that two programs do not write again and again without a pause. */
 export interface CordonFights {
   /** For how long the node is left uncordoned, in milliseconds. */
   leftMs(node: string): number;

@@ -1,7 +1,7 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { dueTiersOf, earliestDeadlines } from '../../decide/deadline/maintenance.ts';
 import { drainOfMaintenance } from '../../decide/drain/observed-drain.ts';
-import type { Drain } from '../../decide/drain/drains-at-once.ts';
+import type { Drain } from '../../decide/drain/overlapping-drains.ts';
 import { type DrainResolution, isSameResolution, resolveDrains } from '../../decide/drain/resolution.ts';
 import { guardJoiningNodes } from '../../decide/maintenance/control-plane-guard.ts';
 import { type ControlPlaneMember, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';

@@ -9,7 +9,7 @@ import { createMaintenanceReconciler } from './reconciler.ts';
 import { createRefusals, type Refusals } from './refusals.ts';
 import { createRequestReconciler, type GroupedPods } from './requests.ts';
 
-const PARALLEL_LOOKS = 32;
+const PARALLEL_STEPS = 32;
 const PARALLEL_REQUESTS = 16;
 /** For how long a maintenance rests after a look, at least, and longer with each other drain; two seconds at most. */
 const LEAST_REST_MS = 100;
@@ -63,7 +63,7 @@ function concernsOf(
     Request: (change) => soonOn(...change.nodes, ...change.pods.flatMap(nodesOfPod)),
     DrainRequest: (key) => soonOn(...newer.nodesOf(key)),
     Reach: (node) => soonOn(node),
-    Turn: (node) => soonOn(node),
+    DrainOrder: (node) => soonOn(node),
     Resolved: (name) => [name],
     RefusedNode: on,
     RefusedRequest: (key) => [...intents.of(key).keys(), ...requests.nodesOf(key).flatMap(on)],
@@ -105,7 +105,7 @@ export function maintenanceLoop(context: ControllerContext, drains: Drains): Loo
     },
   });
   const concerns = concernsOf(context, drains);
-  return { name: 'nodemaintenances', parallel: PARALLEL_LOOKS, reconcile, order: orderOf(context, drains), concerns };
+  return { name: 'nodemaintenances', parallel: PARALLEL_STEPS, reconcile, order: orderOf(context, drains), concerns };
 }
 
 /** The loop over the requests of drains, by their keys; `groups` knows the evictions of pods that have no request. */

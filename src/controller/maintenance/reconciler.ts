@@ -23,7 +23,7 @@ import {
   reportFastForwards,
   reportRefusedGiveBack,
   reportStillCordoned,
-} from './events.ts';
+} from './report-events.ts';
 import type { EvictionIntent } from './wanted-evictions.ts';
 import { createDrainObserver, type DrainObserver } from './observer.ts';
 import type { Refused } from './refusals.ts';
@@ -213,8 +213,8 @@ export function createMaintenanceReconciler(context: ControllerContext, effects:
     }
     if (stage === 'Drain') return { againMs: await drain(parts, maintenance, signal) };
     if (stage === 'Cordon') return againOf(await cordon(parts, maintenance, signal));
-    const isHeld = maintenance.metadata.finalizers?.includes(COMPLETION_FINALIZER) === true;
+    const hasFinalizer = maintenance.metadata.finalizers?.includes(COMPLETION_FINALIZER) === true;
     const again = againOf(await complete(parts, maintenance, signal));
-    return isHeld ? { againMs: OBSERVE_AGAIN_MS, ...again } : again;
+    return hasFinalizer ? { againMs: OBSERVE_AGAIN_MS, ...again } : again;
   };
 }

@@ -33,8 +33,8 @@ interface RequestCleanup {
 function isCompleting(maintenances: readonly NodeMaintenance[], node: Node | undefined): boolean {
   if (node === undefined) return false;
   return maintenances.some((each) => {
-    const isHeld = each.metadata.finalizers?.includes(COMPLETION_FINALIZER) === true;
-    return isHeld && stageOf(each) === 'Complete' && selectsNode(each, node);
+    const hasFinalizer = each.metadata.finalizers?.includes(COMPLETION_FINALIZER) === true;
+    return hasFinalizer && stageOf(each) === 'Complete' && selectsNode(each, node);
   });
 }
 

@@ -146,7 +146,7 @@ function withoutOthers(request: EvictionRequest): EvictionRequest {
   return { ...request, spec: { ...request.spec, requesters } };
 }
 
-/** Asks in the newer dialect, where its responders learn of the turn by the Eviction. */
+/** Asks in the newer dialect, where its responders learn by the Eviction that they are active. */
 async function askByLifecycle(
   { context, newer }: Scope,
   { node, pod, maintenanceUid, leads }: DrainIntent,
@@ -205,7 +205,7 @@ async function askFor(
   const leaving = await isLeaving(context, intent.pod, signal);
   const isTimed = leaving ? hasDeadline(context, intent.node) : older !== undefined && isFinished(older);
   const again = isTimed || (other !== undefined && mayTurnBack(context, intent)) ? { againMs: AGAIN_MS } : {};
-  // The loop of the maintenance may not have had its turn since the pod is gone.
+  // The loop of the maintenance may not have run since the pod is gone.
   if (older === undefined && other === undefined && (leaving || podByUid(context.pods, intent.pod) === undefined))
     return again;
   const dialect = dialectFor(scope, key, intent);
@@ -226,7 +226,7 @@ export function groupedPod({ pods }: ControllerContext, wanted: DrainPod): Pod |
   return pod.metadata.deletionTimestamp === undefined ? pod : undefined;
 }
 
-/** The intent of a maintenance that still drains in our copies: its loop may have had no turn since. */
+/** The intent of a maintenance that still drains in our copies: its loop may not have run since. */
 export function drainIntentOf(
   { maintenances }: Pick<ControllerContext, 'maintenances'>,
   intents: EvictionIntents,

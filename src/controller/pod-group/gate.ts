@@ -9,7 +9,7 @@ import type { EvictionEngine } from '../../kube/eviction/imperative.ts';
 /** So many pods of a group are tried at the same time. */
 const TRIALS_AT_ONCE = 4;
 /** So often it is looked whether the budgets have become large enough, and whether the trial of another pod is over. */
-const LOOK_AGAIN_MS = 1_000;
+const TRY_AGAIN_MS = 1_000;
 
 /** Whether the pods of a group may leave, all together. */
 type GateStep =
@@ -44,7 +44,7 @@ class Gates implements GroupGate {
 
   async pass(group: string, pods: readonly Pod[], signal: AbortSignal): Promise<GateStep> {
     if (this.#open.has(group)) return { kind: 'open' };
-    if (this.#trying.has(group)) return this.#closed(group, LOOK_AGAIN_MS);
+    if (this.#trying.has(group)) return this.#closed(group, TRY_AGAIN_MS);
     this.#trying.add(group);
     try {
       return await this.#attempt(group, pods, signal);
@@ -80,7 +80,7 @@ class Gates implements GroupGate {
     const small = budgetTooSmall(name, asked, budgets.list());
     if (small !== undefined) {
       this.#reasons.set(group, small.why);
-      return this.#closed(group, LOOK_AGAIN_MS);
+      return this.#closed(group, TRY_AGAIN_MS);
     }
     const now = clock.now();
     const { nextAt } = this.#memories.get(group) ?? NO_ATTEMPT;

@@ -1,12 +1,11 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
-import { begunNode } from '../../decide/maintenance/recorded-node.ts';
+import { begunNode, hasDrained } from '../../decide/maintenance/recorded-node.ts';
 import { isControlPlane, isHealthy, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { rebootNodeOf, takesTurns } from '../../decide/shutdown/machine-going-down.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { isStalled, noteProgress, type RebootProgress } from '../../decide/reboot/progress.ts';
 import { decideTurns, describeTurnWait, type Reboot } from '../../decide/reboot/turns.ts';
-import { hasDrained } from '../../decide/maintenance/shutdown-maintenance.ts';
 import { timeOf } from '../../decide/time.ts';
 import type { ControllerContext } from '../context.ts';
 import { createBudgetNeeds } from './budget-needs.ts';

@@ -40,7 +40,7 @@ export function forgetNodes(removals: readonly Removal[], isDrained: (node: stri
 }
 
 /** How many pods of a DaemonSet came back to a node; `present` is the UID of the one that is there now. */
-export function returnsOf(removals: readonly Removal[], daemonSet: string, node: string, present?: string): number {
+function returnsOf(removals: readonly Removal[], daemonSet: string, node: string, present?: string): number {
   const uids = new Set(removals.filter((removal) => isAt(removal, daemonSet, node)).map(({ uid }) => uid));
   if (present !== undefined) uids.add(present);
   return Math.max(0, uids.size - 1);
@@ -56,7 +56,7 @@ export function ungatedDaemonSets(removals: readonly Removal[], node: string): r
  * How long after the last removal a pod that came back is removed, in milliseconds: at once for the first two, then ever
  * later, so that a gate that does not work does not make pods come and go as fast as they can.
  */
-export function removalDelayMs(returns: number): number {
+function removalDelayMs(returns: number): number {
   return returns < UNGATED_RETURNS ? 0 : Math.min(FIRST_DELAY_MS * 2 ** (returns - UNGATED_RETURNS), MAX_DELAY_MS);
 }
 

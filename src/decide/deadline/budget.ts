@@ -76,10 +76,10 @@ function shareOut(wanted: readonly number[], total: number): readonly number[] {
 }
 
 function graceOf(tiers: readonly BudgetTier[], leftMs: number): readonly number[] {
-  const turns = Math.min(tiers.length * TIER_COST_MS, Math.max(0, leftMs) * MAX_TIER_COST_SHARE);
+  const costs = Math.min(tiers.length * TIER_COST_MS, Math.max(0, leftMs) * MAX_TIER_COST_SHARE);
   const shares = shareOut(
     tiers.map(({ graceSec }) => graceSec * 1000),
-    leftMs - turns,
+    leftMs - costs,
   );
   return tiers.map(({ graceSec }, index) =>
     Math.min(graceSec, Math.max(LEAST_SEC, Math.floor((shares[index] ?? 0) / 1000))),

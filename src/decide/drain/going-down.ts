@@ -2,7 +2,7 @@
  * A node whose own agent drains it goes down, whatever happens elsewhere. Its pods, their grace periods and the plans of all of
  * its drains decide how; what drains do on other nodes does not.
  */
-import type { Drain, DrainNode } from './drains-at-once.ts';
+import type { Drain, DrainNode } from './overlapping-drains.ts';
 
 /** The nodes of these drains that go down: those that a drain of their own agent has. */
 export function nodesGoingDown(drains: readonly Pick<Drain, 'agentNode'>[]): ReadonlySet<string> {

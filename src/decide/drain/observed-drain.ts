@@ -1,7 +1,7 @@
 import type { DrainPlanEntry, NodeMaintenance, NodeMaintenanceStatus, NodeStatus } from '../../api/node-maintenance.ts';
 import { agentNodeOf, stageOf } from '../maintenance/maintenance.ts';
 import { timeOf } from '../time.ts';
-import type { Drain, DrainNode } from './drains-at-once.ts';
+import type { Drain, DrainNode } from './overlapping-drains.ts';
 import { effectiveDrainPlan } from '../maintenance/drain-plan.ts';
 import { begunNodes, type NodeIdentity, recordedNodes } from '../maintenance/recorded-node.ts';
 import { entriesReached, mostPowerful } from '../maintenance/drain-targets.ts';

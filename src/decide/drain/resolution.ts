@@ -1,6 +1,6 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { selectorKey, targetsCover } from '../maintenance/drain-plan.ts';
-import { type Drain, type DrainNode, type DrainsAtOnce, fieldOf, indexDrains } from './drains-at-once.ts';
+import { type Drain, type DrainNode, type OverlappingDrains, overlapAt, indexDrains } from './overlapping-drains.ts';
 import { nodesGoingDown, separateDrains } from './going-down.ts';
 import { identityOf, type NodeIdentity } from '../maintenance/recorded-node.ts';
 import { namesText } from './summary.ts';
@@ -74,19 +74,19 @@ export function isSameResolution(a: DrainResolution, b: DrainResolution): boolea
  * Whether all the nodes of the drains that it intersects with have finished with their targets, and its own too. What is
  * still evicted on a node that is ahead belongs to a later entry, so that those that catch up do not wait for it.
  */
-function isQuietAround(field: DrainsAtOnce, drain: Drain, position: number): boolean {
+function isQuietAround(overlap: OverlappingDrains, drain: Drain, position: number): boolean {
   const moving = drain.nodes.filter((node) => node.position <= position);
-  return !field.isBusy(drain) && moving.every(({ name }) => field.firstBusyOn(name) === undefined);
+  return !overlap.isBusy(drain) && moving.every(({ name }) => overlap.firstBusyOn(name) === undefined);
 }
 
 /**
  * Whether a drain may go on to the next entry of its plan (KEP-4212, "Pod Selection"): nothing that its own entries target
  * is left on its nodes, and all the nodes of the drains that it intersects with have finished with their targets.
  */
-function mayGoOn(field: DrainsAtOnce, drain: Drain, position: number): boolean {
-  const own = field.ownOf(drain);
+function mayGoOn(overlap: OverlappingDrains, drain: Drain, position: number): boolean {
+  const own = overlap.ownOf(drain);
   return (
-    isQuietAround(field, drain, position) &&
+    isQuietAround(overlap, drain, position) &&
     !drain.nodes.some(({ pods }) => waitedFor(pods).some((pod) => targetsCover(own, pod)))
   );
 }
@@ -111,7 +111,7 @@ function reachedBefore(drain: Drain): number {
 
 /** The drains when each has gone on as far as it may, and the positions that they have reached. One without nodes is left out. */
 function advance(drains: readonly Drain[]): {
-  readonly field: DrainsAtOnce;
+  readonly overlap: OverlappingDrains;
   readonly positions: ReadonlyMap<Drain, number>;
 } {
   const index = indexDrains(drains);
@@ -119,49 +119,49 @@ function advance(drains: readonly Drain[]): {
   const positions = new Map(some.map((drain) => [drain, reachedBefore(drain)]));
   const positionOf = (drain: Drain): number => positions.get(drain) ?? 0;
   for (;;) {
-    const field = fieldOf(index, positions);
+    const overlap = overlapAt(index, positions);
     const behind = some.filter((drain) => {
       return positionOf(drain) < drain.plan.length && !keepsStaticPods(drain, positionOf(drain));
     });
-    let movers = behind.filter((drain) => mayGoOn(field, drain, positionOf(drain)));
+    let movers = behind.filter((drain) => mayGoOn(overlap, drain, positionOf(drain)));
     if (movers.length === 0) {
       // Selectors of two plans can keep a pod from both. Where nothing moves at all, the drain that is furthest behind does.
       const stuck = behind.filter((drain) => {
         return (
-          drain.nodes.some(({ pods }) => waitedFor(pods).length > 0) && isQuietAround(field, drain, positionOf(drain))
+          drain.nodes.some(({ pods }) => waitedFor(pods).length > 0) && isQuietAround(overlap, drain, positionOf(drain))
         );
       });
       movers = stuck.toSorted((a, b) => positionOf(a) - positionOf(b)).slice(0, 1);
     }
-    if (movers.length === 0) return { field, positions };
+    if (movers.length === 0) return { overlap, positions };
     for (const drain of movers) positions.set(drain, positionOf(drain) + 1);
   }
 }
 
 /** The suffix of an evacuating node's message (KEP-4212, "Pod Selection and DrainTargets Example"). */
-function explain(field: DrainsAtOnce, drain: Drain, node: string): { text: string; fastForwardedBy?: string } {
-  const own = field.ownOn(drain, node);
-  const targets = field.targetsOf(node);
+function explain(overlap: OverlappingDrains, drain: Drain, node: string): { text: string; fastForwardedBy?: string } {
+  const own = overlap.ownOn(drain, node);
+  const targets = overlap.targetsOf(node);
   const isOlder = ({ startedAt, name }: Drain): boolean =>
     startedAt < drain.startedAt || (startedAt === drain.startedAt && name < drain.name);
   if (!isWithin(targets, own)) {
-    const by = field.byWeightOn(node).find(isOlder)?.name;
+    const by = overlap.byWeightOn(node).find(isOlder)?.name;
     if (by !== undefined) return { text: `Evacuating (fast-forwarded by older ${by})`, fastForwardedBy: by };
   } else if (!isWithin(own, targets)) {
-    const by = field.byWeightOn(node).find(({ name }) => name !== drain.name)?.name;
+    const by = overlap.byWeightOn(node).find(({ name }) => name !== drain.name)?.name;
     if (by !== undefined) return { text: `Evacuating (limited by ${by})` };
   }
   return { text: 'Evacuating' };
 }
 
 /** For whom a node waits that has nothing to evict now. */
-function waiting(field: DrainsAtOnce, drain: Drain): string {
-  if (field.isBusy(drain)) return `Waiting for node ${namesText(field.busyNodesOf(drain))}.`;
-  const busy = new Set(drain.nodes.map(({ name }) => field.firstBusyOn(name)));
-  const other = busy.size === 1 ? [...busy][0] : field.drains.find((each) => busy.has(each));
+function waiting(overlap: OverlappingDrains, drain: Drain): string {
+  if (overlap.isBusy(drain)) return `Waiting for node ${namesText(overlap.busyNodesOf(drain))}.`;
+  const busy = new Set(drain.nodes.map(({ name }) => overlap.firstBusyOn(name)));
+  const other = busy.size === 1 ? [...busy][0] : overlap.drains.find((each) => busy.has(each));
   return other === undefined
     ? 'Evacuating'
-    : `Waiting for node ${namesText(field.busyNodesOf(other))} (${other.name}).`;
+    : `Waiting for node ${namesText(overlap.busyNodesOf(other))} (${other.name}).`;
 }
 
 function volumesOf({ volumes }: DrainNode): Pick<NodeResolution, 'volumes'> {
@@ -186,20 +186,20 @@ function volumesMessage({ volumes }: DrainNode, evicting: readonly DrainPod[]): 
 }
 
 /** What a drain, or the part of one that moves on by itself, does on each of its nodes. */
-function resolveNodes(field: DrainsAtOnce, drain: Drain, reached: number): readonly NodeResolution[] {
+function resolveNodes(overlap: OverlappingDrains, drain: Drain, reached: number): readonly NodeResolution[] {
   // The same for each of its nodes.
   let wait: string | undefined;
   return drain.nodes.map((node): NodeResolution => {
-    const evicting = field.evictingOn(node);
+    const evicting = overlap.evictingOn(node);
     const leaving = new Set(evicting);
     const pending = node.pods.filter((pod) => !leaving.has(pod));
-    const { text, ...explained } = explain(field, drain, node.name);
+    const { text, ...explained } = explain(overlap, drain, node.name);
     const isQuiet = waitedFor(evicting).length === 0;
-    if (isQuiet) wait ??= waiting(field, drain);
+    if (isQuiet) wait ??= waiting(overlap, drain);
     const own = isQuiet ? (wait ?? '') : text;
     const message = isNodeDrained(node) ? drainedMessage(node) : (volumesMessage(node, evicting) ?? own);
     const position = Math.max(reached, within(drain, node.position));
-    const drainTargets = field.targetsOf(node.name);
+    const drainTargets = overlap.targetsOf(node.name);
     return {
       ...identityOf(node),
       drainTargets,
@@ -222,12 +222,12 @@ function resolveNodes(field: DrainsAtOnce, drain: Drain, reached: number): reado
 export function resolveDrains(drains: readonly Drain[]): ReadonlyMap<string, DrainResolution> {
   const goingDown = nodesGoingDown(drains);
   const parts = new Map(drains.map((drain) => [drain, separateDrains(drain, goingDown)]));
-  const { field, positions } = advance([...parts.values()].flat());
+  const { overlap, positions } = advance([...parts.values()].flat());
   const resolutions = drains.map((drain): readonly [string, DrainResolution] => {
     const own = parts.get(drain) ?? [];
     const byName = new Map(
       own
-        .flatMap((part) => resolveNodes(field, part, positions.get(part) ?? 0))
+        .flatMap((part) => resolveNodes(overlap, part, positions.get(part) ?? 0))
         .map((node): readonly [string, NodeResolution] => [node.name, node]),
     );
     const nodes = drain.nodes.flatMap(({ name }) => byName.get(name) ?? []);

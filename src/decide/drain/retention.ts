@@ -99,7 +99,7 @@ export function decideRetention(
   const isOurs = isRequestedBy(request, MAINTENANCE_REQUESTER);
   const isWantedByOthers = otherRequesters(request, MAINTENANCE_REQUESTER).length > 0;
   // Finalizers hold a request that is being deleted: it cannot go, but nothing of ours stays on it.
-  const isHeld = request.metadata.deletionTimestamp !== undefined;
-  if (isOurs && (isWantedByOthers || !isOver || isHeld)) return 'withdraw';
-  return isOver && !isWantedByOthers && !isHeld && (isOurs || isReleased) ? 'delete' : 'keep';
+  const isDeleted = request.metadata.deletionTimestamp !== undefined;
+  if (isOurs && (isWantedByOthers || !isOver || isDeleted)) return 'withdraw';
+  return isOver && !isWantedByOthers && !isDeleted && (isOurs || isReleased) ? 'delete' : 'keep';
 }

@@ -19,7 +19,7 @@ import {
 import type { Pod } from '../../api/pod.ts';
 import { withCondition } from '../conditions.ts';
 import { interceptorsOf } from './interceptors.ts';
-import { giveWayAt } from './interceptor-deadline.ts';
+import { giveWayAt } from './heartbeat-deadline.ts';
 import { credibleAt, trustedEntry } from './trusted-times.ts';
 import { isInPodGroup, isTerminal } from '../pod.ts';
 import { timeOf } from '../time.ts';

@@ -8,7 +8,7 @@ import type { Pod } from '../../api/pod.ts';
 import { isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 import { timeOf } from '../time.ts';
 import { interceptorEntry } from './heartbeat.ts';
-import { othersDeadline } from './interceptor-deadline.ts';
+import { othersDeadline } from './heartbeat-deadline.ts';
 import { ENDING_INTERCEPTOR, interceptorsOf } from './interceptors.ts';
 import { finishedAt, hasCondition, isFinished } from './request.ts';
 
@@ -16,10 +16,10 @@ import { finishedAt, hasCondition, isFinished } from './request.ts';
 const COPY_LAG_MS = 60_000;
 
 /**
- * Whether a request that is deleted, but held by finalizers, keeps no interceptor of the pod from its part: all have
+ * Whether a request that is deleted, but kept by finalizers, keeps no interceptor of the pod from its part: all have
  * completed, or nobody could ask them for as long as a silent one is waited for.
  */
-function isHeldForLong(request: EvictionRequest, pod: Pod, own: string, now: number): boolean {
+function isDeletedForLong(request: EvictionRequest, pod: Pod, own: string, now: number): boolean {
   const others = interceptorsOf(pod).names.filter((name) => name !== own && name !== IMPERATIVE_INTERCEPTOR);
   const since = timeOf(request.metadata.deletionTimestamp) ?? now;
   const until = Math.min(since + HEARTBEAT_DEADLINE_MS, othersDeadline(request) ?? Infinity);
@@ -29,14 +29,14 @@ function isHeldForLong(request: EvictionRequest, pod: Pod, own: string, now: num
 /**
  * Whether the request can no longer make its pod leave: the interceptor that ends pods of this type is not active and not
  * yet to come, and no other one is at work; or the request is being deleted, but finalizers hold it, so that there cannot
- * be another one for the pod. While a drain targets the pod, the interceptor that ends pods of this type acts out of its
- * turn on such a request (KEP-4563: a request that is stuck must not halt a maintenance).
+ * be another one for the pod. While a drain targets the pod, the interceptor that ends pods of this type acts
+ * on such a request although it is not active (KEP-4563: a request that is stuck must not halt a maintenance).
  * `pod` is the target of the request; `now` is in milliseconds since the epoch.
  */
 export function isSpent(request: EvictionRequest, pod: Pod, now: number): boolean {
   const own = ENDING_INTERCEPTOR[podTypeOf(pod)];
   if (isInPodGroup(pod)) return false;
-  if (request.metadata.deletionTimestamp !== undefined) return isHeldForLong(request, pod, own, now);
+  if (request.metadata.deletionTimestamp !== undefined) return isDeletedForLong(request, pod, own, now);
   const { targetInterceptors, activeInterceptors = [] } = request.status ?? {};
   if (isFinished(request) || targetInterceptors === undefined) return false;
   const [active] = activeInterceptors;

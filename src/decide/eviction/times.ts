@@ -1,6 +1,6 @@
 import { CLOCK_SKEW_MS, type EvictionRequest, type InterceptorStatus } from '../../api/eviction-request.ts';
 import { isFinished, lastHeard } from './request.ts';
-import { giveWayAt } from './interceptor-deadline.ts';
+import { giveWayAt } from './heartbeat-deadline.ts';
 import { trustedEntry } from './trusted-times.ts';
 import { rfc3339 } from '../time.ts';
 

@@ -28,7 +28,7 @@ interface DialectFacts {
   readonly isUnattended: boolean;
   /** Whether only this program may end the pod by the Eviction API: it asks no budget, or the pod is its own. */
   readonly isOurs: boolean;
-  /** Whether a deadline leaves no more time to others than the Eviction API; only the older dialect can end a turn early. */
+  /** Whether a deadline leaves no more time to others than the Eviction API; only the older dialect can pass on to the next interceptor early. */
   readonly isLate: boolean;
 }
 

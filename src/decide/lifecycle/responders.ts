@@ -31,7 +31,7 @@ function compareDomains(a: string, b: string): number {
   return left.length - right.length;
 }
 
-/** The order of turns: by falling priority, then by domain, then by key (as SortTargetResponders of the API server). */
+/** The order in which they become active: by falling priority, then by domain, then by key (as SortTargetResponders of the API server). */
 export function compareResponders(
   a: Pick<TargetResponder, 'name' | 'priority'>,
   b: Pick<TargetResponder, 'name' | 'priority'>,
@@ -54,7 +54,7 @@ function isForeignAgent(name: string, pod: Pod): boolean {
 }
 
 /**
- * The responders of a pod in the order of their turns: those of its spec, and the Eviction API last. Mirror and DaemonSet pods
+ * The responders of a pod in the order in which they become active: those of its spec, and the Eviction API last. Mirror and DaemonSet pods
  * are not given to the Eviction API: the first ones do not end by it, the others come back at once.
  */
 export function respondersOf(pod: Pod): readonly Pick<TargetResponder, 'name' | 'priority'>[] {

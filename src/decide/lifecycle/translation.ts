@@ -1,6 +1,6 @@
 /**
  * The adapter between the two dialects: what the engine of evictions knows as an EvictionRequest with interceptors is an
- * Eviction with responders here. A responder sees its own turn by it, and its words are translated back.
+ * Eviction with responders here. A responder sees by it that it is active, and its words are translated back.
  */
 import {
   CANCELED,
@@ -50,7 +50,7 @@ export function responderEntry({ status }: Eviction, responder: string): Respond
   return status?.responders?.find(({ name }) => name === responder);
 }
 
-/** Whether it is the turn of the responder, in an Eviction that the controller has looked at. */
+/** Whether the responder is the active one, in an Eviction that the controller has looked at. */
 export function isResponderActive(eviction: Eviction, responder: string): boolean {
   const { status } = eviction;
   if (status?.observedGeneration === undefined || isEvictionOver(eviction) || !isLabelled(eviction, responder))
@@ -81,7 +81,7 @@ export function endsOf(object: Conditioned): readonly Condition[] {
   return (object.status?.conditions ?? []).flatMap((each) => (each.status === 'True' ? [{ ...each, type }] : []));
 }
 
-/** Whether everybody has had a turn, and the pod is still there; a controller tries again with another Eviction. */
+/** Whether every responder has been active, and the pod is still there; a controller tries again with another Eviction. */
 export function hasNobodyLeft({ status }: EvictionRequest): boolean {
   const isEnd = ({ type, reason }: Condition): boolean => type === CANCELED && reason === NO_FURTHER_RESPONDER;
   return status?.conditions?.some(isEnd) === true;

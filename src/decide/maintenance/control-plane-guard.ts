@@ -1,6 +1,6 @@
 import { FORCE_ANNOTATION } from '../../api/names.ts';
 import type { ControlPlaneMember } from './control-plane-members.ts';
-import { inTurn, type WaitingDrain } from './parallel.ts';
+import { inAdmissionOrder, type WaitingDrain } from './parallel.ts';
 
 /** Whether a drain leaves the control plane at work. */
 type ControlPlaneVerdict = { readonly kind: 'safe' } | { readonly kind: 'unsafe'; readonly message: string };
@@ -53,7 +53,7 @@ export function guardControlPlane(
 ): ReadonlyMap<string, string> {
   const throttled = new Map<string, string>();
   const away = new Set<string>();
-  for (const drain of inTurn(drains)) {
+  for (const drain of inAdmissionOrder(drains)) {
     const free = drain.begun || drain.forced;
     const verdict = free ? undefined : judgeControlPlane(members, new Set(drain.nodes), away);
     if (verdict?.kind === 'unsafe') throttled.set(drain.name, throttledBy(verdict.message));
@@ -73,7 +73,7 @@ export function guardJoiningNodes(
 ): ReadonlyMap<string, ReadonlyMap<string, string>> {
   const away = new Set(drains.flatMap(({ nodes: all, joining }) => all.filter((node) => !joining.includes(node))));
   const waiting = new Map<string, ReadonlyMap<string, string>>();
-  for (const { name, joining, forced } of inTurn(drains)) {
+  for (const { name, joining, forced } of inAdmissionOrder(drains)) {
     const unsafe = new Map<string, string>();
     for (const node of joining.toSorted()) {
       const verdict = forced ? undefined : judgeControlPlane(members, new Set([node]), away);

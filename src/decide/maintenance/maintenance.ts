@@ -23,8 +23,8 @@ export function isInProgress(maintenance: NodeMaintenance): boolean {
 /** Whether no pod and no EvictionRequest is of interest to it: it has not begun, or is over and has let go of all. */
 export function isSettled(maintenance: NodeMaintenance): boolean {
   const stage = stageOf(maintenance);
-  const isHeld = maintenance.metadata.finalizers?.includes(COMPLETION_FINALIZER) === true;
-  return stage === 'Idle' || (stage === 'Complete' && !isHeld);
+  const hasFinalizer = maintenance.metadata.finalizers?.includes(COMPLETION_FINALIZER) === true;
+  return stage === 'Idle' || (stage === 'Complete' && !hasFinalizer);
 }
 
 /** The node that the maintenance selects alone, by its name and nothing else; undefined where it selects in another way. */

@@ -3,7 +3,7 @@ import { AGENT_LABEL, FORCE_ANNOTATION, NODE_MAINTENANCE_API_VERSION } from '../
 import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
 import { describeEntry, effectiveDrainPlan, selectorKey } from './drain-plan.ts';
 import { STAGES, stageOf } from './maintenance.ts';
-import { isAgentsName } from './shutdown-maintenance.ts';
+import { isAgentsName } from './agent-names.ts';
 
 /** The length of a name that people still want to type, in characters. */
 const NAME_LENGTH = 63;

@@ -9,7 +9,7 @@ export interface WaitingDrain {
 }
 
 /** In the order in which they may begin: those that have begun, then the others by age. */
-export function inTurn<T extends WaitingDrain>(drains: readonly T[]): readonly T[] {
+export function inAdmissionOrder<T extends WaitingDrain>(drains: readonly T[]): readonly T[] {
   return drains.toSorted((a, b) => {
     return Number(b.begun) - Number(a.begun) || a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1);
   });
@@ -17,12 +17,12 @@ export function inTurn<T extends WaitingDrain>(drains: readonly T[]): readonly T
 
 /**
  * The maintenances that have to wait because too many drain their one node: of those that select it alone, `max` are looked
- * at, in the order of their turn. One that selects several nodes never waits for that.
+ * at, in that order. One that selects several nodes never waits for that.
  */
 export function crowdedDrains(drains: readonly WaitingDrain[], max: number): ReadonlySet<string> {
   const counts = new Map<string, number>();
   const crowded = new Set<string>();
-  for (const { name, nodes } of inTurn(drains)) {
+  for (const { name, nodes } of inAdmissionOrder(drains)) {
     const [node, ...others] = nodes;
     if (node === undefined || others.length > 0) continue;
     const count = (counts.get(node) ?? 0) + 1;
@@ -40,7 +40,7 @@ export function crowdedDrains(drains: readonly WaitingDrain[], max: number): Rea
 export function admitDrains(drains: readonly WaitingDrain[], max: number): ReadonlySet<string> {
   const admitted = new Set<string>();
   const busy = new Set<string>();
-  for (const { name, begun, nodes } of inTurn(drains)) {
+  for (const { name, begun, nodes } of inAdmissionOrder(drains)) {
     const after = new Set([...busy, ...nodes]);
     if (!begun && after.size > max && busy.size > 0) continue;
     admitted.add(name);

@@ -1,4 +1,10 @@
-import type { DrainPlanEntry, NodeMaintenanceStatus, NodeStatus } from '../../api/node-maintenance.ts';
+import {
+  DRAINED,
+  type DrainPlanEntry,
+  type NodeMaintenance,
+  type NodeMaintenanceStatus,
+  type NodeStatus,
+} from '../../api/node-maintenance.ts';
 import { isWithin, mostPowerful } from './drain-targets.ts';
 
 /** A node as the cluster has it now. */
@@ -30,6 +36,20 @@ export function nodeStatusOf(status: NodeMaintenanceStatus | undefined, name: st
     if (nodeRef !== undefined) return { nodeRef, ...group };
   }
   return undefined;
+}
+
+/** Whether all pods of this node are gone: what the maintenance says of the node itself counts, not a condition alone. */
+export function hasDrained({ status }: NodeMaintenance, nodeName: string): boolean {
+  const isDrained = status?.conditions?.some((each) => each.type === DRAINED && each.status === 'True') === true;
+  const node = nodeStatusOf(status, nodeName);
+  return isDrained && node?.podsPendingEvacuation === 0 && node.podsEvacuating === 0;
+}
+
+/** How many pods are left on this node; undefined where that is not known, or while volumes are waited for. */
+export function podsLeft({ status }: NodeMaintenance, nodeName: string): number | undefined {
+  const { podsPendingEvacuation, podsEvacuating, volumesLeft = [] } = nodeStatusOf(status, nodeName) ?? {};
+  if (podsPendingEvacuation === undefined || podsEvacuating === undefined) return undefined;
+  return volumesLeft.some(({ givenUp }) => givenUp !== true) ? undefined : podsPendingEvacuation + podsEvacuating;
 }
 
 /** What was recorded under the name of a node; undefined where it was recorded of an earlier Node object of that name. */

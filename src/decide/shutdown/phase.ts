@@ -3,7 +3,7 @@
  * disk is all that a restarted agent needs. The rules of the transitions are in transition.ts.
  */
 import type { Deadline } from '../deadline/budget.ts';
-import type { OwnState } from '../maintenance/shutdown-maintenance.ts';
+import type { OwnState } from '../maintenance/agent-names.ts';
 import type { ShutdownKind } from './kind.ts';
 
 /** How the agent came to know that the node goes down. */

@@ -2,7 +2,7 @@
  * The transitions of the phase machine. They are decided from facts that were read, never from signals that may have been
  * lost. Each transition has a name that the log, the documentation and the tests use.
  */
-import { maintenanceReason, shutdownNames } from '../maintenance/shutdown-maintenance.ts';
+import { maintenanceReason, shutdownNames } from '../maintenance/agent-names.ts';
 import { mayHandOver, type Phase, type PhaseFacts, type Shutdown, type ShutdownDeadline } from './phase.ts';
 
 /** What may happen to the phase. */

@@ -76,8 +76,8 @@ function isRefused({ type, fieldsBytes, bodyBytes }: MessageHead): boolean {
 }
 
 /**
- * Hides unwanted messages from dbus-next, which reads single bytes while it logs in, then in turn 16 bytes and the rest of
- * each message.
+ * Hides unwanted messages from dbus-next, which reads single bytes while it logs in, then of each message 16 bytes and the
+ * rest of it.
  */
 export function dropUnwanted(socket: Duplex): void {
   const filter = new MessageFilter(socket.read.bind(socket) as RawRead, () => socket.readableLength);

@@ -1,5 +1,5 @@
 import type { Clock } from '../../host/clock.ts';
-import { behindOf, type CurrentCopy } from '../leader/sight.ts';
+import { behindOf, type CurrentCopy } from '../leader/readiness.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** A pause of the leader that is longer than this is logged; a restart of the API server takes less. */

@@ -19,7 +19,7 @@ import {
   withoutPauseIfNotAsked,
   withoutPauseIfUnready,
 } from '../../decide/eviction/imperative.ts';
-import { othersDeadline } from '../../decide/eviction/interceptor-deadline.ts';
+import { othersDeadline } from '../../decide/eviction/heartbeat-deadline.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -196,7 +196,7 @@ function blockedIn(parts: EngineParts, memories: EvictionAttempts, namespace: st
   });
 }
 
-/** One turn of the interceptor; `known` is our copy of the pod. */
+/** One step of the interceptor; `known` is our copy of the pod. */
 async function act(
   parts: EngineParts,
   state: EngineMemory,

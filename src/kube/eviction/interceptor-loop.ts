@@ -17,8 +17,8 @@ import {
   reportProgress,
 } from './interceptor.ts';
 
-/** How often a request that is deleted but held by finalizers is looked at. */
-const HELD_AGAIN_MS = 60_000;
+/** How often a request that is deleted, but kept by finalizers, is looked at. */
+const DELETED_AGAIN_MS = 60_000;
 
 interface InterceptorDependencies {
   readonly client: KubeClient;
@@ -37,22 +37,22 @@ interface InterceptorDependencies {
 /** The loop of an interceptor. */
 export interface InterceptorLoop {
   readonly reconcile: Reconcile;
-  /** Called with the key of a request that has changed: what is under way for it is aborted if its turn is over. */
+  /** Called with the key of a request that has changed: what is under way for it is aborted if the interceptor is not the active one any more. */
   readonly changed: (key: string) => void;
 }
 
 /** A request that this process has acted on, as it was seen last. */
 interface Begun {
   readonly request: EvictionRequest;
-  /** The interceptor has its turn, has completed, or has lost its turn without that. */
-  readonly turn: 'active' | 'completed' | 'lost';
+  /** The interceptor is the active one, has completed, or is not active any more without that. */
+  readonly state: 'active' | 'completed' | 'lost';
 }
 
 /** A request to act on: as our copy has it and as it is known best, and its pod. */
-interface Turn extends Pick<Begun, 'request'> {
+interface ActionTarget extends Pick<Begun, 'request'> {
   readonly copy: EvictionRequest | undefined;
   readonly pod: Pod;
-  /** Otherwise it is acted on out of turn, and nothing is reported. */
+  /** Otherwise another interceptor is the active one, or none: it is acted on all the same, and nothing is reported. */
   readonly isActive: boolean;
 }
 
@@ -72,7 +72,7 @@ class InterceptorProtocol implements InterceptorLoop {
 
   readonly changed = (key: string): void => {
     const known = this.#begun.get(key);
-    if (known?.turn !== 'active') return;
+    if (known?.state !== 'active') return;
     const request = this.#dependencies.request(key);
     const isSame = request !== undefined && request.metadata.uid === known.request.metadata.uid;
     if (isSame && isActiveInterceptor(request, this.#interceptor.name)) return;
@@ -87,25 +87,26 @@ class InterceptorProtocol implements InterceptorLoop {
     const isActive = isActiveInterceptor(request, this.#interceptor.name);
     const pod = await this.#findTarget(request, isActive, signal);
     if (!isActive && !isFinished(request)) this.#noteLoss(key, request);
-    if (pod !== undefined && (isActive || this.#interceptor.actsOutOfTurn?.(request, pod) === true)) {
-      return await this.#takeTurn(key, { copy, request, pod, isActive }, signal);
+    if (pod !== undefined && (isActive || this.#interceptor.actsWhileInactive?.(request, pod) === true)) {
+      return await this.#actAndReport(key, { copy, request, pod, isActive }, signal);
     }
     if (isFinished(request)) {
       this.#ownWrites.forget(key);
       await this.#interceptor.over?.(request, signal);
       this.#begun.delete(key);
     }
-    // With time alone a held request may become one to act on out of turn.
-    const isHeld = request.metadata.deletionTimestamp !== undefined && this.#interceptor.actsOutOfTurn !== undefined;
-    return isHeld ? { againMs: HELD_AGAIN_MS } : {};
+    // With time alone a deleted request that finalizers keep may become one to act on all the same.
+    const isDeleted =
+      request.metadata.deletionTimestamp !== undefined && this.#interceptor.actsWhileInactive !== undefined;
+    return isDeleted ? { againMs: DELETED_AGAIN_MS } : {};
   };
 
-  async #takeTurn(
+  async #actAndReport(
     key: string,
-    { copy, request, pod, isActive }: Turn,
+    { copy, request, pod, isActive }: ActionTarget,
     signal: AbortSignal,
   ): Promise<{ readonly againMs?: number }> {
-    this.#begun.set(key, { request, turn: isActive ? 'active' : 'lost' });
+    this.#begun.set(key, { request, state: isActive ? 'active' : 'lost' });
     const step = await this.#act(request, pod, signal);
     if (step === undefined) return {};
     if (isActive) await this.#report(key, { copy, request, step }, signal);
@@ -114,7 +115,7 @@ class InterceptorProtocol implements InterceptorLoop {
 
   /** Another UID is another pod of that name: it is not what was asked for. */
   async #findTarget(request: EvictionRequest, isActive: boolean, signal: AbortSignal): Promise<Pod | undefined> {
-    if (!isActive && this.#interceptor.actsOutOfTurn === undefined) return undefined;
+    if (!isActive && this.#interceptor.actsWhileInactive === undefined) return undefined;
     const pod = await this.#dependencies.pod(request, signal);
     return pod?.metadata.uid === request.spec.target.pod.uid ? pod : undefined;
   }
@@ -132,14 +133,14 @@ class InterceptorProtocol implements InterceptorLoop {
   #noteLoss(key: string, request: EvictionRequest): void {
     const known = this.#begun.get(key);
     if (known === undefined) return;
-    this.#begun.set(key, { request, turn: known.turn === 'active' ? 'lost' : known.turn });
-    if (known.turn !== 'active') return;
+    this.#begun.set(key, { request, state: known.state === 'active' ? 'lost' : known.state });
+    if (known.state !== 'active') return;
     const [active] = request.status?.activeInterceptors ?? [];
     const subject = { evictionRequest: key, interceptor: this.#interceptor.name, active };
-    this.#dependencies.log.warn(subject, 'the interceptor lost its turn before it had completed');
+    this.#dependencies.log.warn(subject, 'another interceptor became active before this one had completed');
   }
 
-  /** Undefined where the turn was lost meanwhile. */
+  /** Undefined where the interceptor is not the active one any more. */
   async #act(request: EvictionRequest, pod: Pod, signal: AbortSignal): Promise<InterceptorStep | undefined> {
     const key = keyOf(request);
     const lost = new AbortController();
@@ -161,19 +162,19 @@ class InterceptorProtocol implements InterceptorLoop {
     signal: AbortSignal,
   ): Promise<void> {
     const { client, clock, report: writeReport } = this.#dependencies;
-    const report = { name: this.#interceptor.name, turn: step, now: clock.now() };
+    const report = { name: this.#interceptor.name, step, now: clock.now() };
     const after =
       writeReport === undefined
         ? await reportProgress(client, request, report, signal)
         : await writeReport(request, report, signal);
     if (after !== undefined) this.#ownWrites.note(key, copy, after);
-    if (step.kind === 'completed') this.#begun.set(key, { request, turn: 'completed' });
+    if (step.kind === 'completed') this.#begun.set(key, { request, state: 'completed' });
   }
 }
 
 /**
  * The protocol of an interceptor as a loop (KEP-4563, "Interceptor", the steps in their order): verify the target, check
- * that it is our turn, act, then heartbeat, estimate, message and completion in one write that touches only our entry.
+ * that we are active, act, then heartbeat, estimate, message and completion in one write that touches only our entry.
  */
 export function createInterceptorLoop(
   interceptor: Interceptor,
@@ -184,7 +185,7 @@ export function createInterceptorLoop(
 
 /**
  * Runs an interceptor of its own until the signal is aborted: watches the EvictionRequests that `labelSelector` selects
- * (they carry the labels of their pods), and reads a target when its turn has come.
+ * (they carry the labels of their pods), and reads a target when the interceptor is the active one.
  */
 export async function runInterceptor(
   interceptor: Interceptor,

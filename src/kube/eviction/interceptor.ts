@@ -18,13 +18,13 @@ export type InterceptorStep =
   /** It says nothing; after 20 minutes of that control passes on. */
   | { readonly kind: 'silent'; readonly againMs?: number };
 
-/** An interceptor (KEP-4563, "Interceptor"): its name on pods, and what it does when its turn has come. */
+/** An interceptor (KEP-4563, "Interceptor"): its name on pods, and what it does when it is the active one. */
 export interface Interceptor {
   readonly name: string;
   /** Called with the verified target whenever something changed or the time asked for is over; must bear repetition. */
   act(request: EvictionRequest, pod: Pod, signal: AbortSignal): Promise<InterceptorStep>;
-  /** Whether it acts on this request although its turn is over or cannot come; nothing is reported then. Never, where absent. */
-  actsOutOfTurn?(request: EvictionRequest, pod: Pod): boolean;
+  /** Whether it acts on this request although it is not, or not any more, the active one; nothing is reported then. Never, where absent. */
+  actsWhileInactive?(request: EvictionRequest, pod: Pod): boolean;
   /**
    * Called for a request that is over, or was deleted, and may still have our traces; must bear repetition. A deleted one is
    * as it was seen last, and only what this process has acted on is remembered.
@@ -45,7 +45,7 @@ export function isActiveInterceptor(request: EvictionRequest, name: string): boo
 export interface InterceptorReport {
   /** The interceptor. */
   readonly name: string;
-  readonly turn: InterceptorStep;
+  readonly step: InterceptorStep;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -57,11 +57,11 @@ export interface InterceptorReport {
 export async function reportProgress(
   client: KubeClient,
   request: EvictionRequest,
-  { name, turn, now }: InterceptorReport,
+  { name, step, now }: InterceptorReport,
   signal: AbortSignal,
 ): Promise<EvictionRequest | undefined> {
-  if (turn.kind === 'silent') return undefined;
-  const said: Progress = turn.kind === 'completed' ? { message: turn.message, completed: true } : turn;
+  if (step.kind === 'silent') return undefined;
+  const said: Progress = step.kind === 'completed' ? { message: step.message, completed: true } : step;
   const progress = { ...said, message: shortened(said.message, MAX_MESSAGE) };
   const entry = decideHeartbeat(request, name, progress, now);
   return entry === undefined ? undefined : await applyInterceptorStatus(client, request, entry, signal);

@@ -1,12 +1,12 @@
 import { NOTES_BY_ANNOTATION, VERSION_ANNOTATION } from '../../api/names.ts';
-import { decideLease, type LeaseObservation, observeLease, releasedLease } from '../../decide/lease.ts';
+import { decideLease, type LeaseObservation, observeLease, releasedLease } from '../../decide/controller-lease.ts';
 import { describeError } from '../../errors.ts';
 import { type Clock, type Moment, momentOf } from '../../host/clock.ts';
 import type { KubeClient } from '../client.ts';
 import { type LeaseName, readLease, writeLease } from '../lease.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { VERSION } from '../../version.ts';
-import type { LeaderSight } from './sight.ts';
+import type { LeaderReadiness } from './readiness.ts';
 import { createTerm, type Term } from './term.ts';
 
 /** Times of an election, in milliseconds, as the flags --leader-elect-… have them. */
@@ -30,7 +30,7 @@ interface ElectionDependencies {
   readonly clock: Clock;
   readonly log: Log;
   /** Asked about once in each interval: a replica that does not see what it has to decide from does not lead. */
-  readonly sight: Pick<LeaderSight, 'mayLead'>;
+  readonly readiness: Pick<LeaderReadiness, 'mayLead'>;
   /** Called with whether this process leads, at the start and at every change. */
   readonly onLeading: (isLeader: boolean) => void;
 }
@@ -68,12 +68,12 @@ class Candidate {
   }
 
   async run(lead: (term: Term) => Promise<void>, stop: AbortSignal): Promise<void> {
-    const { onLeading, sight } = this.#dependencies;
+    const { onLeading, readiness } = this.#dependencies;
     onLeading(false);
     let isAnswered = true;
     try {
       while (!stop.aborted) {
-        if (!sight.mayLead(isAnswered)) {
+        if (!readiness.mayLead(isAnswered)) {
           await this.#standBack(stop);
           continue;
         }
@@ -134,7 +134,7 @@ class Candidate {
         return;
       }
       const attempt = await this.#attempt(remainingMs);
-      if (!this.#dependencies.sight.mayLead(attempt.kind !== 'failed')) {
+      if (!this.#dependencies.readiness.mayLead(attempt.kind !== 'failed')) {
         term.lose('its watches do not follow the API server');
         return;
       }

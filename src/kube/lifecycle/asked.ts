@@ -9,7 +9,7 @@ import { type Read, readEviction, readLifecycleRequest } from './parse.ts';
 import { EVICTIONS, LIFECYCLE_REQUESTS } from './resources.ts';
 
 /** The objects of the pod's namespace; none where the group is not served, or this account may not list them. */
-async function listBeside(
+async function listInNamespaceOf(
   client: KubeClient,
   resource: Resource,
   { metadata }: Pod,
@@ -32,7 +32,7 @@ function ofPod<T extends Eviction | LifecycleRequest>(found: readonly Read<T>[],
  * API_UNREACHABLE and API_REFUSED.
  */
 export async function readIsAsked(client: KubeClient, pod: Pod, signal: AbortSignal): Promise<boolean> {
-  const evictions = await listBeside(client, EVICTIONS, pod, signal);
-  const requests = await listBeside(client, LIFECYCLE_REQUESTS, pod, signal);
+  const evictions = await listInNamespaceOf(client, EVICTIONS, pod, signal);
+  const requests = await listInNamespaceOf(client, LIFECYCLE_REQUESTS, pod, signal);
   return isAskedFor(ofPod(requests.map(readLifecycleRequest), pod), ofPod(evictions.map(readEviction), pod));
 }

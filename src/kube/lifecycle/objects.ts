@@ -3,7 +3,7 @@ import type { Eviction, LifecycleRequest, PodReference } from '../../api/lifecyc
 import type { KubeObject } from '../../api/meta.ts';
 import { type Read, readEviction, readLifecycleRequest } from './parse.ts';
 import { EVICTIONS, LIFECYCLE_REQUESTS } from './resources.ts';
-import type { CurrentCopy } from '../leader/sight.ts';
+import type { CurrentCopy } from '../leader/readiness.ts';
 import { createRecentWrites } from '../read-your-writes.ts';
 import { keyOf, type Resource } from '../resource.ts';
 import { createObjectCache, type ObjectCache, type WatchDependencies } from '../watch.ts';

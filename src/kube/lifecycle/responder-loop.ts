@@ -66,10 +66,10 @@ export function createResponderLoop(
       const eviction = best(keyOf(request));
       return eviction === undefined ? undefined : await dependencies.pod(eviction, signal);
     },
-    report: async (request, { turn }, signal) => {
+    report: async (request, { step }, signal) => {
       const eviction = best(keyOf(request));
-      if (eviction === undefined || turn.kind === 'silent') return undefined;
-      const { kind, message, ...estimate } = turn;
+      if (eviction === undefined || step.kind === 'silent') return undefined;
+      const { kind, message, ...estimate } = step;
       const progress = { ...estimate, message: words(eviction, message), completed: kind === 'completed' };
       return viewOf(await write(eviction, progress, signal));
     },
@@ -80,7 +80,7 @@ export function createResponderLoop(
       if (dependencies.eviction(key) === undefined) ownWrites.forget(key);
       const eviction = best(key);
       if (eviction === undefined || !isResponderActive(eviction, responder)) return await loop.reconcile(key, signal);
-      // Its turn is over as soon as the controller has read that.
+      // It is active no longer as soon as the controller has read that.
       if (responderEntry(eviction, responder)?.completionTime !== undefined) return {};
       const pod = await dependencies.pod(eviction, signal);
       if (pod !== undefined && !isTerminal(pod)) return await loop.reconcile(key, signal);
@@ -94,7 +94,7 @@ export function createResponderLoop(
 
 /**
  * Runs a responder of its own until the signal is aborted: watches the Evictions that carry its name as a label, and reads a
- * target when its turn has come. `responder` is its name on pods and Evictions, such as `example.com/backup`.
+ * target when it is the active responder. `responder` is its name on pods and Evictions, such as `example.com/backup`.
  */
 export async function runResponder(
   interceptor: Interceptor,

@@ -55,7 +55,7 @@ interface SharedByLoops {
   readonly observer?: (name: string) => QueueObserver;
 }
 
-function look(queue: WorkQueue, at: DueKey): void {
+function enqueue(queue: WorkQueue, at: DueKey): void {
   if (typeof at === 'string') queue.add(at);
   else if (at.when === 'soon') queue.addSoon(at.key);
   else queue.addAfter(at.key, at.when);
@@ -66,7 +66,7 @@ export function createLoops<C>(): Loops<C> {
   const all: { readonly concerns: Loop<C>['concerns']; readonly queue: WorkQueue }[] = [];
   return {
     tell: (kind, change) => {
-      for (const { concerns, queue } of all) for (const at of concerns[kind]?.(change) ?? []) look(queue, at);
+      for (const { concerns, queue } of all) for (const at of concerns[kind]?.(change) ?? []) enqueue(queue, at);
     },
     add: ({ name, parallel, reconcile, order, mayRun: mayThisRun, concerns }, { clock, log, mayRun, observer }) => {
       const queue = createWorkQueue(name, reconcile, parallel, {

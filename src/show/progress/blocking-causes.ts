@@ -6,7 +6,7 @@ import { timeOf } from '../../decide/time.ts';
 interface BlockedPod {
   readonly namespace: string;
   readonly name: string;
-  readonly progress: { readonly terminatingUntil?: number; readonly turn?: { readonly expectedAt?: number } };
+  readonly progress: { readonly terminatingUntil?: number; readonly active?: { readonly expectedAt?: number } };
   /** The reason that the controller reports. */
   readonly blocking?: BlockingPod;
 }
@@ -43,11 +43,11 @@ export function causeOf(pod: BlockedPod): BlockingPod | undefined {
 }
 
 /** Whether the pod is kept by something that time alone does not end, so that nobody can say when its node is drained. */
-export function isHeldUp(pod: BlockedPod, now: number): boolean {
+export function hasNoKnownEnd(pod: BlockedPod, now: number): boolean {
   const blocking = blockingOf(pod);
   if (blocking === undefined) return false;
-  const { terminatingUntil, turn } = pod.progress;
-  if (blocking.reason === 'Interceptor') return (turn?.expectedAt ?? 0) <= now;
+  const { terminatingUntil, active } = pod.progress;
+  if (blocking.reason === 'Interceptor') return (active?.expectedAt ?? 0) <= now;
   return blocking.reason !== 'NotEnding' || (terminatingUntil ?? 0) <= now;
 }
 

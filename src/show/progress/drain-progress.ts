@@ -10,7 +10,7 @@ import {
 import type { Pod } from '../../api/pod.ts';
 import { nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
 import { effectiveDrainPlan, entryCovers, targetsCover } from '../../decide/maintenance/drain-plan.ts';
-import { type BlockingCause, blockingCauses, isHeldUp } from './blocking-causes.ts';
+import { type BlockingCause, blockingCauses, hasNoKnownEnd } from './blocking-causes.ts';
 import { type EvictProgress, evictProgress } from './eviction-progress.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { type DrainPod, drainPodOf, isTerminal } from '../../decide/pod.ts';
@@ -127,8 +127,8 @@ function nodeView(name: string, facts: DrainFacts, now: number): NodeView {
     return [{ entry, state, total: own.length, gone: own.length - left.length, pods }];
   });
   const leaving = tiers.flatMap((tier) => tier.pods);
-  const isHeld = leaving.some((pod) => isHeldUp(pod, now));
-  const expectedFinishAt = isHeld ? undefined : timeOf(status?.expectedFinishTime);
+  const isUnknown = leaving.some((pod) => hasNoKnownEnd(pod, now));
+  const expectedFinishAt = isUnknown ? undefined : timeOf(status?.expectedFinishTime);
   // Only the controller knows of pods that left before watching began.
   const total = Math.max(status?.podsAtStart ?? 0, all.length);
   return {

@@ -9,7 +9,7 @@ import type { Pod } from '../../api/pod.ts';
 import { attemptsOf } from '../../decide/eviction/api-answer.ts';
 import { hasCondition, isFinished, lastHeard } from '../../decide/eviction/request.ts';
 import { hasNobodyLeft } from '../../decide/lifecycle/translation.ts';
-import { giveWayAt } from '../../decide/eviction/interceptor-deadline.ts';
+import { giveWayAt } from '../../decide/eviction/heartbeat-deadline.ts';
 import { interceptorEntry } from '../../decide/eviction/heartbeat.ts';
 import { trustedEntry } from '../../decide/eviction/trusted-times.ts';
 import { isTerminal } from '../../decide/pod.ts';
@@ -71,13 +71,13 @@ export interface EvictProgress {
   readonly message: string;
   readonly requesters: readonly string[];
   readonly interceptors: readonly InterceptorView[];
-  readonly turn?: ActiveInterceptor;
+  readonly active?: ActiveInterceptor;
   /** When the grace period of a terminating pod ends, in milliseconds since the epoch. */
   readonly terminatingUntil?: number;
 }
 
 /** A controller takes a request up within a second; after this many milliseconds without one the message says so. */
-const OVERLOOKED_MS = 15_000;
+const UNNOTICED_MS = 15_000;
 
 function messageOf(request: EvictionRequest, type: string): string {
   return request.status?.conditions?.find((each) => each.type === type)?.message ?? '';
@@ -94,7 +94,7 @@ function viewInterceptor(request: EvictionRequest, name: string): InterceptorVie
 }
 
 /** The active interceptor (KEP-4563, "Interceptor Selection"); undefined where there is none. */
-function turnOf(request: EvictionRequest, now: number): ActiveInterceptor | undefined {
+function activeInterceptorOf(request: EvictionRequest, now: number): ActiveInterceptor | undefined {
   const { targetInterceptors = [], activeInterceptors = [] } = request.status ?? {};
   const [name] = activeInterceptors;
   if (name === undefined) return undefined;
@@ -141,7 +141,7 @@ function stateOf(
   if (request.status?.targetInterceptors === undefined) {
     const waitingMs = now - (timeOf(request.metadata.creationTimestamp) ?? now);
     const message =
-      waitingMs < OVERLOOKED_MS
+      waitingMs < UNNOTICED_MS
         ? 'No controller has taken it up yet.'
         : 'No controller has taken it up; is nodemaint controller running?';
     return { state: 'requested', message };
@@ -161,7 +161,7 @@ export function evictProgress(
   now: number,
 ): EvictProgress {
   const pod = namesake?.metadata.uid === target.uid ? namesake : undefined;
-  const turn = request === undefined ? undefined : turnOf(request, now);
+  const active = request === undefined ? undefined : activeInterceptorOf(request, now);
   const terminatingUntil = timeOf(pod?.metadata.deletionTimestamp);
   return {
     ...stateOf(target, request, pod, now),
@@ -170,7 +170,7 @@ export function evictProgress(
       request === undefined
         ? []
         : (request.status?.targetInterceptors ?? []).map(({ name }) => viewInterceptor(request, name)),
-    ...(turn === undefined ? {} : { turn }),
+    ...(active === undefined ? {} : { active }),
     ...(terminatingUntil === undefined ? {} : { terminatingUntil }),
   };
 }

@@ -65,7 +65,7 @@ export interface ShutdownStory {
 }
 
 /** What is seen of the drain at one moment. */
-export interface StoryLook {
+export interface StoryObservation {
   readonly at: number;
   /** What is waited for; pods are named NAMESPACE/NAME, what has no slash is the drain itself. */
   readonly waitingFor: readonly {
@@ -105,7 +105,7 @@ function withWait(waits: readonly StoryWait[], wait: StoryWait): readonly StoryW
   return [...waits.slice(0, STORY_LIMITS.waits - 1), wait];
 }
 
-function waitOf(seen: StoryLook['waitingFor'][number], from: number): StoryWait {
+function waitOf(seen: StoryObservation['waitingFor'][number], from: number): StoryWait {
   const message = textOf(shortCause(seen.message));
   return { from, kind: waitKindOf(seen.on, message), on: textOf(seen.on), message };
 }
@@ -140,8 +140,8 @@ export function withTransition(story: ShutdownStory, transition: Transition, at:
 
 function seenPod(
   pod: StoryPod | undefined,
-  seen: StoryLook['waitingFor'][number],
-  { at, tier }: StoryLook,
+  seen: StoryObservation['waitingFor'][number],
+  { at, tier }: StoryObservation,
   begunAt: number,
 ): StoryPod {
   if (pod === undefined) {
@@ -156,24 +156,24 @@ function seenPod(
 }
 
 /** The story with what is seen now: pods that are asked for the first time, what they wait for, those that are gone. */
-export function withLook(story: ShutdownStory, look: StoryLook): ShutdownStory {
+export function withObservation(story: ShutdownStory, observation: StoryObservation): ShutdownStory {
   const pods = new Map(story.pods.map((pod) => [pod.pod, pod]));
   let { podsLeftOut, waits } = story;
   const seen = new Set<string>();
-  for (const each of look.waitingFor) {
+  for (const each of observation.waitingFor) {
     if (!each.what.includes('/')) {
-      waits = withWait(waits, waitOf(each, look.at));
+      waits = withWait(waits, waitOf(each, observation.at));
       continue;
     }
     const key = textOf(each.what);
     seen.add(key);
     const known = pods.get(key);
     if (known === undefined && pods.size >= STORY_LIMITS.pods) continue;
-    pods.set(key, seenPod(known, each, look, story.begunAt));
+    pods.set(key, seenPod(known, each, observation, story.begunAt));
   }
   podsLeftOut = Math.max(podsLeftOut, seen.size - STORY_LIMITS.pods);
   const after = [...pods.values()].map((pod) =>
-    seen.has(pod.pod) || pod.goneAt !== undefined ? pod : { ...pod, goneAt: look.at },
+    seen.has(pod.pod) || pod.goneAt !== undefined ? pod : { ...pod, goneAt: observation.at },
   );
   return { ...story, pods: after, podsLeftOut, waits };
 }

@@ -4,7 +4,7 @@ import {
   EVICTION_IN_PROGRESS_ANNOTATION,
   NODE_NOTE_ANNOTATION,
 } from '../../../src/api/names.ts';
-import { redacted } from '../../../src/cli/bundle/secrets/redact.ts';
+import { redacted } from '../../support/redacted.ts';
 import { annotatedSince } from '../../../src/decide/background-eviction/annotation.ts';
 import { nodeThatStays, observeLeases, type SeenLeases } from '../../../src/decide/disruption-budget/other-nodes.ts';
 import { commonVersion, fleetNode } from '../../../src/show/fleet/node-state.ts';

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseDrainPlan } from '../../../src/cli/maintenance/plan-file.ts';
-import { parseAgentConfig } from '../../../src/config/load.ts';
+import { parseAgentConfig } from '../../support/agent/config.ts';
 import { isFullyQualified } from '../../../src/decide/eviction/interceptors.ts';
 import { MAX_GRACE_SEC } from '../../../src/decide/pod.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';

@@ -66,8 +66,8 @@ export function addLookCases({ rigOf, scene, createNode, createPod, drain }: Dra
     const isBlocked = async (): Promise<boolean> => (await pods())[0]?.blocking?.reason === 'PodDisruptionBudget';
     await waitFor('the budget is named', isBlocked, SLOW);
     const [{ progress } = { progress: undefined }] = await pods();
-    assert.equal(progress?.turn?.name, 'imperative-eviction.k8s.io');
-    assert.equal(progress.turn.blocked, true);
+    assert.equal(progress?.active?.name, 'imperative-eviction.k8s.io');
+    assert.equal(progress.active.blocked, true);
     assert.deepEqual(
       progress.interceptors.map(({ name, state }) => [name, state]),
       [

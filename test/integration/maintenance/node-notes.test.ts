@@ -4,7 +4,7 @@ import { createMaintenanceWatch, type MaintenanceWatch } from '../../../src/agen
 import { NODE_NOTE_ANNOTATION } from '../../../src/api/names.ts';
 import type { Node } from '../../../src/api/pod.ts';
 import { DEFAULT_DRAIN_PLAN } from '../../../src/decide/maintenance/drain-plan.ts';
-import { writesNotes } from '../../../src/decide/lease.ts';
+import { writesNotes } from '../../../src/decide/controller-lease.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { createKubeClient, type KubeClient } from '../../../src/kube/client.ts';

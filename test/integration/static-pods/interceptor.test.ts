@@ -60,7 +60,7 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     return uid;
   }
 
-  /** For some turns of the loop: nothing moves and nothing is said. */
+  /** For some iterations of the loop: nothing moves and nothing is said. */
   async function assertIgnored(name: string, uid: string): Promise<void> {
     await new Promise((resolve) => {
       setTimeout(resolve, LOOK_MS);

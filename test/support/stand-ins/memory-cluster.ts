@@ -27,7 +27,7 @@ import {
   VOLUME_ATTACHMENTS,
 } from '../../../src/kube/resource.ts';
 import type { ObjectCache } from '../../../src/kube/watch.ts';
-import { createControllerMetrics } from '../../../src/telemetry/metrics.ts';
+import { createControllerMetrics } from '../../../src/telemetry/controller-metrics.ts';
 import { SILENT_LOG } from '../silent-log.ts';
 import { applied, type Json, mergePatch, strategic } from './patches.ts';
 

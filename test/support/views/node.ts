@@ -1,7 +1,13 @@
 /** What one node says of itself, for the views of the command line: the agent's status, the checks, the story of a shutdown. */
 import type { AgentStatus } from '../../../src/agent/control/status.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
-import { begunStory, type StoryLook, withLook, withReturned, withTransition } from '../../../src/show/story/story.ts';
+import {
+  begunStory,
+  type StoryObservation,
+  withObservation,
+  withReturned,
+  withTransition,
+} from '../../../src/show/story/story.ts';
 import { type Timeline, timelineOf } from '../../../src/show/story/timeline.ts';
 import type { Check } from '../../../src/show/checks/node-checks.ts';
 import { NODE, NOW } from './drain.ts';
@@ -19,7 +25,7 @@ const RELEASED: Phase = { kind: 'released', releasedAt: NOW - 60_000, ...SHUTDOW
 const BUDGET =
   'Could not evict a pod due to failing eviction requests, number of retries: 7. Blocked by PodDisruptionBudget checkout: The disruption budget checkout needs 100 healthy pods and has 4 currently';
 
-type Waiting = StoryLook['waitingFor'][number];
+type Waiting = StoryObservation['waitingFor'][number];
 
 function waitsOf(pods: number, budget: number): readonly Waiting[] {
   const blocked = Array.from({ length: budget }, (_, index) => ({
@@ -80,10 +86,10 @@ export function shutdownLine(pods: number): Timeline {
   const tier = { podType: 'Default', podPriority: 1_000_000_000 };
   const at = (sec: number): number => SHUTDOWN.since + sec * 1000;
   let so = begunStory(NODE, SHUTDOWN);
-  so = withLook(so, { at: at(1), tier, waitingFor: waits });
-  so = withLook(so, { at: at(14), tier, waitingFor: [blocked, database] });
-  so = withLook(so, { at: at(42), tier, waitingFor: [blocked] });
-  so = withLook(so, { at: at(128), tier, waitingFor: [] });
+  so = withObservation(so, { at: at(1), tier, waitingFor: waits });
+  so = withObservation(so, { at: at(14), tier, waitingFor: [blocked, database] });
+  so = withObservation(so, { at: at(42), tier, waitingFor: [blocked] });
+  so = withObservation(so, { at: at(128), tier, waitingFor: [] });
   so = withTransition(so, { name: 'finish', from: DRAINING, to: RELEASED }, at(130));
   so = withReturned(so, ['kube-vip.yaml'], at(180));
   return timelineOf(so, NOW);

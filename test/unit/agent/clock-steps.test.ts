@@ -6,7 +6,7 @@ import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts'
 import { createSelfGates } from '../../../src/agent/drain/gates.ts';
 import { createParkTimes } from '../../../src/agent/static-pods/park-times.ts';
 import { createSandboxStops } from '../../../src/host/cri/pod-stops.ts';
-import { parseAgentConfig } from '../../../src/config/load.ts';
+import { parseAgentConfig } from '../../support/agent/config.ts';
 import { asOfNow, momentOf } from '../../../src/host/clock.ts';
 import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';

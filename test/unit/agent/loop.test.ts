@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { AgentRecord } from '../../../src/agent/phase/record.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
 import { NodemaintError } from '../../../src/errors.ts';
-import { createTurnRig, type TurnRig } from '../../support/agent/turn-rig.ts';
+import { createLoopRig, type LoopRig } from '../../support/agent/loop-rig.ts';
 import { DRAINING, YES } from '../../support/agent/phase-facts.ts';
 
 const WATCHING: AgentRecord = { phase: { kind: 'watching' }, offlineTargets: [] };
@@ -14,35 +14,35 @@ function story(calls: readonly string[]): readonly string[] {
   return calls.filter((each) => /^(save|announce|hooks|hold the|release the|create|act)/.test(each));
 }
 
-function kindOf(rig: TurnRig): string {
+function kindOf(rig: LoopRig): string {
   const phase: Phase = rig.agent.status().phase;
   return phase.kind === 'draining' ? `draining ${phase.mode}` : phase.kind;
 }
 
-function transitions(rig: TurnRig): readonly string[] {
+function transitions(rig: LoopRig): readonly string[] {
   return rig.log.lines.flatMap((line) => /"transition":"(\w+)"/.exec(line)?.[1] ?? []);
 }
 
-async function isDraining(): Promise<TurnRig> {
-  const rig = createTurnRig(WATCHING);
+async function isDraining(): Promise<LoopRig> {
+  const rig = createLoopRig(WATCHING);
   rig.world.goingDown = YES;
-  await rig.turns();
+  await rig.iterations();
   assert.equal(kindOf(rig), 'draining cluster');
   return rig;
 }
 
-describe("the agent's turn", () => {
+describe("the agent's iteration", () => {
   it('holds the lock and moves nothing while nothing happens', async () => {
-    const rig = createTurnRig(WATCHING);
-    assert.deepEqual(story(await rig.turns()), ['hold the lock', 'act']);
+    const rig = createLoopRig(WATCHING);
+    assert.deepEqual(story(await rig.iterations()), ['hold the lock', 'act']);
     assert.equal(rig.saved(), undefined);
     assert.deepEqual(rig.log.lines, []);
   });
 
   it('saves and announces a shutdown, runs its hooks, and creates the maintenance before pods leave', async () => {
-    const rig = createTurnRig(WATCHING);
+    const rig = createLoopRig(WATCHING);
     rig.world.goingDown = YES;
-    const calls = await rig.turns();
+    const calls = await rig.iterations();
     assert.deepEqual(story(calls).slice(0, 6), [
       'save draining',
       'announce ShutdownHeld',
@@ -57,15 +57,15 @@ describe("the agent's turn", () => {
 
   it('reads the facts and decides the phase once', async () => {
     const rig = await isDraining();
-    const calls = await rig.turns();
+    const calls = await rig.iterations();
     assert.equal(calls.filter((each) => each === 'detect').length, 1);
     assert.equal(calls.filter((each) => each === 'observe').length, 1);
   });
 
-  it('lets the lock go in the turn that decides it, after the hooks', async () => {
+  it('lets the lock go in the iteration that decides it, after the hooks', async () => {
     const rig = await isDraining();
     rig.world.drained = true;
-    const calls = story(await rig.turns());
+    const calls = story(await rig.iterations());
     const from = calls.indexOf('save released');
     assert.deepEqual(calls.slice(from, from + 5), [
       'save released',
@@ -81,17 +81,17 @@ describe("the agent's turn", () => {
     const rig = await isDraining();
     const before = rig.clock.now();
     rig.world.drained = true;
-    await rig.turns();
+    await rig.iterations();
     assert.equal(kindOf(rig), 'released');
     assert.ok(rig.clock.now() - before <= 1_000, 'one pause, after all of it');
   });
 
   it('goes on offline when the API server is lost, and with the cluster when it has the state of the drain', async () => {
-    const rig = createTurnRig(WATCHING);
+    const rig = createLoopRig(WATCHING);
     rig.world.goingDown = YES;
     rig.world.maintenance = undefined;
     rig.world.hasPod = true;
-    const calls = await rig.turns(20);
+    const calls = await rig.iterations(20);
     assert.equal(kindOf(rig), 'draining offline');
     assert.ok(calls.includes('stop offline'));
     assert.deepEqual(
@@ -100,15 +100,15 @@ describe("the agent's turn", () => {
       'the targets are durable',
     );
     rig.world.maintenance = 'open';
-    assert.ok((await rig.turns(30)).includes('kubelet back'));
+    assert.ok((await rig.iterations(30)).includes('kubelet back'));
     assert.equal(kindOf(rig), 'draining cluster');
     assert.deepEqual(transitions(rig), ['begin', 'loseCluster', 'handOver']);
   });
 
-  it('creates the maintenance again, in the turn that finds it deleted in mid-shutdown', async () => {
+  it('creates the maintenance again, in the iteration that finds it deleted in mid-shutdown', async () => {
     const rig = await isDraining();
     rig.world.maintenance = 'deleted';
-    const calls = story(await rig.turns());
+    const calls = story(await rig.iterations());
     assert.deepEqual(calls.slice(0, 5), [
       'save draining',
       'announce MaintenanceDeleted',
@@ -121,13 +121,13 @@ describe("the agent's turn", () => {
   });
 
   it('drains offline, and lets the lock go when no pod is left, where no cluster is configured', async () => {
-    const rig = createTurnRig(WATCHING, false);
+    const rig = createLoopRig(WATCHING, false);
     rig.world.goingDown = YES;
     rig.world.hasPod = true;
-    await rig.turns(2);
+    await rig.iterations(2);
     assert.equal(kindOf(rig), 'draining offline');
     rig.world.hasPod = false;
-    assert.ok((await rig.turns()).includes('release the lock'));
+    assert.ok((await rig.iterations()).includes('release the lock'));
     assert.deepEqual(transitions(rig), ['begin', 'finish']);
   });
 
@@ -135,7 +135,7 @@ describe("the agent's turn", () => {
     const rig = await isDraining();
     rig.world.goingDown = { kind: 'no' };
     rig.world.parked = [DRAINING.maintenance];
-    const canceled = await rig.turns();
+    const canceled = await rig.iterations();
     assert.deepEqual(transitions(rig), ['begin', 'cancel', 'settle']);
     assert.ok(canceled.includes('trigger undefined') && canceled.includes('kubelet back'));
     assert.equal(kindOf(rig), 'watching');
@@ -143,12 +143,12 @@ describe("the agent's turn", () => {
   });
 
   it('recovers as long as manifests of the shutdown are parked', async () => {
-    const rig = createTurnRig({ ...RESTARTED, phase: { ...DRAINING, bootId: 'boot-0' } });
+    const rig = createLoopRig({ ...RESTARTED, phase: { ...DRAINING, bootId: 'boot-0' } });
     rig.world.parked = [DRAINING.maintenance];
-    await rig.turns(3);
+    await rig.iterations(3);
     assert.equal(kindOf(rig), 'recovering');
     rig.world.parked = [];
-    await rig.turns();
+    await rig.iterations();
     assert.equal(kindOf(rig), 'watching');
     assert.deepEqual(transitions(rig), ['boot', 'settle']);
   });
@@ -157,14 +157,14 @@ describe("the agent's turn", () => {
     const rig = await isDraining();
     rig.world.goingDown = { kind: 'no' };
     rig.world.broken.add('observe');
-    await rig.turns(3);
+    await rig.iterations(3);
     assert.equal(kindOf(rig), 'recovering', 'nobody has seen that nothing is parked');
   });
 
   it('is forced by an operator at once, and only while a shutdown is held', async () => {
     const rig = await isDraining();
     rig.agent.release('in a hurry');
-    const calls = story(await rig.turns());
+    const calls = story(await rig.iterations());
     assert.deepEqual(calls.slice(0, 4), [
       'save released',
       'announce ShutdownForced',
@@ -172,7 +172,7 @@ describe("the agent's turn", () => {
       'release the lock',
     ]);
     rig.agent.release('again');
-    const idle = createTurnRig(WATCHING);
+    const idle = createLoopRig(WATCHING);
     assert.throws(
       () => {
         idle.agent.release('in a hurry');
@@ -198,19 +198,19 @@ describe('a step that fails', () => {
   ];
   for (const [part, step] of STEPS) {
     it(`does not keep the others from running: ${step}`, async () => {
-      const whole = createTurnRig(WATCHING);
+      const whole = createLoopRig(WATCHING);
       whole.world.goingDown = YES;
-      const rig = createTurnRig(WATCHING);
+      const rig = createLoopRig(WATCHING);
       rig.world.goingDown = YES;
       rig.world.broken.add(part);
-      const expected = await whole.turns(2);
-      const calls = new Set(await rig.turns(2));
+      const expected = await whole.iterations(2);
+      const calls = new Set(await rig.iterations(2));
       const skipped =
         part === 'observe' ? ['act', 'report'] : part === 'create the maintenance' ? ['watch requests'] : [];
       for (const each of expected) assert.ok(calls.has(each) || skipped.includes(each), each);
       assert.equal(kindOf(rig), 'draining cluster');
-      const said = rig.log.lines.filter((line) => line.includes('step of the turn failed'));
-      assert.equal(said.length, 1, 'once, in all turns');
+      const said = rig.log.lines.filter((line) => line.includes('step of the loop failed'));
+      assert.equal(said.length, 1, 'once, in all iterations');
       assert.ok(said[0]?.includes(JSON.stringify(step)) === true && said[0].includes(`${part} is broken`), said[0]);
     });
   }
@@ -220,12 +220,12 @@ describe('a step that fails', () => {
     rig.world.drained = true;
     rig.world.broken.add('detect');
     const before = rig.clock.now();
-    const calls = await rig.turns(3);
+    const calls = await rig.iterations(3);
     assert.ok(calls.includes('hold the lock') && calls.includes('act'));
     assert.equal(kindOf(rig), 'draining cluster');
     assert.ok(rig.clock.now() - before >= 3_000, 'it does not spin');
     rig.world.broken.clear();
-    await rig.turns();
+    await rig.iterations();
     assert.equal(kindOf(rig), 'released');
     assert.match(rig.log.lines.join('\n'), /succeeds again \{"step":"decide the phase"\}/);
   });
@@ -233,7 +233,7 @@ describe('a step that fails', () => {
 
 describe('the end of the agent', () => {
   const stopped = async (record: AgentRecord): Promise<readonly string[]> => {
-    const rig = createTurnRig(record);
+    const rig = createLoopRig(record);
     rig.world.goingDown = record.phase.kind === 'watching' ? { kind: 'no' } : YES;
     await rig.agent.run(AbortSignal.abort(), new AbortController().signal);
     return rig.world.calls;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { kubeletUnitOf, type MachineAccess, openMachine, watchMachine } from '../../../src/agent/machine-parts.ts';
-import { parseAgentConfig } from '../../../src/config/load.ts';
+import { parseAgentConfig } from '../../support/agent/config.ts';
 import type { AgentConfig } from '../../../src/config/schema.ts';
 import type { SystemBus } from '../../../src/host/dbus/bus.ts';
 import type { Login1 } from '../../../src/host/systemd/login1.ts';

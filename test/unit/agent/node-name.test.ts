@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { hostname } from 'node:os';
 import { describe, it } from 'node:test';
 import { nodeNameOf } from '../../../src/agent/node-name.ts';
-import { parseAgentConfig } from '../../../src/config/load.ts';
+import { parseAgentConfig } from '../../support/agent/config.ts';
 import type { AgentConfig } from '../../../src/config/schema.ts';
 import type { ClusterAccess } from '../../../src/kube/access/cluster.ts';
 

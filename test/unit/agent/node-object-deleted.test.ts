@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createTurnRig } from '../../support/agent/turn-rig.ts';
+import { createLoopRig } from '../../support/agent/loop-rig.ts';
 import { DRAINING, YES } from '../../support/agent/phase-facts.ts';
 
 describe('the shutdown of a machine whose Node object is deleted', () => {
   it('the drain goes on offline after half a minute, and with the cluster when the Node is registered again', async () => {
-    const rig = createTurnRig({ phase: DRAINING, offlineTargets: [] });
+    const rig = createLoopRig({ phase: DRAINING, offlineTargets: [] });
     rig.world.goingDown = YES;
     rig.world.maintenance = 'open';
     rig.world.hasPod = true;
-    const modeAfter = async (turns: number): Promise<string> => {
-      await rig.turns(turns);
+    const modeAfter = async (iterations: number): Promise<string> => {
+      await rig.iterations(iterations);
       const { phase } = rig.agent.status();
       return phase.kind === 'draining' ? phase.mode : phase.kind;
     };

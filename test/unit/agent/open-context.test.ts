@@ -8,7 +8,7 @@ import { createLockReconciler } from '../../../src/agent/shutdown/lock.ts';
 import { createNoLock } from '../../../src/host/systemd/inhibitor.ts';
 import { findStaticPods } from '../../../src/agent/static-pods/directory-in-use.ts';
 import { createManualRequests } from '../../../src/agent/static-pods/manual.ts';
-import { createWakeup } from '../../../src/agent/turn/wakeup.ts';
+import { createWakeup } from '../../../src/agent/iteration/wakeup.ts';
 import { loadAgentConfig } from '../../../src/config/load.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
 import type { ClusterAccess } from '../../../src/kube/access/cluster.ts';

@@ -22,7 +22,7 @@ function stepNames(isCluster: boolean): readonly string[] {
   return all.map(({ name }) => name);
 }
 
-describe('the steps of a turn', () => {
+describe('the steps of an iteration', () => {
   it('restore a lost shutdown first, run the hooks before the lock, create the maintenance before pods leave, and show the state last', () => {
     const names = stepNames(true);
     const ordered = [

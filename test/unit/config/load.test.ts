@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { loadAgentConfig, parseAgentConfig } from '../../../src/config/load.ts';
+import { loadAgentConfig } from '../../../src/config/load.ts';
+import { parseAgentConfig } from '../../support/agent/config.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { NEEDS_ROOT } from '../../support/root.ts';
 

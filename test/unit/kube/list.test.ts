@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubeObject } from '../../../src/api/meta.ts';
 import { NodemaintError } from '../../../src/errors.ts';
-import { linesOf } from '../../../src/kube/lines.ts';
 import { type AskPage, readPages } from '../../../src/kube/list.ts';
 
 interface Asked {
@@ -29,7 +28,9 @@ function serverOf(sizes: readonly number[], maxBytes: number): { ask: AskPage<Ku
 }
 
 const sizesOf = (count: number, size: number): number[] => Array.from({ length: count }, () => size);
+
 const nameOf = ({ metadata }: KubeObject): string => metadata.name;
+
 const namesTo = (count: number): string[] => Array.from({ length: count }, (_, index) => `o-${index}`);
 
 describe('a list that is read in pages', () => {
@@ -70,32 +71,5 @@ describe('a list that is read in pages', () => {
       readPages(() => Promise.reject(new Error('gone')), nameOf),
       /gone/,
     );
-  });
-});
-
-describe('the lines of a watch', () => {
-  async function* chunksOf(text: string, size: number): AsyncGenerator<string> {
-    for (let at = 0; at < text.length; at += size) yield await Promise.resolve(text.slice(at, at + size));
-  }
-
-  it('the lines of a watch come whole, however they are cut', async () => {
-    for (const size of [1, 2, 3, 5, 100]) {
-      const lines: string[] = [];
-      const chunks = chunksOf('one\n\ntwo\nthree\nrest', size);
-      for await (const line of linesOf(chunks, 10, () => new Error('long'))) lines.push(line);
-      assert.deepEqual(lines, ['one', 'two', 'three']);
-    }
-  });
-
-  it('the lines of a watch are refused where one is too long, after those before it, by its beginning', async () => {
-    for (const size of [1, 4, 100]) {
-      const seen: string[] = [];
-      const reading = async (): Promise<void> => {
-        const lines = linesOf(chunksOf('one\ntwo-is-long\nthree\n', size), 5, (beginning) => new Error(beginning));
-        for await (const line of lines) seen.push(line);
-      };
-      await assert.rejects(reading(), /^Error: two-i$/);
-      assert.deepEqual(seen, ['one']);
-    }
   });
 });

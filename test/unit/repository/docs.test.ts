@@ -3,7 +3,7 @@ import { existsSync, globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { parseAgentConfig } from '../../../src/config/load.ts';
+import { parseAgentConfig } from '../../support/agent/config.ts';
 import { configurationTable } from '../../support/docs.ts';
 import { brokenLinks, linkedFiles } from '../../support/markdown.ts';
 import { importsOfPackages } from '../../structure/imports.ts';

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import { measureExports } from '../../structure/exports.ts';
 import { measureStructure } from '../../structure/measure.ts';
+import { unmirroredTests } from '../../structure/mirror.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 
@@ -19,6 +20,8 @@ const LIMITS = {
   'functions with more than 4 parameters': 0,
   'agent files that no unit test imports': 5,
   'exports that no other file imports': 0,
+  'exports that only tests use': 0,
+  'functions and constants that only tests import': 51,
   'names that more than one file exports': 0,
 } as const;
 
@@ -28,6 +31,28 @@ const EXCEPTIONS: Readonly<Record<string, number>> = {
   'max-params': 0,
   complexity: 4,
 };
+
+/** Unit tests of what several files do together, so that none of these has its name. */
+const OF_SEVERAL_FILES = [
+  'addons/surge/ownership',
+  'agent/clock-steps',
+  'agent/node-object-deleted',
+  'agent/run-agent',
+  'agent/shutdown/lost-shutdown',
+  'agent/slow-hooks',
+  'cli/documents',
+  'cli/terminal/hostile-texts',
+  'cli/views/views',
+  'cli/wrong-usages',
+  'controller/volumes',
+  'controller/work-by-change',
+  'decide/lifecycle/lifecycle-rules',
+  'decide/ownership',
+  'decide/shutdown/api-wait',
+  'decide/shutdown/longest-hold',
+  'decide/shutdown/lost-maintenance',
+  'host/systemd/lock-holder',
+];
 
 const structure = await measureStructure(ROOT);
 const exported = await measureExports(ROOT);
@@ -42,6 +67,8 @@ const FOUND: Readonly<Record<keyof typeof LIMITS, readonly unknown[]>> = {
   'functions with more than 4 parameters': structure.manyParameters,
   'agent files that no unit test imports': structure.untestedAgentFiles,
   'exports that no other file imports': exported.unused,
+  'exports that only tests use': exported.dead,
+  'functions and constants that only tests import': exported.testedAlone,
   'names that more than one file exports': exported.shared,
 };
 
@@ -52,6 +79,12 @@ describe('the structure of the source', () => {
       assert.ok(found.length <= limit, `${found.length}: ${JSON.stringify(found, undefined, 1)}`);
     });
   }
+});
+
+describe('the unit tests', () => {
+  it('the unit tests are at the paths of the files that they test, or are of several files and named here', () => {
+    assert.deepEqual(unmirroredTests(ROOT), OF_SEVERAL_FILES);
+  });
 });
 
 interface LintConfig {
@@ -88,7 +121,7 @@ const FAULTY: Readonly<Record<string, string>> = {
 const EXPORTING: Readonly<Record<string, string>> = {
   'src/a.ts': 'export const same = 1;\nexport interface Used {}\nexport function unused(): void {}\n',
   'src/b.ts': 'export async function same(): Promise<void> {}\nexport class Later {}\nexport type Shape = 1;\n',
-  'src/c.ts': 'export const everything = 1;\n',
+  'src/c.ts': 'export const everything = 1;\nconst more = everything;\n',
   'test/x.test.ts':
     "import { same, type Used as U } from '../src/a.ts';\nimport * as c from '../src/c.ts';\nconst { same: s, Later } = await import('../src/b.ts');\ntype T = import('../src/b.ts').Shape;\n",
 };
@@ -104,6 +137,8 @@ describe('the script that reads exports', () => {
       assert.deepEqual(await measureExports(root), {
         count: 7,
         unused: ['src/a.ts unused'],
+        dead: ['src/a.ts same', 'src/a.ts Used', 'src/b.ts same', 'src/b.ts Later', 'src/b.ts Shape'],
+        testedAlone: ['src/c.ts everything'],
         shared: ['same src/a.ts src/b.ts'],
       });
     } finally {

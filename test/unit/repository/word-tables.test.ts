@@ -25,7 +25,7 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ['src/controller/cache/maintenances.ts labels[name]', 'the keys are our own'],
   ['src/controller/maintenance/requests.ts present[key]', 'is compared with a text'],
   ['src/controller/webhook/certificate.ts data[key]', 'the keys are our own'],
-  ['src/kube/leader/sight.ts copies[name]', 'after Object.keys'],
+  ['src/kube/leader/readiness.ts copies[name]', 'after Object.keys'],
   ['src/kube/maintenance/cordon.ts annotations[key]', 'is compared with a text'],
   ['src/decide/disruption-budget/placement.ts labels[key]', 'is compared with a text'],
   [

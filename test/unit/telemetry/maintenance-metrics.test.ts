@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../../src/api/node-maintenance.ts';
 import { countMaintenances } from '../../../src/show/counts/maintenances.ts';
 import { countEvictions } from '../../../src/show/counts/evictions.ts';
-import { createControllerMetrics } from '../../../src/telemetry/metrics.ts';
+import { createControllerMetrics } from '../../../src/telemetry/controller-metrics.ts';
 import { drainOf, maintenanceOf } from '../../support/maintenance/objects.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');

@@ -1,4 +1,4 @@
-/** One step of an Eviction: whose turn it is, and its end. Every status follows the rules that the API server checks. */
+/** One step of an Eviction: which responder is active, and its end. Every status follows the rules that the API server checks. */
 import { HEARTBEAT_DEADLINE_MS } from '../../../api/eviction-request.ts';
 import {
   type Eviction,
@@ -62,13 +62,13 @@ function invalidEnd({ eviction, pod, isSecond }: EvictionFacts): End | undefined
   return pod !== undefined && isInPodGroup(pod) ? failed(EVICTION_INVALID, GROUP_MESSAGE) : undefined;
 }
 
-/** Whose turn it is, and what this responder says. */
-interface Turn {
+/** The active responder, and what it says. */
+interface ActiveResponder {
   readonly active: TargetResponder;
   readonly entry: ResponderStatus | undefined;
 }
 
-function turnOf({ status }: Eviction): Turn | undefined {
+function activeResponderOf({ status }: Eviction): ActiveResponder | undefined {
   const active = status?.targetResponders?.find(({ state }) => state === 'Active');
   return active && { active, entry: status?.responders?.find(({ name }) => name === active.name) };
 }
@@ -105,16 +105,17 @@ function stepOf(status: EvictionStatus, againMs?: number): EvictionStep {
   };
 }
 
-/** The end: who has its turn leaves it in the same write, as the API server wants it. */
+/** The end: the active responder leaves that state in the same write, as the API server wants it. */
 function finish(facts: EvictionFacts, end: End, now: number): EvictionStep {
-  const turn = turnOf(facts.eviction);
+  const responding = activeResponderOf(facts.eviction);
   const unfinished = end.kind === 'evicted' ? 'Interrupted' : 'Canceled';
-  const state = turn?.entry?.completionTime === undefined ? unfinished : 'Completed';
-  const lists = turn === undefined ? {} : { targetResponders: withState(facts.eviction, turn.active.name, state) };
+  const state = responding?.entry?.completionTime === undefined ? unfinished : 'Completed';
+  const lists =
+    responding === undefined ? {} : { targetResponders: withState(facts.eviction, responding.active.name, state) };
   return stepOf(complete(facts, lists, outcomeOf(end), now));
 }
 
-/** Names the responders, and gives the first one its turn: both lists begin in one write. */
+/** Names the responders, and makes the first one active: both lists begin in one write. */
 function start(facts: EvictionFacts, pod: Pod, now: number): EvictionStep {
   const named = respondersOf(pod);
   const [first] = named;
@@ -130,8 +131,8 @@ function start(facts: EvictionFacts, pod: Pod, now: number): EvictionStep {
   return stepOf(complete(facts, { targetResponders, responders }, AWAITING, now), HEARTBEAT_DEADLINE_MS);
 }
 
-/** Ends the turn of a responder that has completed or was silent, and gives the next one its turn in the same write. */
-function rotate(facts: EvictionFacts, { active, entry }: Turn, now: number): EvictionStep {
+/** Replaces an active responder that has completed or was silent by the next one, in one write. */
+function rotate(facts: EvictionFacts, { active, entry }: ActiveResponder, now: number): EvictionStep {
   const { eviction } = facts;
   const order = (eviction.status?.targetResponders ?? []).toSorted(compareResponders);
   const index = order.findIndex(({ name }) => name === active.name);
@@ -163,14 +164,14 @@ export function decideEviction(facts: EvictionFacts, now: number): EvictionStep 
   if (isEvictionOver(eviction)) return {};
   const invalid = invalidEnd(facts);
   if (invalid !== undefined) return finish(facts, invalid, now);
-  const turn = turnOf(eviction);
+  const responding = activeResponderOf(eviction);
   if (pod === undefined || isTerminal(pod)) {
-    const isAwaited = turn !== undefined && turn.entry?.completionTime === undefined;
+    const isAwaited = responding !== undefined && responding.entry?.completionTime === undefined;
     if (isAwaited && endedMs < COMPLETION_DELAY_MS) return stepOf({}, COMPLETION_DELAY_MS - endedMs);
     return finish(facts, { kind: 'evicted', reason: pod === undefined ? 'PodDeleted' : 'PodTerminal' }, now);
   }
   if (!facts.requests.some(wantsEviction)) return finish(facts, failed(NO_INTENT, NO_INTENT_MESSAGE), now);
-  if (turn !== undefined) return rotate(facts, turn, now);
+  if (responding !== undefined) return rotate(facts, responding, now);
   const isStarted = (eviction.status?.targetResponders ?? []).length > 0;
   return isStarted ? finish(facts, failed(NO_FURTHER_RESPONDER, NO_RESPONDER_MESSAGE), now) : start(facts, pod, now);
 }

@@ -41,7 +41,7 @@ export function outcomeOf(end: End): Outcome {
 
 const WAITING: Said = { status: 'False', reason: AWAITING_EVICTION, message: '' };
 
-/** The two conditions while an end is waited for: they say nothing of turns, so that a turn changes none of them. */
+/** The two conditions while an end is waited for: they say nothing of responders, so that another active one changes none of them. */
 export const AWAITING: Outcome = { [TARGET_EVICTED]: WAITING, [FAILED]: WAITING };
 
 /** What an object says already; undefined where it lacks one of the two. */

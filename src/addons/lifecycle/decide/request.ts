@@ -10,7 +10,7 @@ import type { Pod } from '../../../api/pod.ts';
 import { wantsEviction } from '../../../decide/lifecycle/asked.ts';
 import { failedAt, failureOf, isAnswered, isEvicted, isEvictionOver } from '../../../decide/lifecycle/conditions.ts';
 import { byAge, relevantEviction } from '../../../decide/lifecycle/request.ts';
-import { LONGEST_PAUSE_MS } from '../../../decide/lifecycle/unattended.ts';
+import { LONGEST_PAUSE_MS } from '../../../decide/lifecycle/missing-controllers.ts';
 import { isInPodGroup } from '../../../decide/pod.ts';
 import { timeOf } from '../../../decide/time.ts';
 import { GROUP_MESSAGE } from './eviction.ts';

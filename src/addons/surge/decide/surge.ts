@@ -12,7 +12,7 @@ type SurgeStep =
   | { readonly kind: 'wait'; readonly message: string }
   /** The other pod is there: this one is to be deleted when the Deployment is scaled back. */
   | { readonly kind: 'replace'; readonly change: SurgeChange; readonly message: string }
-  /** Nothing is added, or not any more, and the next interceptor has its turn. */
+  /** Nothing is added, or not any more, and the next interceptor becomes active. */
   | { readonly kind: 'pass'; readonly change: SurgeChange | undefined; readonly message: string };
 
 /** How many pods the Deployment may have beyond its replicas: its maxSurge, a percentage rounded up as in a rollout. */

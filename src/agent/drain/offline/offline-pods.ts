@@ -12,7 +12,7 @@ import type { KubeletUnit } from '../../../host/kubelet/unit.ts';
 import type { Log } from '../../../telemetry/log.ts';
 import { createSandboxStops, type StopEvents } from '../../../host/cri/pod-stops.ts';
 import { createLogOnce } from '../../../telemetry/log-once.ts';
-import type { Waiting } from '../../turn/waited-for.ts';
+import type { Waiting } from '../../iteration/waited-for.ts';
 import type { KnownPods } from './known-pods.ts';
 import { createKubeletStop } from './kubelet-stop.ts';
 

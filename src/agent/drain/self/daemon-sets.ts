@@ -5,7 +5,7 @@ import { deletePod, type EndOptions } from '../../../kube/eviction/evictor.ts';
 import { keyOf } from '../../../kube/resource.ts';
 import { createUngatedDaemonSets } from '../../../kube/eviction/ungated-daemon-sets.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
-import type { Waiting } from '../../turn/waited-for.ts';
+import type { Waiting } from '../../iteration/waited-for.ts';
 
 /** What is to be removed, and with what leave. */
 interface RemovalScope {

@@ -25,7 +25,7 @@ import type { EndOptions } from '../../../kube/eviction/evictor.ts';
 import { createEvictionAttempts } from '../../../kube/eviction/attempt-memory.ts';
 import { keyOf } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
-import type { Waiting } from '../../turn/waited-for.ts';
+import type { Waiting } from '../../iteration/waited-for.ts';
 
 /** One pod's eviction: its request, and what a deadline makes of its end. */
 interface EvictionScope {

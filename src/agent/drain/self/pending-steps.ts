@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pod } from '../../../api/pod.ts';
 import { NodemaintError } from '../../../errors.ts';
 import { keyOf } from '../../../kube/resource.ts';
-import type { Waiting } from '../../turn/waited-for.ts';
+import type { Waiting } from '../../iteration/waited-for.ts';
 
 /** How long a pass waits for a step; the step itself goes on, because a webhook may need longer and say yes in the end. */
 const STEP_MS = 2_000;

@@ -18,7 +18,7 @@ import type { Clock } from '../../../host/clock.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { type EndOptions, shortenEnd } from '../../../kube/eviction/evictor.ts';
 import { keyOf } from '../../../kube/resource.ts';
-import type { Waiting } from '../../turn/waited-for.ts';
+import type { Waiting } from '../../iteration/waited-for.ts';
 import type { SelfRemovals } from './daemon-sets.ts';
 import type { SelfEvictions } from './evictions.ts';
 import { createPendingSteps } from './pending-steps.ts';

@@ -35,7 +35,7 @@ import { followed } from '../../cluster/on-demand-watch.ts';
 import { createVolumeWaits, type SeenVolumes, type VolumeWaits } from '../../../kube/volume/volume-waits.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
 import type { NodeMaintenances } from '../../cluster/maintenance-watch.ts';
-import type { Waiting } from '../../turn/waited-for.ts';
+import type { Waiting } from '../../iteration/waited-for.ts';
 import { type DrainerFacts, type Drainer, type DrainPass, drainedFor, manifestsOf } from '../drainer.ts';
 import type { ControllerLiveness } from '../controller-liveness.ts';
 import { createSelfCordon, type SelfCordon } from './cordon.ts';

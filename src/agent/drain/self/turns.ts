@@ -1,10 +1,9 @@
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
-import { begunNode, nodeStatusOf } from '../../../decide/maintenance/recorded-node.ts';
+import { begunNode, hasDrained, nodeStatusOf } from '../../../decide/maintenance/recorded-node.ts';
 import { isBeforeItsTurn, rebootNodeOf, takesTurns } from '../../../decide/shutdown/machine-going-down.ts';
 import { stageOf } from '../../../decide/maintenance/maintenance.ts';
 import { DEFAULT_REBOOT_MS, isStalled, noteProgress, type RebootProgress } from '../../../decide/reboot/progress.ts';
 import { decideTurns, describeTurnWait, type Reboot } from '../../../decide/reboot/turns.ts';
-import { hasDrained } from '../../../decide/maintenance/shutdown-maintenance.ts';
 import { MISSING_CONTROLLER } from '../../../decide/shutdown/drainer.ts';
 import { timeOf } from '../../../decide/time.ts';
 import type { Clock } from '../../../host/clock.ts';

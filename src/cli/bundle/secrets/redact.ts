@@ -124,33 +124,25 @@ function* redactedText(text: string): Work<string> {
   return left;
 }
 
-function* redacting(text: string): Work<string> {
+/** Takes out of the text what looks like a secret, in pieces of work; JSON stays JSON. */
+export function* redacting(text: string): Work<string> {
   const json = parsedJson(text);
   return json === undefined
     ? yield* redactedText(text)
     : `${JSON.stringify(yield* withRedactedTexts(json, 0), null, 1)}\n`;
 }
 
-/** The text without what looks like a secret; JSON stays JSON. */
-export function redacted(text: string): string {
-  const work = redacting(text);
-  for (;;) {
-    const { done, value } = work.next();
-    if (done === true) return value;
-  }
-}
-
 /** Work is laid aside after so long, so that a signal to end is seen. */
-const TURN_MS = 20;
+const PAUSE_AFTER_MS = 20;
 
-/** The same, and other work of the process goes on meanwhile. Throws what `signal` says when it is aborted. */
+/** The text without what looks like a secret; JSON stays JSON. Other work of the process goes on meanwhile. Throws what `signal` says when it is aborted. */
 export async function redactedUnless(text: string, signal: AbortSignal): Promise<string> {
   const work = redacting(text);
   let begun = performance.now();
   for (;;) {
     const { done, value } = work.next();
     if (done === true) return value;
-    if (performance.now() - begun < TURN_MS) continue;
+    if (performance.now() - begun < PAUSE_AFTER_MS) continue;
     await setImmediate();
     signal.throwIfAborted();
     begun = performance.now();

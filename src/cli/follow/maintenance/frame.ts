@@ -77,7 +77,7 @@ function tierLines(tier: TierView, width: number, columns: number, now: number):
   // Pods that something blocks stand with their cause; of the others those come first that have waited longest.
   const order = pods
     .filter((pod) => causeOf(pod) === undefined)
-    .toSorted((a, b) => (a.progress.turn?.since ?? now) - (b.progress.turn?.since ?? now));
+    .toSorted((a, b) => (a.progress.active?.since ?? now) - (b.progress.active?.since ?? now));
   const [left, blocked] = [pods.length, pods.length - order.length];
   const count = `${left} ${left === 1 ? 'pod' : 'pods'}`;
   const words = {

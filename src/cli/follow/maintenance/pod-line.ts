@@ -22,16 +22,16 @@ function interceptorText({ name, place, count, message }: ActiveInterceptor, isS
 
 /** What a pod waits for, as plain text that differs only where something has changed. */
 export function podState(pod: LeavingPod): string {
-  const { state, message, turn, terminatingUntil } = pod.progress;
+  const { state, message, active, terminatingUntil } = pod.progress;
   const blocking = blockingOf(pod);
   // The message of the active interceptor is shown once, as its own.
-  const isShown = blocking === undefined || (blocking.reason === 'Interceptor' && turn !== undefined);
+  const isShown = blocking === undefined || (blocking.reason === 'Interceptor' && active !== undefined);
   const why = isShown ? '' : `; ${blocking.reason}: ${gist(blocking.message)}`;
   const withGist = (text: string): string => (text === '' ? '' : `: ${gist(text)}`);
   if (terminatingUntil !== undefined) return `terminating${why}`;
-  if (state === 'active' && turn !== undefined) {
-    const isSaid = why !== '' && gist(turn.message) !== '' && why.includes(gist(turn.message));
-    return `${interceptorText(turn, isSaid)}${why}`;
+  if (state === 'active' && active !== undefined) {
+    const isSaid = why !== '' && gist(active.message) !== '' && why.includes(gist(active.message));
+    return `${interceptorText(active, isSaid)}${why}`;
   }
   if (isUnrequested(pod)) return `its eviction is not requested yet${why}`;
   return `${state}${withGist(message)}${why}`;
@@ -44,18 +44,18 @@ export function isUnrequested({ progress: { state, requesters } }: LeavingPod): 
 
 /** How long a pod has waited, and how long it may still wait. It stands before the messages, which may be cut. */
 function podTimes(progress: EvictProgress, now: number): string {
-  const { turn, terminatingUntil } = progress;
+  const { active, terminatingUntil } = progress;
   const parts: string[] = [];
-  if (turn !== undefined && terminatingUntil === undefined) parts.push(`for ${formatSpan(now - turn.since)}`);
-  const until = terminatingUntil ?? turn?.expectedAt;
+  if (active !== undefined && terminatingUntil === undefined) parts.push(`for ${formatSpan(now - active.since)}`);
+  const until = terminatingUntil ?? active?.expectedAt;
   if (until !== undefined) {
     // A grace period is a limit; what an interceptor says is an estimate.
     const more = `${terminatingUntil === undefined ? 'about' : 'at most'} ${formatSpan(until - now)} more`;
     parts.push(until > now ? more : `${formatSpan(now - until)} late`);
   }
-  if (turn?.passesOnAt !== undefined && terminatingUntil === undefined && turn.passesOnAt - now < 15 * 60_000) {
+  if (active?.passesOnAt !== undefined && terminatingUntil === undefined && active.passesOnAt - now < 15 * 60_000) {
     parts.push(
-      `passes on to ${turn.passesTo ?? ''} in ${formatSpan(turn.passesOnAt - now)} unless there is a heartbeat`,
+      `passes on to ${active.passesTo ?? ''} in ${formatSpan(active.passesOnAt - now)} unless there is a heartbeat`,
     );
   }
   return parts.length === 0 ? '' : `${parts.join(', ')}: `;

@@ -37,7 +37,7 @@ interface Copies {
 }
 
 /** A controller takes a maintenance up within a second; after this time without one a note says so. */
-const OVERLOOKED_MS = 15_000;
+const UNNOTICED_MS = 15_000;
 /** The pods of up to this many nodes are watched node by node; of more, the pods of the whole cluster are. */
 const MAX_WATCHES = 16;
 
@@ -104,8 +104,8 @@ export async function watchDrain(
     return endingOf(view);
   };
   const note = (): string | undefined => {
-    const isOverlooked = view !== undefined && view.since === undefined && view.stage !== 'Idle';
-    if (!isOverlooked || clock.monotonic() - startedAt < OVERLOOKED_MS) return undefined;
+    const isUnnoticed = view !== undefined && view.since === undefined && view.stage !== 'Idle';
+    if (!isUnnoticed || clock.monotonic() - startedAt < UNNOTICED_MS) return undefined;
     return 'No controller has taken the maintenance up; is nodemaint controller running?';
   };
   const ending = await follower.run({ look, note, timeoutMs }, stop);

@@ -15,7 +15,7 @@ import { countedView, drainRequests, requestView } from '../../../../src/decide/
 import { engineView } from '../../../../src/decide/lifecycle/translation.ts';
 import { activeEviction, numberOf } from '../../../../src/decide/lifecycle/request.ts';
 import { respondersOf } from '../../../../src/decide/lifecycle/responders.ts';
-import { awaitedBy, unattendedInMs } from '../../../../src/decide/lifecycle/unattended.ts';
+import { awaitedBy, unattendedInMs } from '../../../../src/decide/lifecycle/missing-controllers.ts';
 import { readEviction, readLifecycleRequest } from '../../../../src/kube/lifecycle/parse.ts';
 import { mutatedJson } from '../../mutate.ts';
 import { assertFinite, type FuzzTarget, objectIn, textTarget } from '../../target.ts';

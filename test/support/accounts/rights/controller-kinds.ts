@@ -80,7 +80,7 @@ export const OWN_KINDS: readonly Right[] = [
     group: REQUESTS,
     resources: ['evictionrequests/status'],
     verbs: ['patch'],
-    why: 'turns, ends, and the report of the Eviction API',
+    why: 'active interceptors, ends, and the report of the Eviction API',
     usedBy: ['src/controller/eviction/reconciler.ts', 'src/kube/eviction/interceptor-status.ts'],
     fence: {
       policies: ['nodemaint-eviction-request-status'],
@@ -91,7 +91,7 @@ export const OWN_KINDS: readonly Right[] = [
     group: REQUESTS,
     resources: ['evictionrequests'],
     verbs: ['coordinate'],
-    why: 'to give turns and to end requests',
+    why: 'to make interceptors active and to end requests',
     usedBy: ['manifests/policies/eviction-request-status.yaml'],
     fence: { alone: 'nobody else manages them' },
   },

@@ -109,7 +109,7 @@ export const AGENT: Account = {
       group: LIFECYCLE,
       resources: ['evictions'],
       verbs: ['list', 'watch'],
-      why: 'whether it is the turn of the responder of its static pods',
+      why: 'whether the responder of its static pods is active',
       usedBy: ['src/agent/cluster/evictions.ts'],
       fence: { alone: 'reading, as above' },
     },

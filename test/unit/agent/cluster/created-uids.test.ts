@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { trackCreatedMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
-import type { OwnState } from '../../../../src/decide/maintenance/shutdown-maintenance.ts';
+import type { OwnState } from '../../../../src/decide/maintenance/agent-names.ts';
 import { ownMaintenanceOf } from '../../../support/maintenance/node-writes.ts';
 
 const NAME = 'shutdown-n-1';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type CordonCluster, keepNoticeCordon } from '../../../../src/agent/notices/cordon.ts';
-import type { OwnState } from '../../../../src/decide/maintenance/shutdown-maintenance.ts';
+import type { OwnState } from '../../../../src/decide/maintenance/agent-names.ts';
 
 const SIGNAL = new AbortController().signal;
 const CORDON = { metadata: { name: 'notice-node-a-0' }, spec: { nodeSelector: { nodeSelectorTerms: [] } } };

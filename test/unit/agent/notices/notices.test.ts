@@ -7,7 +7,7 @@ import { openNoticeMemory } from '../../../../src/agent/notices/memory.ts';
 import { findNoticeSources } from '../../../../src/agent/notices/sources.ts';
 import { createNotices, type Notices } from '../../../../src/agent/notices/notices.ts';
 import type { NoticeSource } from '../../../../src/cloud/notice-source.ts';
-import { parseAgentConfig } from '../../../../src/config/load.ts';
+import { parseAgentConfig } from '../../../support/agent/config.ts';
 import type { Notice, NoticeOptions } from '../../../../src/decide/notice/notices.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { NodemaintError } from '../../../../src/errors.ts';
@@ -175,7 +175,7 @@ describe('the loop that watches for notices', () => {
     assert.equal(JSON.parse(await readFile(path.join(stateDirectory, 'notices.json'), 'utf8')).seen.n.at, 7);
   });
 
-  it('the loop tells a provider how far the drain is, beside the turns', async () => {
+  it('the loop tells a provider how far the drain is, beside the iterations', async () => {
     const end = new AbortController();
     const told: string[] = [];
     const released: Phase = { ...BY_NOTICE, kind: 'released', releasedAt: START };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { endsPhase, type PhaseFactDependencies, readPhaseFacts } from '../../../../src/agent/shutdown/facts.ts';
 import type { StaticPodPass } from '../../../../src/agent/drain/pod-pass.ts';
-import { shutdownNames } from '../../../../src/decide/maintenance/shutdown-maintenance.ts';
+import { shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { DRAINING, SHUTDOWN, YES } from '../../../support/agent/phase-facts.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { createShutdownLock, type Host } from '../../../../src/agent/shutdown/lock-kind.ts';
-import { parseAgentConfig } from '../../../../src/config/load.ts';
+import { parseAgentConfig } from '../../../support/agent/config.ts';
 import type { AgentConfig } from '../../../../src/config/schema.ts';
 import { HOLDER_UNIT } from '../../../../src/host/systemd/inhibitor.ts';
 import type { Login1 } from '../../../../src/host/systemd/login1.ts';

@@ -41,7 +41,7 @@ describe('the lock of the agent', () => {
   for (const [what, outcome, held, message] of outcomes) {
     it(`${what}, and its holder gets a heartbeat`, async () => {
       const { lock, calls } = rigOf(() => outcome);
-      assert.deepEqual(lock.status(WATCHING), { kind: 'unit', held: false, message: '' }, 'before the first turn');
+      assert.deepEqual(lock.status(WATCHING), { kind: 'unit', held: false, message: '' }, 'before the first iteration');
       await lock.reconcile(WATCHING, SIGNAL);
       assert.deepEqual(lock.status(WATCHING), { kind: 'unit', held, message });
       assert.deepEqual(calls, ['acquire', 'heartbeat']);
@@ -77,7 +77,7 @@ describe('the lock of the agent', () => {
     assert.deepEqual(log.lines, []);
   });
 
-  it('is taken at the start by one attempt, and the first turn waits for that', async () => {
+  it('is taken at the start by one attempt, and the first iteration waits for that', async () => {
     const { lock, calls } = rigOf(() => ({ kind: 'held' }));
     const taking = lock.take(SIGNAL);
     await lock.reconcile(RELEASED, SIGNAL);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { completeOwn, createFailedPodRemoval, ensureMaintenance } from '../../../../src/agent/shutdown/maintenance.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
-import type { OwnState } from '../../../../src/decide/maintenance/shutdown-maintenance.ts';
+import type { OwnState } from '../../../../src/decide/maintenance/agent-names.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { DRAINING, SHUTDOWN } from '../../../support/agent/phase-facts.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
@@ -55,7 +55,7 @@ describe('the NodeMaintenance of a shutdown', () => {
     ],
     ['is confirmed, and not created again', DRAINING, ['open'], [`confirm ${DRAINING.maintenance}`]],
     [
-      'is created again in the turn that finds it deleted before the watch has shown it',
+      'is created again in the iteration that finds it deleted before the watch has shown it',
       DRAINING,
       ['open', 'absent'],
       [`confirm ${DRAINING.maintenance}`, `create ${DRAINING.maintenance} true`],

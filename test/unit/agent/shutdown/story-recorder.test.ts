@@ -6,9 +6,9 @@ import { MAX_STORIES, openStoryFiles, storyDirectory } from '../../../../src/age
 import {
   openStoryRecorder,
   type StoryRecorder,
-  type TurnObservation,
+  type IterationObservation,
 } from '../../../../src/agent/shutdown/story-recorder.ts';
-import type { Turn } from '../../../../src/agent/turn/step.ts';
+import type { Iteration } from '../../../../src/agent/iteration/step.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { begunStory } from '../../../../src/show/story/story.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
@@ -17,15 +17,18 @@ import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
 const SHUTDOWN = { maintenance: 'm', mode: 'cluster', origin: 'trigger', reason: 'why', bootId: 'b' } as const;
-const NONE: TurnObservation = { waitingFor: [], tier: undefined, parked: [] };
-const SOME: TurnObservation = { ...NONE, waitingFor: [{ what: 'a/web', on: 'kubelet', message: 'is terminating' }] };
+const NONE: IterationObservation = { waitingFor: [], tier: undefined, parked: [] };
+const SOME: IterationObservation = {
+  ...NONE,
+  waitingFor: [{ what: 'a/web', on: 'kubelet', message: 'is terminating' }],
+};
 
 function draining(since: number): Extract<Phase, { kind: 'draining' }> {
   return { kind: 'draining', since, ...SHUTDOWN };
 }
 
-/** What a turn of the agent tells the recorder. */
-function turn(recorder: StoryRecorder, told: Turn, observation: TurnObservation): void {
+/** What an iteration of the agent tells the recorder. */
+function iteration(recorder: StoryRecorder, told: Iteration, observation: IterationObservation): void {
   recorder.recordTransition(told);
   recorder.recordProgress(told, observation);
 }
@@ -76,22 +79,22 @@ describe('the recorder of a shutdown', () => {
     const watching: Phase = { kind: 'watching' };
     const first = await openStoryRecorder(dependencies, watching);
     const phase = draining(since);
-    turn(first, { phase, transition: { name: 'begin', from: watching, to: phase } }, NONE);
+    iteration(first, { phase, transition: { name: 'begin', from: watching, to: phase } }, NONE);
     clock.pass(10_000);
-    turn(first, { phase, transition: undefined }, SOME);
+    iteration(first, { phase, transition: undefined }, SOME);
     clock.pass(20_000);
-    turn(first, { phase, transition: undefined }, { ...NONE, parked: ['etcd.yaml'] });
+    iteration(first, { phase, transition: undefined }, { ...NONE, parked: ['etcd.yaml'] });
     const released: Phase = { ...phase, kind: 'released', releasedAt: since + 30_000 };
     const parked = { ...NONE, parked: ['etcd.yaml'] };
-    turn(first, { phase: released, transition: { name: 'finish', from: phase, to: released } }, parked);
+    iteration(first, { phase: released, transition: { name: 'finish', from: phase, to: released } }, parked);
     await first.run(AbortSignal.abort());
 
     clock.pass(60_000);
     const second = await openStoryRecorder(dependencies, released);
     const recovering: Phase = { ...phase, kind: 'recovering', cause: 'boot' };
-    turn(second, { phase: recovering, transition: { name: 'boot', from: released, to: recovering } }, parked);
-    turn(second, { phase: recovering, transition: undefined }, NONE);
-    turn(second, { phase: watching, transition: { name: 'settle', from: recovering, to: watching } }, NONE);
+    iteration(second, { phase: recovering, transition: { name: 'boot', from: released, to: recovering } }, parked);
+    iteration(second, { phase: recovering, transition: undefined }, NONE);
+    iteration(second, { phase: watching, transition: { name: 'settle', from: recovering, to: watching } }, NONE);
     await second.run(AbortSignal.abort());
 
     const story = await files.read(since);
@@ -112,7 +115,7 @@ describe('the recorder of a shutdown', () => {
     assert.equal((await readdir(storyDirectory(folder))).length, 1);
   });
 
-  it('a disk that takes nothing keeps no turn waiting, and is told once', async () => {
+  it('a disk that takes nothing keeps no iteration waiting, and is told once', async () => {
     const log = createRecordingLog();
     const clock = createSteppingClock();
     const write = (): Promise<void> => Promise.reject(new Error('no room'));
@@ -120,7 +123,7 @@ describe('the recorder of a shutdown', () => {
     const recorder = await openStoryRecorder({ nodeName: 'n', files, clock, log }, { kind: 'watching' });
     const phase = draining(clock.now());
     for (let count = 0; count < 20; count += 1) {
-      turn(recorder, { phase, transition: undefined }, { ...SOME, parked: [String(count)] });
+      iteration(recorder, { phase, transition: undefined }, { ...SOME, parked: [String(count)] });
       clock.pass(6_000);
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -133,7 +136,7 @@ describe('the recorder of a shutdown', () => {
     const write = (): Promise<void> => new Promise(() => undefined);
     const files = { read: () => Promise.resolve(undefined), write };
     const recorder = await openStoryRecorder({ nodeName: 'n', files, clock, log: SILENT_LOG }, { kind: 'watching' });
-    turn(recorder, { phase: draining(clock.now()), transition: undefined }, SOME);
+    iteration(recorder, { phase: draining(clock.now()), transition: undefined }, SOME);
     await recorder.run(AbortSignal.abort());
   });
 });

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { askKubelet } from '../../../../src/agent/static-pods/find-directory.ts';
 import { findStaticPods } from '../../../../src/agent/static-pods/directory-in-use.ts';
-import { parseAgentConfig } from '../../../../src/config/load.ts';
+import { parseAgentConfig } from '../../../support/agent/config.ts';
 import type { KubeletFacts } from '../../../../src/decide/machine/kubelet-config.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 import { openTestState } from '../../../support/agent/state.ts';

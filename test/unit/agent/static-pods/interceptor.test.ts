@@ -109,7 +109,7 @@ describe('the interceptor of static pods', () => {
   it('a request waits, and one warning is logged, while the API server refuses the mirror pods', async () => {
     const { interceptor, server, log } = open([requestFor('u-1')]);
     server.refused.set('GET /api/v1/pods', 500);
-    for (let turn = 0; turn < 2; turn += 1) {
+    for (let iteration = 0; iteration < 2; iteration += 1) {
       const { leave, mirrors } = await interceptor.observe(VIEW, [DRAIN], false, SIGNAL);
       assert.deepEqual([leave.size, mirrors], [0, undefined]);
     }

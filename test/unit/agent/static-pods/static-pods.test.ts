@@ -40,8 +40,8 @@ async function open(t: TestContext, disk = createQuickDisk()) {
     clock,
     log,
   });
-  /** One turn in which all pods leave, or none, and parked ones are kept while they leave. */
-  const turn = async (isLeaving: boolean, shutdown?: string) => {
+  /** One iteration in which all pods leave, or none, and parked ones are kept while they leave. */
+  const iteration = async (isLeaving: boolean, shutdown?: string) => {
     const view = await pods.observe(SIGNAL);
     const leave = isLeaving ? leaveByTargets(view, [{ podType: 'Static' } as never], LEAVE) : new Map();
     const intent: StaticPodIntent = { leave, targeted: new Set(), mirrors: undefined, keepParked: () => isLeaving };
@@ -50,15 +50,15 @@ async function open(t: TestContext, disk = createQuickDisk()) {
     await node.sync();
     return { view, decision, isDone };
   };
-  return { node, world, clock, log, pods, turn };
+  return { node, world, clock, log, pods, iteration };
 }
 
 describe('the static pods of a node', () => {
   it('static pods leave by the move of their manifests, and come back by it', async (t) => {
-    const { node, turn } = await open(t);
-    assert.equal((await turn(true)).isDone, true);
+    const { node, iteration } = await open(t);
+    assert.equal((await iteration(true)).isDone, true);
     assert.deepEqual([node.running, await readdir(node.paths.staticPodPath)], [[], []]);
-    const { view } = await turn(true);
+    const { view } = await iteration(true);
     assert.deepEqual(
       view.parked.map(({ file, maintenance, thisBoot }) => [file, maintenance, thisBoot]),
       [
@@ -67,7 +67,7 @@ describe('the static pods of a node', () => {
       ],
     );
     assert.deepEqual(drainPodsOf(view), []);
-    await turn(false);
+    await iteration(false);
     assert.deepEqual(node.running, ['a-low.yaml', 'b-high.yaml']);
   });
 
@@ -90,14 +90,14 @@ describe('the static pods of a node', () => {
   });
 
   it('no manifest is moved while the kubelet does not answer, until the runtime has ended the pods', async (t) => {
-    const { node, world, clock, log, turn } = await open(t);
+    const { node, world, clock, log, iteration } = await open(t);
     world.kubeletUp = false;
-    await turn(true);
-    await turn(true);
+    await iteration(true);
+    await iteration(true);
     assert.deepEqual(node.ended, []);
     assert.equal(log.lines.filter((line) => line.includes('/healthz')).length, 1);
     clock.pass(30_000);
-    const { decision } = await turn(true);
+    const { decision } = await iteration(true);
     assert.deepEqual(
       decision.actions.map(({ kind }) => kind),
       ['stop', 'stop'],
@@ -106,9 +106,9 @@ describe('the static pods of a node', () => {
   });
 
   it('no wait for the kubelet is made where the agent has stopped it', async (t) => {
-    const { world, turn } = await open(t);
+    const { world, iteration } = await open(t);
     Object.assign(world, { kubeletUp: false, kubeletStopped: true });
-    const { decision } = await turn(true);
+    const { decision } = await iteration(true);
     assert.deepEqual(
       decision.actions.map(({ kind }) => kind),
       ['stop', 'stop'],
@@ -119,9 +119,9 @@ describe('the static pods of a node', () => {
     const quick = createQuickDisk();
     const rename: typeof quick.rename = (from, to) =>
       from.endsWith('a-low.yaml') ? Promise.reject(new Error('EROFS: read-only')) : quick.rename(from, to);
-    const { node, clock, log, pods, turn } = await open(t, { ...quick, rename });
-    assert.equal((await turn(true, 'm')).isDone, false);
-    await turn(true, 'm');
+    const { node, clock, log, pods, iteration } = await open(t, { ...quick, rename });
+    assert.equal((await iteration(true, 'm')).isDone, false);
+    await iteration(true, 'm');
     assert.deepEqual(node.running, ['a-low.yaml']);
     assert.equal(log.lines.filter((line) => line.includes('static pod action failed')).length, 1);
     assert.deepEqual([...pods.stuck()], []);

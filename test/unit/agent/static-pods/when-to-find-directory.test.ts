@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createRelocation } from '../../../../src/agent/static-pods/when-to-find-directory.ts';
-import type { Turn } from '../../../../src/agent/turn/step.ts';
+import type { Iteration } from '../../../../src/agent/iteration/step.ts';
 import { DRAINING } from '../../../support/agent/phase-facts.ts';
 
 const SIGNAL = new AbortController().signal;
 const WATCHING = { kind: 'watching' } as const;
-const IDLE: Turn = { phase: WATCHING, transition: undefined };
-const BEGINS: Turn = { phase: DRAINING, transition: { name: 'begin', from: WATCHING, to: DRAINING } };
-const GOES_ON: Turn = { phase: DRAINING, transition: undefined };
+const IDLE: Iteration = { phase: WATCHING, transition: undefined };
+const BEGINS: Iteration = { phase: DRAINING, transition: { name: 'begin', from: WATCHING, to: DRAINING } };
+const GOES_ON: Iteration = { phase: DRAINING, transition: undefined };
 
 describe('the look for the static pod directory', () => {
   it('is taken when a shutdown begins, when another drain begins, and again where it failed', async () => {

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { collect } from '../../../../src/cli/bundle/bundle.ts';
-import { redacted } from '../../../../src/cli/bundle/secrets/redact.ts';
+import { redacted } from '../../../support/redacted.ts';
 import { clusterParts, PART_BYTES } from '../../../../src/cli/bundle/sources.ts';
 import { runNodemaint } from '../../../support/commands/nodemaint.ts';
 import { PLANTED } from '../../../support/commands/planted-secrets.ts';

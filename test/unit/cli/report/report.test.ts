@@ -4,7 +4,7 @@ import { drawHtml } from '../../../../src/cli/report/html.ts';
 import { drawSvg } from '../../../../src/cli/report/svg.ts';
 import { formatReport } from '../../../../src/cli/report/text.ts';
 import { axisStepMs } from '../../../../src/cli/report/words.ts';
-import { begunStory, type ShutdownStory, withLook } from '../../../../src/show/story/story.ts';
+import { begunStory, type ShutdownStory, withObservation } from '../../../../src/show/story/story.ts';
 import { timelineOf } from '../../../../src/show/story/timeline.ts';
 import { inSandbox, withAgent } from '../../../support/agent/sandbox.ts';
 import { runNodemaint } from '../../../support/commands/nodemaint.ts';
@@ -28,8 +28,8 @@ function story(pods: number): ShutdownStory {
     on: EVIL,
     message: `${EVIL} waits`,
   }));
-  for (const sec of [1, 100]) so = withLook(so, { at: START + sec * 1000, tier: undefined, waitingFor });
-  return withLook(so, { at: START + 200_000, tier: undefined, waitingFor: [] });
+  for (const sec of [1, 100]) so = withObservation(so, { at: START + sec * 1000, tier: undefined, waitingFor });
+  return withObservation(so, { at: START + 200_000, tier: undefined, waitingFor: [] });
 }
 
 /** The names of the open elements; throws where one is closed that is not the last open one. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { DrainPlanEntry, PodType } from '../../../../src/api/node-maintenance.ts';
 import { describeEntry, effectiveDrainPlan } from '../../../../src/decide/maintenance/drain-plan.ts';
-import type { Drain } from '../../../../src/decide/drain/drains-at-once.ts';
+import type { Drain } from '../../../../src/decide/drain/overlapping-drains.ts';
 import { type DrainResolution, resolveDrains } from '../../../../src/decide/drain/resolution.ts';
 import type { DrainPod } from '../../../../src/decide/pod.ts';
 

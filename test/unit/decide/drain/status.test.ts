@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
-import type { Pod } from '../../../../src/api/pod.ts';
-import { estimateDrain } from '../../../../src/decide/drain/estimate.ts';
-import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/maintenance/drain-plan.ts';
 import {
   completedStatus,
   cordonStatus,
@@ -12,71 +8,8 @@ import {
   waitingStatus,
   withWaiting,
 } from '../../../../src/decide/drain/status.ts';
-import { admitDrains } from '../../../../src/decide/maintenance/parallel.ts';
 
 const NOW = Date.parse('2026-01-01T01:00:00Z');
-
-function pod(extra: Partial<Pod['metadata']> = {}, spec: Partial<Pod['spec']> = {}): Pod {
-  return { metadata: { name: 'p', namespace: 'n', uid: 'u', ...extra }, spec: { nodeName: 'one', ...spec } };
-}
-
-function request(active: string, entry: object): EvictionRequest {
-  return {
-    metadata: { name: 'u', namespace: 'n' },
-    spec: { target: { pod: { name: 'p', uid: 'u' } } },
-    status: { activeInterceptors: [active], interceptors: [{ name: active, message: '', ...entry }] },
-  };
-}
-
-const OWNED = {
-  ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'd', controller: true }],
-};
-
-describe('the estimate of a drain', () => {
-  it('the estimate is the last of the leaving pods, then the longest of each later tier', () => {
-    const finish = new Date(NOW + 120_000).toISOString();
-    const leaving = pod();
-    const later = [
-      pod({ ...OWNED, uid: '1' }, { terminationGracePeriodSeconds: 10 }),
-      pod({ ...OWNED, uid: '2' }, { terminationGracePeriodSeconds: 40 }),
-      pod({ annotations: { 'kubernetes.io/config.mirror': 'x' }, uid: '3' }, { terminationGracePeriodSeconds: 5 }),
-    ];
-    const of = (target: Pod): EvictionRequest | undefined =>
-      target === leaving ? request('a.example.com', { expectedFinishTime: finish }) : undefined;
-    assert.equal(
-      estimateDrain(DEFAULT_DRAIN_PLAN, { evicting: [leaving], pending: later, requestOf: of }, NOW) - NOW,
-      165_000,
-    );
-    assert.equal(
-      estimateDrain(DEFAULT_DRAIN_PLAN, { evicting: [pod()], pending: [], requestOf: () => undefined }, NOW) - NOW,
-      30_000,
-    );
-  });
-});
-
-describe('the limit of nodes that are drained at once', () => {
-  const drain = (
-    name: string,
-    age: number,
-    nodes: readonly string[],
-    begun = false,
-  ): Parameters<typeof admitDrains>[0][0] => ({
-    name,
-    createdAt: -age,
-    begun,
-    nodes,
-  });
-  it('the limit admits those that have begun, then the older ones as long as they fit', () => {
-    const all = [drain('young', 1, ['c']), drain('old', 2, ['b']), drain('begun', 0, ['a'], true)];
-    assert.deepEqual([...admitDrains(all, 2)], ['begun', 'old']);
-  });
-  it('the limit counts a node that two maintenances share once', () => {
-    assert.equal(admitDrains([drain('x', 2, ['a', 'b']), drain('y', 1, ['b'])], 2).size, 2);
-  });
-  it('the limit lets one that is larger than the limit begin when it is alone', () => {
-    assert.deepEqual([...admitDrains([drain('large', 1, ['a', 'b', 'c'])], 2)], ['large']);
-  });
-});
 
 describe('the status of a drain', () => {
   const maintenance: NodeMaintenance = { metadata: { name: 'm' }, spec: { nodeSelector: { nodeSelectorTerms: [] } } };

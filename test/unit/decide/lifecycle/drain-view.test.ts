@@ -61,8 +61,8 @@ describe('a drain in two dialects', () => {
   it('its progress looks the same in both', () => {
     const [mine, other] = [newer(blocked()), older()].map((each) => evictProgress(TARGET, each, pod(), NOW + 1000));
     assert.deepEqual(mine, other);
-    assert.equal(mine?.turn?.blocked, true);
-    assert.equal(mine.turn.since, NOW);
+    assert.equal(mine?.active?.blocked, true);
+    assert.equal(mine.active.since, NOW);
   });
 
   it('it is blocked for the same reason in both', () => {

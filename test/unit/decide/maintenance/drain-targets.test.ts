@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { DrainPlanEntry, PodType } from '../../../../src/api/node-maintenance.ts';
-import {
-  DEFAULT_DRAIN_PLAN,
-  describeEntry,
-  effectiveDrainPlan,
-  planFromKubeletPriorities,
-} from '../../../../src/decide/maintenance/drain-plan.ts';
+import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/maintenance/drain-plan.ts';
 import { resolveDrains } from '../../../../src/decide/drain/resolution.ts';
 import { entriesReached, targetsAfter } from '../../../../src/decide/maintenance/drain-targets.ts';
 import type { DrainPod } from '../../../../src/decide/pod.ts';
 
 const MAX = 2_147_483_647;
+
 const POSTGRES = { matchLabels: { app: 'postgres' } };
 
 function pod(podType: PodType, priority: number, labels: Record<string, string> = {}): DrainPod {
@@ -48,34 +44,6 @@ function decideDrainTargets(
     drained: resolution?.drained === true,
   };
 }
-
-describe('the effective drain plan', () => {
-  it('the plan is the twelve default entries where the user gives none', () => {
-    assert.equal(DEFAULT_DRAIN_PLAN.length, 12);
-    assert.deepEqual(effectiveDrainPlan([]), DEFAULT_DRAIN_PLAN);
-  });
-
-  it('the plan orders pod types, priorities, and concrete selectors before plain ones', () => {
-    const plan: DrainPlanEntry[] = [
-      { podType: 'Static', podPriority: 5 },
-      { podType: 'Default', podPriority: 7 },
-      { podType: 'Default', podPriority: 7, podSelector: POSTGRES },
-    ];
-    const order = effectiveDrainPlan(plan).map(describeEntry);
-    assert.equal(order[0], `Default ≤ 7 (${JSON.stringify(POSTGRES)})`);
-    assert.equal(order[1], 'Default ≤ 7');
-    assert.equal(order[10], 'Static ≤ 5');
-    assert.equal(order.length, 15);
-  });
-
-  it('the plan turns the kubelet floors into ceilings', () => {
-    const ceilings = planFromKubeletPriorities([0, 100_000, 10_000]).filter(({ podType }) => podType === 'Default');
-    assert.deepEqual(
-      ceilings.map(({ podPriority }) => podPriority),
-      [9_999, 99_999],
-    );
-  });
-});
 
 describe('drain targets', () => {
   // KEP-4212, "PodTypes and Label Selectors Progression".

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { NodeSelector } from '../../../../src/api/meta.ts';
 import type { Node } from '../../../../src/api/pod.ts';
-import { summaryOf } from '../../../../src/decide/drain/summary.ts';
 import { maintenanceWarnings } from '../../../../src/decide/maintenance/warnings.ts';
 import { byName } from '../../../support/maintenance/objects.ts';
 
 const CONTROL_PLANE = { 'node-role.kubernetes.io/control-plane': '' };
+
 const DANGER = 'the cluster may get into a degraded and unrecoverable state';
 
 function node(name: string, labels: Readonly<Record<string, string>> = {}): Node {
@@ -80,33 +80,4 @@ describe('the warnings about a maintenance', () => {
       for (const warning of warnings) assert.ok(warning.length <= 256);
     });
   }
-});
-
-describe('the summary of the node statuses', () => {
-  const status = (name: string, podsPendingEvacuation?: number, podsEvacuating?: number) => ({
-    nodeRef: { name },
-    ...(podsPendingEvacuation === undefined ? {} : { podsPendingEvacuation }),
-    ...(podsEvacuating === undefined ? {} : { podsEvacuating }),
-  });
-
-  it('the summary adds up the pods of all nodes, and names the nodes in order', () => {
-    assert.deepEqual(summaryOf([status('b', 2, 1), status('a', 3, 4), status('c')]), {
-      nodes: 'a, b, c',
-      podsPendingEvacuation: 5,
-      podsEvacuating: 5,
-    });
-  });
-
-  it('the summary names the first three of many nodes, and says how many more there are', () => {
-    const many = ['e', 'd', 'c', 'b', 'a'].map((name) => status(name));
-    assert.equal(summaryOf(many).nodes, 'a, b, c, and 2 more');
-    assert.equal(summaryOf([]).nodes, '');
-  });
-
-  it('the summary is never longer than what the API allows', () => {
-    const long = ['a', 'b', 'c', 'd'].map((letter) => status(letter.repeat(253)));
-    assert.ok(summaryOf(long).nodes.length <= 256);
-    const three = ['a', 'b', 'c'].map((letter) => status(letter.repeat(100)));
-    assert.equal(summaryOf(three).nodes, `${'a'.repeat(100)}, ${'b'.repeat(100)}, and 1 more`);
-  });
 });

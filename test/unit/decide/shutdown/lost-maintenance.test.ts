@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { OwnState } from '../../../../src/decide/maintenance/shutdown-maintenance.ts';
+import type { OwnState } from '../../../../src/decide/maintenance/agent-names.ts';
 import { describePhase, holdsLock, isNamed, mayHandOver, type Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { describeState, DRAINING, FACTS, phaseAfter, SHUTDOWN, YES } from '../../../support/agent/phase-facts.ts';
 

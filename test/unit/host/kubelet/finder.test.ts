@@ -6,7 +6,6 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { createKubeletRefusals } from '../../../../src/agent/static-pods/kubelet-refusals.ts';
 import type { KubeletFacts } from '../../../../src/decide/machine/kubelet-config.ts';
 import { createKubeletFinder } from '../../../../src/host/kubelet/finder.ts';
-import { healthEndpointOf } from '../../../../src/host/kubelet/health.ts';
 import { endFakeKubelet, startFakeKubelet } from '../../../support/stand-ins/fake-kubelet.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
 import { NEEDS_ROOT } from '../../../support/root.ts';
@@ -134,22 +133,4 @@ describe('a process that only calls itself a kubelet', { skip: NEEDS_ROOT }, () 
     refusals.tell([{ pid: 1000, uid: 7, reason: 'x' }]);
     assert.equal(lines.length, 22);
   });
-});
-
-describe("a kubelet's /healthz", () => {
-  for (const [address, expected] of [
-    ['127.0.0.1', 'http://127.0.0.1:10248/healthz'],
-    ['127.9.9.9', 'http://127.9.9.9:10248/healthz'],
-    ['0.0.0.0', 'http://127.0.0.1:10248/healthz'],
-    ['::', 'http://[::1]:10248/healthz'],
-    ['169.254.169.254', 'elsewhere'],
-    ['192.0.2.7', 'elsewhere'],
-    ['127.example.com', 'elsewhere'],
-    ['localhost@192.0.2.7', 'elsewhere'],
-  ] as const) {
-    it(`a kubelet's /healthz is ${expected === 'elsewhere' ? 'not asked for' : 'asked for'} at ${address}`, () => {
-      const place = healthEndpointOf({ healthzPort: 10_248, healthzBindAddress: address });
-      assert.equal(place.kind === 'url' ? place.url : place.kind, expected);
-    });
-  }
 });

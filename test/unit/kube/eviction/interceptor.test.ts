@@ -82,7 +82,7 @@ describe('the report of an interceptor', () => {
     };
     const client = { send } as never;
     const step = { kind: 'working', message: `${'x'.repeat(4_095)}𝒳${'y'.repeat(1_000)}` } as const;
-    const report = { name: ME, turn: step, now: Date.UTC(2026, 0, 1) };
+    const report = { name: ME, step: step, now: Date.UTC(2026, 0, 1) };
     const after = await reportProgress(client, request(ME), report, AbortSignal.timeout(10_000));
     assert.deepEqual(written, [`${'x'.repeat(4_095)}𝒳`]);
     await reportProgress(client, after ?? request(ME), report, AbortSignal.timeout(10_000));
@@ -130,7 +130,7 @@ describe('the loop of an interceptor', () => {
     assert.deepEqual(rig.seen, ['over r-1']);
   });
 
-  it('the loop reports once that it lost its turn, and does not end what it has begun', async () => {
+  it('the loop reports once that another interceptor became active, and does not end what it has begun', async () => {
     const rig = new Rig();
     await rig.run();
     rig.change(request(NEXT));

@@ -46,8 +46,8 @@ class Bench {
     const onLeading = (isLeader: boolean): void => {
       this.log.push(`${this.elapsedMs} ${isLeader ? 'leads' : 'follows'}`);
     };
-    const sight = { mayLead: (isAnswered: boolean) => this.mayLead(isAnswered) };
-    const dependencies = { client: this.#client(), clock: this.#clock(), log: SILENT_LOG, sight, onLeading };
+    const readiness = { mayLead: (isAnswered: boolean) => this.mayLead(isAnswered) };
+    const dependencies = { client: this.#client(), clock: this.#clock(), log: SILENT_LOG, readiness, onLeading };
     await runElection(OPTIONS, dependencies, lead, this.stop.signal);
   }
 
@@ -218,7 +218,7 @@ describe('the leader election', () => {
     assert.deepEqual(bench.log, ['0 follows']);
   });
 
-  it('the sight of a candidate is told whether the API server answered', async () => {
+  it('the readiness of a candidate is told whether the API server answered', async () => {
     const bench = new Bench();
     const told: boolean[] = [];
     bench.isReachable = false;

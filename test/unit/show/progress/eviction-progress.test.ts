@@ -20,22 +20,22 @@ import {
 
 describe('the progress of an eviction', () => {
   it('before its first heartbeat an interceptor has 20 minutes from its activation, then from the heartbeat', () => {
-    const silent = look(underWay(), pod(), 21 * MINUTE).turn;
+    const silent = look(underWay(), pod(), 21 * MINUTE).active;
     assert.equal(silent?.since, T0 + 20 * MINUTE);
     assert.equal(silent?.heartbeatAt, undefined);
     assert.deepEqual([silent?.passesTo, silent?.passesOnAt], [IMPERATIVE, T0 + 40 * MINUTE]);
-    const beating = look(underWay({ heartbeatTime: at(25 * MINUTE) }), pod(), 26 * MINUTE).turn;
+    const beating = look(underWay({ heartbeatTime: at(25 * MINUTE) }), pod(), 26 * MINUTE).active;
     assert.equal(beating?.passesOnAt, T0 + 45 * MINUTE);
     assert.deepEqual([beating?.place, beating?.count], [2, 3]);
   });
 
   it('a heartbeat in the future does not count', () => {
-    const turn = look(underWay({ heartbeatTime: at(300 * MINUTE) }), pod(), 21 * MINUTE).turn;
-    assert.equal(turn?.heartbeatAt, undefined);
-    assert.equal(turn?.passesOnAt, T0 + 40 * MINUTE);
+    const active = look(underWay({ heartbeatTime: at(300 * MINUTE) }), pod(), 21 * MINUTE).active;
+    assert.equal(active?.heartbeatAt, undefined);
+    assert.equal(active?.passesOnAt, T0 + 40 * MINUTE);
   });
 
-  it('interceptors are told apart by how their turn ended', () => {
+  it('interceptors are told apart by how they ended', () => {
     const states = look(underWay(), pod(), 0).interceptors.map(({ state }) => state);
     assert.deepEqual(states, ['silent', 'active', 'next']);
   });
@@ -43,7 +43,7 @@ describe('the progress of an eviction', () => {
   const words = 'Could not evict a pod due to failing eviction requests, number of retries: 2. Blocked by x';
   const cases: readonly [string, EvictionRequest | undefined, Pod | undefined, number, EvictProgress['state']][] = [
     ['is requested as long as no controller has taken it up', request(), pod(), 0, 'requested'],
-    ['is active while an interceptor has its turn', underWay({ message: words }), pod(), 0, 'active'],
+    ['is active while one of its interceptors is', underWay({ message: words }), pod(), 0, 'active'],
     [
       'is abandoned when the last interceptor has completed in vain',
       request({ targetInterceptors: [{ name: A }], activeInterceptors: [] }),
@@ -77,9 +77,9 @@ describe('the progress of an eviction', () => {
 
   it('an interceptor that is refused the eviction is blocked', () => {
     const progress = look(underWay({ message: words }), pod(), 21 * MINUTE);
-    assert.equal(progress.turn?.blocked, true);
+    assert.equal(progress.active?.blocked, true);
     assert.match(stateLine(progress), /^actor-a\.example\.com is blocked \(2 of 3\)/);
-    assert.equal(look(underWay(), pod(), 21 * MINUTE).turn?.blocked, false);
+    assert.equal(look(underWay(), pod(), 21 * MINUTE).active?.blocked, false);
   });
 });
 

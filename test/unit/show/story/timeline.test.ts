@@ -10,9 +10,9 @@ import {
   begunStory,
   type ShutdownStory,
   STORY_LIMITS,
-  type StoryLook,
+  type StoryObservation,
   waitKindOf,
-  withLook,
+  withObservation,
   withReturned,
   withTransition,
 } from '../../../../src/show/story/story.ts';
@@ -42,8 +42,8 @@ function at(sec: number): number {
   return START + sec * 1000;
 }
 
-function look(sec: number, waitingFor: StoryLook['waitingFor']): (story: ShutdownStory) => ShutdownStory {
-  return (story) => withLook(story, { at: at(sec), tier: TIER, waitingFor });
+function look(sec: number, waitingFor: StoryObservation['waitingFor']): (story: ShutdownStory) => ShutdownStory {
+  return (story) => withObservation(story, { at: at(sec), tier: TIER, waitingFor });
 }
 
 function became(

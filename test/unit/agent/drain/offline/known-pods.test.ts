@@ -129,7 +129,7 @@ describe('what is known of the pods of the node', () => {
     await scene.known.refresh('up', SIGNAL);
     scene.api = undefined;
     for (let pass = 0; pass < 3; pass += 1) await scene.known.refresh('goingDown', SIGNAL);
-    assert.equal(scene.asked.length, 2, 'not in each turn');
+    assert.equal(scene.asked.length, 2, 'not in each iteration');
     scene.api = [pod('old', 5), pod('young', 9)];
     scene.clock.pass(15_000);
     await scene.known.refresh('goingDown', SIGNAL);

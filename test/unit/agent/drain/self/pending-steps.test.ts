@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createPodRemoval, type PodPass } from '../../../../../src/agent/drain/self/pod-removal.ts';
 import { createPendingSteps } from '../../../../../src/agent/drain/self/pending-steps.ts';
-import type { Waiting } from '../../../../../src/agent/turn/waited-for.ts';
+import type { Waiting } from '../../../../../src/agent/iteration/waited-for.ts';
 import type { Pod } from '../../../../../src/api/pod.ts';
 import type { SelfDrain } from '../../../../../src/decide/drain/self-drain.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';

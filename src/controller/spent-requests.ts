@@ -1,0 +1,37 @@
+import { MAINTENANCE_REQUESTER } from '../api/names.ts';
+import type { PodType } from '../api/node-maintenance.ts';
+import type { Pod } from '../api/pod.ts';
+import { drainOf } from '../decide/daemon-set/gate.ts';
+import type { EvictionTarget } from '../decide/eviction/imperative.ts';
+import { otherRequesters } from '../decide/eviction/requester.ts';
+import { isSpent } from '../decide/eviction/spent-request.ts';
+import { drainsOfNode, type NodeDrain } from '../decide/maintenance/maintenance.ts';
+import { drainsOn } from '../decide/drain/retention.ts';
+import { podTypeOf } from '../decide/pod.ts';
+import type { ControllerContext } from './context.ts';
+
+/**
+ * The drain that targets the pod now, if any. The status of a maintenance may still name a node that has just left its
+ * selector: that drain does not count.
+ */
+export function drainOfPod({ maintenances, nodes }: ControllerContext, pod: Pod): NodeDrain | undefined {
+  const { nodeName = '' } = pod.spec;
+  const node = nodes.get(nodeName);
+  const all = maintenances.on(nodeName);
+  return drainOf(pod, node === undefined ? drainsOfNode(all, nodeName) : drainsOn(all, node));
+}
+
+/** Whether nobody but a drain asked for the eviction, and none targets the pod now: the request is being taken back. */
+export function isRequestObsolete(context: ControllerContext, { request, pod }: EvictionTarget): boolean {
+  return otherRequesters(request, MAINTENANCE_REQUESTER).length === 0 && drainOfPod(context, pod) === undefined;
+}
+
+/** Whether the interceptor that ends pods of the type ends this one although its request does not ask it to. */
+export function actsWhileInactive(
+  context: ControllerContext,
+  podType: PodType,
+  { request, pod }: EvictionTarget,
+): boolean {
+  if (podTypeOf(pod) !== podType || !isSpent(request, pod, context.clock.now())) return false;
+  return drainOfPod(context, pod) !== undefined;
+}

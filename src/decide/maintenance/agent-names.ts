@@ -1,0 +1,62 @@
+/**
+ * The maintenances that a node's agent makes. Their names are few, so that a stolen identity cannot make many, and only the
+ * node's own, which the policies nodemaint-node-maintenance-names and nodemaint-node-maintenances see to.
+ */
+import { printable, shortened } from '../../printable.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import { hasDrained } from './recorded-node.ts';
+import { agentNodeOf, stageOf } from './maintenance.ts';
+
+/** A name has at most 253 characters. */
+const MAX_BASE = 242;
+const DIGITS = 10;
+const DIGITS_AND_LETTERS = 36;
+
+/** A longer reason has no room in an Event and in the NodeMaintenance that a node may create; the rest is cut off. */
+const MAX_REASON = 1_024;
+
+/** A reason from outside, such as a wall message or the text of a notice, as the maintenance of a node may have it. */
+export function maintenanceReason(text: string): string {
+  return shortened(printable(text), MAX_REASON);
+}
+
+/** What stands for the node in a name: it leaves room for the rest. The policy computes the same. */
+function baseOf(nodeName: string): string {
+  return nodeName.length <= MAX_BASE ? nodeName : `${nodeName.slice(0, MAX_BASE - 1)}x`;
+}
+
+function namesOf(purpose: string, nodeName: string, count: number): readonly string[] {
+  return Array.from({ length: count }, (_, at) => `${purpose}-${baseOf(nodeName)}-${at.toString(36)}`);
+}
+
+/** The 36 names that the maintenance of a shutdown may have. */
+export function shutdownNames(nodeName: string): readonly string[] {
+  return namesOf('shutdown', nodeName, DIGITS_AND_LETTERS);
+}
+
+/** The 10 names that the maintenance for a notice may have, which only cordons the node. */
+export function noticeNames(nodeName: string): readonly string[] {
+  return namesOf('notice', nodeName, DIGITS);
+}
+
+/** Whether a name is one that agents may give, so that nobody else may. The policy for people has the same rule. */
+export function isAgentsName(name: string): boolean {
+  return name.startsWith('shutdown-') || name.startsWith('notice-');
+}
+
+/** Whether an agent that finds this under the name it wants takes it for its own of just now, whose answer was lost. */
+export function isUsable(maintenance: NodeMaintenance, stage: 'Cordon' | 'Drain', nodeName: string): boolean {
+  return agentNodeOf(maintenance) === nodeName && stageOf(maintenance) === stage && !hasDrained(maintenance, nodeName);
+}
+
+/** What became of the NodeMaintenance that the agent wants for a shutdown. */
+export type OwnState =
+  /** The API server has not accepted it, as far as is known. */
+  | 'absent'
+  | 'open'
+  /** The name is somebody else's. */
+  | 'taken'
+  /** It was there, and somebody has deleted it. */
+  | 'deleted'
+  /** It was there, and somebody has completed it. */
+  | 'completed';

@@ -1,0 +1,148 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { MaintenanceCounts } from '../show/counts/maintenances.ts';
+import { registerBuildInfo, registerProcess } from './process-metrics.ts';
+import type { MetricsText } from './http.ts';
+import { setCounts } from './labelled-counts.ts';
+import { createQueueMetrics, type QueueObserver } from './queue-metrics.ts';
+import { createMaintenanceMetrics, type MaintenanceMetrics } from './maintenance-metrics.ts';
+
+/** Numbers that are counted when the metrics are read. */
+interface ControllerCounts {
+  /** Requests by their active interceptor. */
+  readonly active: ReadonlyMap<string, number>;
+  /** Requests by each interceptor that has finished. */
+  readonly processed: ReadonlyMap<string, number>;
+  /** Unfinished requests by requester. */
+  readonly requesters: ReadonlyMap<string, number>;
+  /** Pods by each interceptor they name. */
+  readonly podInterceptors: ReadonlyMap<string, number>;
+  /** Evictions in the background that are promised or under way (KEP-1397). */
+  readonly inBackground: number;
+  readonly maintenances: MaintenanceCounts;
+}
+
+/** The metrics of the controller. */
+export interface ControllerMetrics extends MetricsText, Pick<MaintenanceMetrics, 'drained'> {
+  /** Counts one attempt at the Eviction API by its outcome. */
+  evictionAttempted(outcome: string): void;
+  /** Counts a request whose first interceptor becomes active. */
+  evictionBegun(): void;
+  /** Counts a request that has ended, so many seconds after it was made. */
+  evictionEnded(outcome: 'evicted' | 'canceled', seconds: number): void;
+  /** Sets whether this replica leads. */
+  leading(isLeader: boolean): void;
+  /** Creates the observer of the work queue of this name. */
+  queue(name: string): QueueObserver;
+}
+
+const PREFIX = 'evictionrequest_controller';
+/** From a second to a day. */
+const EVICTION_SECONDS = [1, 5, 15, 30, 60, 300, 1_800, 7_200, 86_400];
+
+/**
+ * The metrics of KEP-4563 ("Monitoring Requirements") and KEP-1397 ("Metrics") and of maintenances, with labels whose number does not grow with
+ * the cluster, and those of the work queues as in controller-runtime. `count` walks through all pods: it is called when the
+ * metrics are read, at most every `countEveryMs` of the monotonic clock.
+ */
+export function createControllerMetrics(count: () => ControllerCounts, countEveryMs = 5_000): ControllerMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  registerBuildInfo(registry);
+  registerProcess(registry);
+  const evictions = createEvictionCounters(registry);
+  const master = new Gauge({
+    name: 'leader_election_master_status',
+    help: 'Whether this replica leads: 1, or 0.',
+    labelNames: ['name'],
+    registers,
+  });
+  const show = createCountGauges(registry);
+  const maintenances = createMaintenanceMetrics(registry);
+  const queue = createQueueMetrics(registry);
+  let countedAt: number | undefined;
+
+  return {
+    contentType: registry.contentType,
+    text: () => {
+      const now = performance.now();
+      if (countedAt === undefined || now - countedAt >= countEveryMs) {
+        countedAt = now;
+        const counts = count();
+        show(counts);
+        maintenances.show(counts.maintenances);
+      }
+      return registry.metrics();
+    },
+    ...evictions,
+    leading: (isLeader) => {
+      master.set({ name: 'nodemaint-controller' }, isLeader ? 1 : 0);
+    },
+    queue,
+    drained: (seconds) => {
+      maintenances.drained(seconds);
+    },
+  };
+}
+
+/** Registers what is counted of evictions, each as it happens. */
+function createEvictionCounters(
+  registry: Registry,
+): Pick<ControllerMetrics, 'evictionAttempted' | 'evictionBegun' | 'evictionEnded'> {
+  const registers = [registry];
+  const evictions = new Counter({
+    name: `${PREFIX}_imperative_evictions_total`,
+    help: 'Attempts at the Eviction API by outcome; "blocked" is a failed one.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const evacuations = new Counter({
+    name: 'pod_evacuations_total',
+    help: 'Pods whose eviction was requested, each once.',
+    registers,
+  });
+  const durations = new Histogram({
+    name: `${PREFIX}_eviction_duration_seconds`,
+    help: 'Seconds from the creation of an eviction request to its end, by outcome: evicted or canceled.',
+    labelNames: ['outcome'],
+    buckets: EVICTION_SECONDS,
+    registers,
+  });
+  return {
+    evictionAttempted: (outcome) => {
+      evictions.inc({ outcome });
+    },
+    evictionBegun: () => {
+      evacuations.inc();
+    },
+    evictionEnded: (outcome, seconds) => {
+      durations.observe({ outcome }, seconds);
+    },
+  };
+}
+
+/** Registers the gauges of the counts; the returned function sets them. */
+function createCountGauges(registry: Registry): (counts: ControllerCounts) => void {
+  const registers = [registry];
+  const gauge = (name: string, help: string, label: string): Gauge =>
+    new Gauge({ name, help, labelNames: [label], registers });
+  const active = gauge(`${PREFIX}_active_interceptor`, 'Eviction requests by active interceptor.', 'interceptor');
+  const processed = gauge(
+    `${PREFIX}_processed_interceptor`,
+    'Eviction requests by each interceptor that has finished.',
+    'interceptor',
+  );
+  const requesters = gauge(`${PREFIX}_active_requester`, 'Unfinished eviction requests by requester.', 'requester');
+  const podInterceptors = gauge(`${PREFIX}_pod_interceptors`, 'Pods by each interceptor they name.', 'interceptor');
+  const inBackground = new Gauge({
+    name: 'pod_evacuations_in_progress',
+    help: 'Evictions that are promised or under way in the background.',
+    registers,
+  });
+  return (counts) => {
+    setCounts(active, 'interceptor', counts.active);
+    setCounts(processed, 'interceptor', counts.processed);
+    setCounts(requesters, 'requester', counts.requesters);
+    setCounts(podInterceptors, 'interceptor', counts.podInterceptors);
+    inBackground.set(counts.inBackground);
+  };
+}

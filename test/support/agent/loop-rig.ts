@@ -1,0 +1,265 @@
+import type { AgentContext, MachineParts, PeopleParts, StaticPodParts } from '../../../src/agent/context.ts';
+import type { ClusterParts } from '../../../src/agent/cluster-parts.ts';
+import { type Agent, createAgent } from '../../../src/agent/agent.ts';
+import { createDrainStep } from '../../../src/agent/drain/drain.ts';
+import { type Drainer, EMPTY_PASS } from '../../../src/agent/drain/drainer.ts';
+import type { LastLook } from '../../../src/agent/drain/last-look.ts';
+import { createOfflineDrainer } from '../../../src/agent/drain/offline/offline-drain.ts';
+import type { OfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
+import type { AgentRecord } from '../../../src/agent/phase/record.ts';
+import { parseAgentConfig } from './config.ts';
+import type { NodeDrain } from '../../../src/decide/maintenance/maintenance.ts';
+import type { OwnState } from '../../../src/decide/maintenance/agent-names.ts';
+import type { PhaseFacts } from '../../../src/decide/shutdown/phase.ts';
+import { createSteppingClock, type SteppingClock } from '../stand-ins/stepping-clock.ts';
+import { createRecordingLog, type RecordingLog } from './recording-log.ts';
+import { RUNTIME_POD } from './runtime-pod.ts';
+
+/** The world of one agent: what its parts answer now, and what they were asked to do. */
+export interface World {
+  goingDown: PhaseFacts['goingDown'];
+  /** What the cluster says of the NodeMaintenance; undefined for an API server that does not answer. */
+  maintenance: OwnState | undefined;
+  drained: boolean;
+  /** Manifests that are parked, by the name of the maintenance. */
+  parked: string[];
+  /** Whether an ordinary pod runs, as the container runtime shows it. */
+  hasPod: boolean;
+  /** When the Node object was deleted, on the monotonic clock; undefined while there is one. */
+  nodeGoneAt: number | undefined;
+  /** How long the hooks of a moment take. */
+  hookMs: number;
+  /** Names of parts that throw. */
+  readonly broken: Set<string>;
+  readonly calls: string[];
+}
+
+export interface LoopRig {
+  readonly world: World;
+  readonly clock: SteppingClock;
+  readonly log: RecordingLog;
+  readonly agent: Agent;
+  /** The last record that was written. */
+  saved(): AgentRecord | undefined;
+  /** Runs iterations until the agent waits for the `waits`th time; returns the calls of those iterations. */
+  iterations(waits?: number): Promise<readonly string[]>;
+}
+
+const CONFIG =
+  '{apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1, kind: AgentConfiguration, removeFailedPods: true}';
+
+/** An agent of fake parts that note every call; `clusterConfigured` false is a node without a cluster. */
+export function createLoopRig(initial: AgentRecord, clusterConfigured = true): LoopRig {
+  const clock = createSteppingClock();
+  const log = createRecordingLog();
+  const world: World = {
+    goingDown: { kind: 'no' },
+    maintenance: 'absent',
+    drained: false,
+    parked: [],
+    hasPod: false,
+    nodeGoneAt: undefined,
+    hookMs: 0,
+    broken: new Set(),
+    calls: [],
+  };
+  let saved: AgentRecord | undefined;
+  let waitsLeft = 0;
+  let end = new AbortController();
+
+  const call = async (name: string): Promise<void> => {
+    world.calls.push(name);
+    if (world.broken.has(name)) throw new Error(`${name} is broken`);
+  };
+  const view = () => ({
+    inPlace: [],
+    ended: [],
+    parked: world.parked.map((maintenance) => ({ maintenance, file: 'a.yaml', thisBoot: false })),
+    live: undefined,
+  });
+  const drains = (): readonly NodeDrain[] =>
+    world.maintenance === 'open' ? [{ maintenance: 'any', reason: '', drainTargets: [] }] : [];
+
+  const offlinePods = {
+    giveBack: async () => {
+      await call('kubelet back');
+      return true;
+    },
+    hasGivenUp: () => false,
+    observe: () => Promise.resolve({ kind: 'seen', pods: world.hasPod ? [RUNTIME_POD] : [], staticPods: [] }),
+    stop: async () => {
+      await call('stop offline');
+      return [];
+    },
+  } as unknown as OfflinePods;
+  const machine = {
+    detector: {
+      read: () => call('detect').then(() => world.goingDown),
+      restore: () => call('restore the shutdown'),
+      scheduled: () => null,
+      beginsInMs: () => Infinity,
+      managerStopping: () => Promise.resolve(false),
+      trigger: (trigger: object | undefined) =>
+        world.calls.push(`trigger ${trigger === undefined ? 'undefined' : 'given'}`),
+    },
+    lock: {
+      reconcile: (phase: { kind: string }) => call(phase.kind === 'released' ? 'release the lock' : 'hold the lock'),
+      heartbeat: () => Promise.resolve(),
+      release: () => call('end the lock'),
+      status: () => ({ kind: 'unit', held: true, message: 'held' }),
+    },
+    otherLocks: { reconcile: () => call('other locks'), status: () => [] },
+    runtime: { close: () => undefined },
+    knownPods: { refresh: () => call('known pods'), read: () => Promise.resolve({ pods: new Map() }) },
+    offlinePods,
+  } as unknown as MachineParts;
+  const cluster = {
+    server: 'https://api.example:6443',
+    client: { send: () => Promise.resolve({ status: 200, headers: {}, body: { items: [], metadata: {}, spec: {} } }) },
+    cluster: {
+      maintenances: {
+        synced: () => world.maintenance !== undefined,
+        heardAt: () => undefined,
+        drains,
+        get: () => undefined,
+        list: () => [],
+      },
+      own: {
+        state: () => world.maintenance ?? 'absent',
+        isFree: () => true,
+        forget: (name: string) => {
+          world.calls.push(`forget ${name.replace(/-[0-9a-z]$/, '')}`);
+          if (world.maintenance === 'deleted') world.maintenance = 'absent';
+        },
+        own: () => [],
+        ownCordons: () => [],
+        create: async () => {
+          await call('create the maintenance');
+          if (world.maintenance === undefined) throw new Error('no answer');
+          if (world.maintenance === 'absent') world.maintenance = 'open';
+        },
+        confirm: () => Promise.resolve(),
+      },
+      requests: {
+        list: () => [],
+        synced: () => true,
+        watch: (wanted: boolean) => world.calls.push(wanted ? 'watch requests' : 'ignore requests'),
+      },
+      removeFailedPods: async () => {
+        await call('remove failed pods');
+        return [];
+      },
+    },
+    presence: { show: () => undefined, run: () => Promise.resolve() },
+    ownNode: {
+      observe: () => {
+        const { nodeGoneAt } = world;
+        return Promise.resolve(
+          nodeGoneAt === undefined
+            ? { kind: 'present', node: { metadata: { name: 'node-a' } } }
+            : { kind: 'absent', forMs: clock.monotonic() - nodeGoneAt },
+        );
+      },
+    },
+    interceptor: {
+      observe: () => Promise.resolve({ leave: new Map(), targeted: new Set(), mirrors: undefined }),
+      report: () => call('report'),
+    },
+    overduePods: { reconcile: () => call('overdue pods') },
+  } as unknown as ClusterParts;
+  const staticPods = {
+    pods: {
+      observe: async () => {
+        await call('observe');
+        return view();
+      },
+      decide: () => Promise.resolve({ actions: [], progress: [] }),
+      act: async () => {
+        await call('act');
+        return true;
+      },
+      stuck: () => new Set<string>(),
+    },
+    manual: { isWanted: () => false, settle: () => false, withParks: (_view: object, leave: object) => leave },
+    journal: { problem: () => undefined, retry: () => Promise.resolve() },
+    directoryWatch: { set: (wanted: boolean) => call(wanted ? 'watch the directory' : 'leave the directory') },
+    locate: () => call('locate'),
+    warnings: () => [],
+  } as unknown as StaticPodParts;
+  const people = {
+    announce: ({ reason }: { reason: string }) => world.calls.push(`announce ${reason}`),
+    notify: async (line: string) => {
+      await call(`notify ${line.split(/[:,;]/)[0]}`);
+    },
+    hooks: {
+      run: async ({ name }: { name: string }) => {
+        clock.pass(world.hookMs);
+        await call(`hooks ${name}`);
+      },
+    },
+    story: { recordTransition: () => undefined, recordProgress: () => undefined, run: () => Promise.resolve() },
+  } as unknown as PeopleParts;
+
+  const loop = {
+    wakeup: {
+      notify: () => undefined,
+      wait: async (ms: number) => {
+        clock.pass(ms);
+        if ((waitsLeft -= 1) <= 0) end.abort();
+      },
+    },
+    markProgress: () => undefined,
+  };
+  const byController: Drainer = {
+    pass: () => Promise.resolve({ ...EMPTY_PASS, drained: world.drained }),
+    stop: () => undefined,
+  };
+  const offline = createOfflineDrainer({ pods: offlinePods, staticPods: staticPods.pods, drainPlan: [], clock });
+  const drainers = { controller: byController, self: byController, offline };
+  const lastLook: LastLook = { after: (pass) => Promise.resolve(pass) };
+  const step = createDrainStep({ drainers, controller: undefined, lastLook, drainPlan: [], clock });
+  const context = {
+    config: parseAgentConfig(CONFIG, 'agent.yaml'),
+    clock,
+    log,
+    state: {
+      write: async (_file: string, text: string) => {
+        const { phase, offlineTargets } = JSON.parse(text) as AgentRecord;
+        saved = { phase, offlineTargets };
+        await call(`save ${phase.kind}`);
+      },
+      problem: () => undefined,
+      retry: () => Promise.resolve(),
+    },
+    node: { name: 'node-a', bootId: 'boot-1' },
+    machine,
+    notices: {
+      addTo: (found: object) => found,
+      cordon: () => undefined,
+      dueInMs: () => Infinity,
+      problems: () => [],
+      reconcile: () => call('notices'),
+      run: () => Promise.resolve(),
+    },
+    people,
+    cluster: clusterConfigured ? cluster : undefined,
+    staticPods,
+    drain: { step, controller: undefined },
+    loop,
+  } as unknown as AgentContext;
+  const agent = createAgent(context, initial);
+  return {
+    world,
+    clock,
+    log,
+    agent,
+    saved: () => saved,
+    iterations: async (waits = 1) => {
+      world.calls.length = 0;
+      waitsLeft = waits;
+      end = new AbortController();
+      await agent.run(new AbortController().signal, end.signal);
+      return [...world.calls];
+    },
+  };
+}

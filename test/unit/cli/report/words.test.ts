@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  axisStepMs,
+  offsetText,
+  outcomeText,
+  partsOf,
+  sentenceOf,
+  sharesOf,
+} from '../../../../src/cli/report/words.ts';
+import type { Timeline } from '../../../../src/show/story/timeline.ts';
+
+/** A timeline whose time went this way, in milliseconds. */
+function lineOf(spent: Partial<Timeline['spent']>, more: Partial<Timeline> = {}): Timeline {
+  const parts = { endingMs: 0, interceptorMs: 0, waitingMs: 0, betweenMs: 0, ...spent };
+  const { endingMs, interceptorMs, waitingMs, betweenMs } = parts;
+  const heldMs = endingMs + interceptorMs + waitingMs + betweenMs;
+  return {
+    outcome: 'drained',
+    pods: 3,
+    podsLeft: 0,
+    spent: { heldMs, addedMs: waitingMs + betweenMs, ...parts },
+    ...more,
+  } as Timeline;
+}
+
+describe('the parts of the time of a hold', () => {
+  const cases: [string, Partial<Timeline['spent']>, number[]][] = [
+    ['parts that end in whole seconds', { endingMs: 2_000, waitingMs: 3_000 }, [2_000, 3_000]],
+    [
+      'rests that add up to a second: the largest one gets it',
+      { endingMs: 1_400, interceptorMs: 1_600 },
+      [1_000, 2_000],
+    ],
+    ['three rests of a third', { endingMs: 1_333, interceptorMs: 1_333, waitingMs: 1_334 }, [1_000, 1_000, 2_000]],
+    ['a part below half a second, which is left out', { endingMs: 5_000, betweenMs: 400 }, [5_000]],
+    ['one part that is rounded up', { waitingMs: 1_600 }, [2_000]],
+    ['nothing at all', {}, []],
+  ];
+  for (const [what, spent, expected] of cases) {
+    it(`the parts are whole seconds for ${what}`, () => {
+      const line = lineOf(spent);
+      const parts = partsOf(line).map(({ ms }) => ms);
+      assert.deepEqual(parts, expected);
+      const sum = parts.reduce((total, ms) => total + ms, 0);
+      assert.equal(sum, Math.round(line.spent.heldMs / 1000) * 1000, 'who adds them up gets the whole');
+    });
+  }
+
+  it("the shares are the applications' own time, and what the hold added", () => {
+    const line = lineOf({ endingMs: 4_000, interceptorMs: 6_000, waitingMs: 2_000, betweenMs: 1_000 });
+    assert.deepEqual(sharesOf(line), { ownMs: 10_000, addedMs: 3_000 });
+  });
+});
+
+describe('the sentences of a report', () => {
+  const outcomes: [Partial<Timeline>, RegExp][] = [
+    [{ outcome: 'drained' }, /^every pod left before the machine went down$/],
+    [{ outcome: 'not drained', podsLeft: 1, why: 'maxHoldSec was over' }, /^1 pod was left: maxHoldSec was over$/],
+    [{ outcome: 'went down undrained', podsLeft: 2 }, /and 2 pods were left$/],
+    [{ outcome: 'called off' }, /called off$/],
+    [{ outcome: 'under way' }, /under way$/],
+  ];
+  for (const [more, expected] of outcomes) {
+    it(`the outcome "${more.outcome}" is told in a few words`, () => {
+      assert.match(outcomeText(lineOf({}, more)), expected);
+    });
+  }
+
+  it('the sentence says for how long, for whom, and what was added', () => {
+    const spent = { endingMs: 60_000, waitingMs: 30_000 };
+    assert.equal(
+      sentenceOf(lineOf(spent, { pods: 1 })),
+      'The shutdown was held for 1m30s for 1 pod; the applications took 1m0s of it, the hold added 30s.',
+    );
+    assert.match(
+      sentenceOf(lineOf(spent, { outcome: 'under way' })),
+      /^The shutdown has been held for 1m30s for 3 pods/,
+    );
+  });
+});
+
+describe('the axis of a report', () => {
+  it('the axis has round distances, of which no more than wanted fit', () => {
+    const day = 86_400_000;
+    for (const [lengthMs, most] of [
+      [1, 5],
+      [5_000, 5],
+      [61_000, 6],
+      [3_600_000, 8],
+      [day, 4],
+      [10 * day, 4],
+    ] as const) {
+      const step = axisStepMs(lengthMs, most);
+      assert.ok(lengthMs / step <= most, `${lengthMs}: ${step}`);
+      assert.equal(step % 1000, 0);
+    }
+    assert.deepEqual([axisStepMs(5_000, 5), axisStepMs(6_000, 5), axisStepMs(400_000, 5)], [1_000, 2_000, 120_000]);
+    assert.equal(axisStepMs(10 * day, 4), 3 * day);
+  });
+
+  it('a time on the axis is counted from the beginning', () => {
+    assert.equal(offsetText(91_000, 1_000), '+1m30s');
+  });
+});

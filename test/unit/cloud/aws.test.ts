@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { providerSources } from '../../../src/cloud/providers.ts';
+import type { NoticeSource } from '../../../src/cloud/notice-source.ts';
+import type { Notice } from '../../../src/decide/notice/notices.ts';
+import type { Provider } from '../../../src/decide/notice/provider.ts';
+import { ec2Answers, type MetadataServer, startMetadataServer } from '../../support/stand-ins/metadata-server.ts';
+
+const SIGNAL = AbortSignal.timeout(60_000);
+
+interface Cloud extends AsyncDisposable {
+  readonly server: MetadataServer;
+  readonly sources: readonly NoticeSource[];
+  /** What all sources have, or the message of the first that fails. */
+  read(): Promise<readonly Notice[]>;
+}
+
+async function startCloud(
+  provider: Provider,
+  answers: MetadataServer['answers'],
+  azureStartRequests = false,
+): Promise<Cloud> {
+  const server = await startMetadataServer(answers);
+  const { sources, close } = providerSources(provider, { metadataUrl: server.url, azureStartRequests });
+  return {
+    server,
+    sources,
+    read: async () => (await Promise.all(sources.map((source) => source.read(SIGNAL)))).flat(),
+    [Symbol.asyncDispose]: async () => {
+      close();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe('notices of AWS', () => {
+  const spot = { action: 'terminate', time: '2030-04-24T17:11:44Z' };
+  const event = {
+    Code: 'system-reboot',
+    Description: 'scheduled reboot',
+    EventId: 'instance-event-0d59937288b749b32',
+    State: 'active',
+    NotBefore: '21 Jan 2030 09:00:43 GMT',
+    NotAfter: '21 Jan 2030 09:17:23 GMT',
+  };
+
+  it('notices of AWS are read from all four places, with a session token', async () => {
+    await using cloud = await startCloud(
+      'aws',
+      ec2Answers({
+        'spot/instance-action': JSON.stringify(spot),
+        'events/recommendations/rebalance': '{"noticeTime":"2030-10-27T08:22:00Z"}',
+        'events/maintenance/scheduled': JSON.stringify([event, { ...event, EventId: 'x', State: 'canceled' }]),
+        'autoscaling/target-lifecycle-state': 'Terminated',
+      }),
+    );
+    const provider = 'aws';
+    assert.deepEqual(await cloud.read(), [
+      {
+        id: 'aws/spot',
+        kind: 'preempt',
+        reason: 'EC2 spot interruption: terminate',
+        provider,
+        notBefore: Date.UTC(2030, 3, 24, 17, 11, 44),
+      },
+      { id: 'aws/rebalance', kind: 'rebalance', reason: 'EC2 rebalance recommendation', provider },
+      { id: 'aws/Terminated', kind: 'terminate', reason: 'EC2 Auto Scaling: target state Terminated', provider },
+      {
+        id: 'aws/instance-event-0d59937288b749b32',
+        kind: 'reboot',
+        reason: 'EC2 scheduled event system-reboot: scheduled reboot',
+        provider,
+        notBefore: Date.UTC(2030, 0, 21, 9, 0, 43),
+      },
+    ]);
+    const puts = cloud.server.received.filter(({ method }) => method === 'PUT');
+    assert.equal(puts.length, 1, 'one token for all');
+  });
+
+  it('notices of AWS are none on a machine to which nothing happens', async () => {
+    await using cloud = await startCloud(
+      'aws',
+      ec2Answers({ 'events/maintenance/scheduled': '[]', 'autoscaling/target-lifecycle-state': 'InService' }),
+    );
+    assert.deepEqual(await cloud.read(), []);
+  });
+
+  it('notices of AWS are read with a new token when the old one is over', async () => {
+    await using cloud = await startCloud('aws', ec2Answers({}, 'first'));
+    assert.deepEqual(await cloud.read(), []);
+    cloud.server.answers = ec2Answers({ 'spot/instance-action': JSON.stringify(spot) }, 'second');
+    assert.equal((await cloud.read()).length, 1);
+  });
+
+  it('a hibernation of AWS begins at once, whatever the time says', async () => {
+    const body = JSON.stringify({ ...spot, action: 'hibernate' });
+    await using cloud = await startCloud('aws', ec2Answers({ 'spot/instance-action': body }));
+    assert.equal((await cloud.read())[0]?.notBefore, undefined);
+  });
+});

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { providerSources } from '../../../src/cloud/providers.ts';
+import type { NoticeSource } from '../../../src/cloud/notice-source.ts';
+import type { Notice } from '../../../src/decide/notice/notices.ts';
+import type { Provider } from '../../../src/decide/notice/provider.ts';
+import { type MetadataServer, startMetadataServer } from '../../support/stand-ins/metadata-server.ts';
+
+const SIGNAL = AbortSignal.timeout(60_000);
+
+interface Cloud extends AsyncDisposable {
+  readonly server: MetadataServer;
+  readonly sources: readonly NoticeSource[];
+  /** What all sources have, or the message of the first that fails. */
+  read(): Promise<readonly Notice[]>;
+}
+
+async function startCloud(
+  provider: Provider,
+  answers: MetadataServer['answers'],
+  azureStartRequests = false,
+): Promise<Cloud> {
+  const server = await startMetadataServer(answers);
+  const { sources, close } = providerSources(provider, { metadataUrl: server.url, azureStartRequests });
+  return {
+    server,
+    sources,
+    read: async () => (await Promise.all(sources.map((source) => source.read(SIGNAL)))).flat(),
+    [Symbol.asyncDispose]: async () => {
+      close();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe('notices of Azure', () => {
+  const EVENTS = '/metadata/scheduledevents';
+  const NAME = { 'GET /metadata/instance/compute/name': { body: 'aks-pool_0' } };
+  const eventOf = (over: object): object => ({
+    EventId: 'A1',
+    EventType: 'Preempt',
+    ResourceType: 'VirtualMachine',
+    Resources: ['AKS-pool_0'],
+    EventStatus: 'Scheduled',
+    NotBefore: 'Mon, 19 Sep 2030 18:29:47 GMT',
+    Description: '',
+    ...over,
+  });
+  const answersOf = (...events: readonly object[]): MetadataServer['answers'] => ({
+    ...NAME,
+    [`GET ${EVENTS}`]: { body: JSON.stringify({ DocumentIncarnation: 1, Events: events }) },
+    [`POST ${EVENTS}`]: { body: '' },
+  });
+
+  it('notices of Azure are those of this machine alone', async () => {
+    await using cloud = await startCloud(
+      'azure',
+      answersOf(
+        eventOf({}),
+        eventOf({ EventId: 'A2', Resources: ['aks-pool_1'] }),
+        eventOf({ EventId: 'A3', Resources: ['aks-pool_00'] }),
+        eventOf({ EventId: 'A4', EventType: 'Reboot', EventStatus: 'Started', NotBefore: '', Description: 'Host' }),
+      ),
+    );
+    const provider = 'azure';
+    assert.deepEqual(await cloud.read(), [
+      {
+        id: 'azure/A1',
+        kind: 'preempt',
+        reason: 'Azure Preempt',
+        provider,
+        notBefore: Date.UTC(2030, 8, 19, 18, 29, 47),
+      },
+      { id: 'azure/A4', kind: 'reboot', reason: 'Azure Reboot: Host', provider },
+    ]);
+    assert.ok(cloud.server.received.every(({ headers }) => headers['metadata'] === 'true'));
+  });
+
+  it('notices of Azure are none where the body is empty, as at the first question', async () => {
+    await using cloud = await startCloud('azure', { ...NAME, [`GET ${EVENTS}`]: { body: '' } });
+    assert.deepEqual(await cloud.read(), []);
+  });
+
+  it('notices of Azure are started early by option only, and never for other machines too', async () => {
+    const events = [eventOf({}), eventOf({ EventId: 'A2', Resources: ['aks-pool_0', 'aks-pool_1'] })];
+    for (const allowed of [false, true]) {
+      await using cloud = await startCloud('azure', answersOf(...events), allowed);
+      await cloud.read();
+      await cloud.sources[0]?.acknowledge?.('azure/A1', SIGNAL);
+      await cloud.sources[0]?.acknowledge?.('azure/A2', SIGNAL);
+      const posted = cloud.server.received.filter(({ method }) => method === 'POST').map(({ body }) => body);
+      assert.deepEqual(posted, allowed ? ['{"StartRequests":[{"EventId":"A1"}]}'] : []);
+    }
+  });
+});

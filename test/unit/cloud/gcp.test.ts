@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { providerSources } from '../../../src/cloud/providers.ts';
+import type { NoticeSource } from '../../../src/cloud/notice-source.ts';
+import type { Notice } from '../../../src/decide/notice/notices.ts';
+import type { Provider } from '../../../src/decide/notice/provider.ts';
+import { type MetadataServer, startMetadataServer } from '../../support/stand-ins/metadata-server.ts';
+
+const SIGNAL = AbortSignal.timeout(60_000);
+
+interface Cloud extends AsyncDisposable {
+  readonly server: MetadataServer;
+  readonly sources: readonly NoticeSource[];
+  /** What all sources have, or the message of the first that fails. */
+  read(): Promise<readonly Notice[]>;
+}
+
+async function startCloud(
+  provider: Provider,
+  answers: MetadataServer['answers'],
+  azureStartRequests = false,
+): Promise<Cloud> {
+  const server = await startMetadataServer(answers);
+  const { sources, close } = providerSources(provider, { metadataUrl: server.url, azureStartRequests });
+  return {
+    server,
+    sources,
+    read: async () => (await Promise.all(sources.map((source) => source.read(SIGNAL)))).flat(),
+    [Symbol.asyncDispose]: async () => {
+      close();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe('notices of GCP', () => {
+  const ROOT = '/computeMetadata/v1/instance';
+  const quiet = (preempted: string, event: string): MetadataServer['answers'] => ({
+    [`GET ${ROOT}/preempted`]: { body: preempted, headers: { etag: 'p1' } },
+    [`GET ${ROOT}/maintenance-event`]: { body: event, headers: { etag: 'm1' } },
+  });
+
+  it('notices of GCP are none on a machine to which nothing happens, and the next request waits for a change', async () => {
+    await using cloud = await startCloud('gcp', quiet('FALSE', 'NONE'));
+    assert.deepEqual(await cloud.read(), []);
+    assert.deepEqual(await cloud.read(), []);
+    const held = cloud.server.received.filter(({ query }) => query.get('wait_for_change') === 'true');
+    const asked = held.map(({ query }) => `${query.get('last_etag')} ${query.get('timeout_sec')}`);
+    assert.deepEqual(new Set(asked), new Set(['p1 300', 'm1 300']));
+    assert.ok(cloud.server.received.every(({ headers }) => headers['metadata-flavor'] === 'Google'));
+  });
+
+  it('notices of GCP are preemption, maintenance, a graceful stop and what is planned', async () => {
+    await using cloud = await startCloud('gcp', {
+      ...quiet('TRUE', 'TERMINATE_ON_HOST_MAINTENANCE'),
+      [`GET ${ROOT}/shutdown-details/`]: {
+        body: '{"stopState":"PENDING_STOP","requestTimestamp":"2030-01-01T00:00:00Z","maxDuration":"600s"}',
+      },
+      [`GET ${ROOT}/upcoming-maintenance/`]: {
+        body: '{"windowStartTime":"2030-02-01T00:00:00Z","type":"SCHEDULED","maintenanceStatus":"PENDING"}',
+      },
+    });
+    const brief = (await cloud.read()).map(({ kind, leastMs, notBefore }) => [kind, leastMs, notBefore]);
+    assert.deepEqual(brief, [
+      ['preempt', 30_000, undefined],
+      ['terminate', 60_000, undefined],
+      ['terminate', undefined, Date.UTC(2030, 0, 1, 0, 10)],
+      ['reboot', undefined, Date.UTC(2030, 1, 1)],
+    ]);
+  });
+
+  it('notices of GCP are a freeze for a live migration', async () => {
+    await using cloud = await startCloud('gcp', quiet('FALSE', 'MIGRATE_ON_HOST_MAINTENANCE'));
+    assert.deepEqual(
+      (await cloud.read()).map(({ kind }) => kind),
+      ['freeze'],
+    );
+  });
+});

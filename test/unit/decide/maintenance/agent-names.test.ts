@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { trackCreatedMaintenances, type CreatedMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
+import { AGENT_LABEL } from '../../../../src/api/names.ts';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import { agentNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
+import { nodeLabel } from '../../../../src/decide/node-label.ts';
+import { isUsable, noticeNames, shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';
+import { hasDrained } from '../../../../src/decide/maintenance/recorded-node.ts';
+import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
+
+const NODE = 'node-a';
+
+const NAME = 'shutdown-node-a-1';
+
+const LABELS = { [AGENT_LABEL]: NODE };
+
+function ownOf(metadata: object = {}, spec: object = {}): NodeMaintenance {
+  return maintenanceOf({ stage: 'Drain', ...spec }, { name: NAME, uid: 'u-1', labels: LABELS, ...metadata });
+}
+
+describe("the names of an agent's maintenances", () => {
+  it("the names of an agent's maintenances are few, fit, and belong to one node", () => {
+    const nodes = ['a', 'a-b', 'a-b-c', 'a.b', 'n'.repeat(242), 'n'.repeat(253), '0'];
+    for (const node of nodes) {
+      assert.equal(shutdownNames(node).length, 36);
+      assert.equal(noticeNames(node).length, 10);
+      for (const name of [...shutdownNames(node), ...noticeNames(node)]) assert.ok(name.length <= 253, name);
+    }
+    const all = nodes.flatMap((node) => [...shutdownNames(node), ...noticeNames(node)]);
+    assert.equal(new Set(all).size, all.length);
+  });
+});
+
+const GONE = { podsPendingEvacuation: 0, podsEvacuating: 0 };
+
+const condition = (status: 'True' | 'False'): object => {
+  return { type: 'Drained', status, reason: 'X', message: '', lastTransitionTime: '' };
+};
+
+/** What a status says, and whether the node is drained by it. */
+const drained: [string, object | undefined, boolean][] = [
+  ['nothing', undefined, false],
+  ['a condition alone', { conditions: [condition('True')] }, false],
+  ['another node', { conditions: [condition('True')], nodeStatuses: [{ nodeRef: { name: 'b' }, ...GONE }] }, false],
+  ['the node without counts', { conditions: [condition('True')], nodeStatuses: [{ nodeRef: { name: NODE } }] }, false],
+  [
+    'pods that are left',
+    { conditions: [condition('True')], nodeStatuses: [{ nodeRef: { name: NODE }, ...GONE, podsEvacuating: 1 }] },
+    false,
+  ],
+  [
+    'that it goes on',
+    { conditions: [condition('False')], nodeStatuses: [{ nodeRef: { name: NODE }, ...GONE }] },
+    false,
+  ],
+  [
+    'that no pod is left',
+    { conditions: [condition('True')], nodeStatuses: [{ nodeRef: { name: NODE }, ...GONE }] },
+    true,
+  ],
+];
+
+describe('a maintenance', () => {
+  for (const [what, status, expected] of drained) {
+    it(`a maintenance has ${expected ? '' : 'not '}drained a node when its status says ${what}`, () => {
+      assert.equal(hasDrained({ ...ownOf(), status } as NodeMaintenance, NODE), expected);
+    });
+  }
+
+  it("a maintenance is of a node's agent by its label and its selector", () => {
+    assert.equal(agentNodeOf(ownOf()), NODE);
+    assert.equal(agentNodeOf(ownOf({ labels: {} })), undefined);
+    assert.equal(agentNodeOf(ownOf({}, { nodeSelector: byName('node-b') })), undefined);
+    assert.equal(agentNodeOf(ownOf({}, { nodeSelector: byName(NODE, 'node-b') })), undefined);
+    const long = 'n'.repeat(100);
+    assert.equal(
+      agentNodeOf(ownOf({ labels: { [AGENT_LABEL]: nodeLabel(long) } }, { nodeSelector: byName(long) })),
+      long,
+    );
+  });
+
+  it('an agent takes a maintenance for its own only where it is that, open, and has not drained anything yet', () => {
+    assert.equal(isUsable(ownOf(), 'Drain', NODE), true);
+    assert.equal(isUsable(ownOf({}, { nodeSelector: byName('node-b') }), 'Drain', NODE), false);
+    assert.equal(isUsable(ownOf({ labels: { [AGENT_LABEL]: 'node-b' } }), 'Drain', NODE), false);
+    assert.equal(isUsable(ownOf({}, { stage: 'Complete' }), 'Drain', NODE), false);
+    assert.equal(isUsable(ownOf({}, { stage: 'Cordon' }), 'Drain', NODE), false);
+    assert.equal(isUsable(ownOf({ deletionTimestamp: '2026-01-01T00:00:00Z' }), 'Drain', NODE), false);
+    const status = { conditions: [condition('True')], nodeStatuses: [{ nodeRef: { name: NODE }, ...GONE }] };
+    assert.equal(isUsable({ ...ownOf(), status } as NodeMaintenance, 'Drain', NODE), false);
+  });
+});
+
+/** The memory with a copy that a watch would keep. */
+function rig(): { made: CreatedMaintenances; sees: (maintenance: NodeMaintenance | undefined) => void } {
+  const copy = new Map<string, NodeMaintenance>();
+  const made = trackCreatedMaintenances(NODE, (name) => copy.get(name));
+  const sees = (maintenance: NodeMaintenance | undefined): void => {
+    if (maintenance === undefined) copy.delete(NAME);
+    else copy.set(NAME, maintenance);
+    made.changed(NAME);
+  };
+  return { made, sees };
+}
+
+const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+
+const COMPLETE = { stage: 'Complete' };
+
+/** What the watch shows after the API server has accepted the maintenance, and what became of it then. */
+const stories: [string, (NodeMaintenance | undefined)[], string][] = [
+  ['nothing yet', [], 'open'],
+  ['what had the name before', [ownOf({ uid: 'u-0', ...DELETED })], 'open'],
+  ['the maintenance', [ownOf()], 'open'],
+  ['its deletion', [ownOf(), undefined], 'deleted'],
+  ['that it is being deleted', [ownOf(), ownOf(DELETED)], 'deleted'],
+  ['that the controller completes it because of that', [ownOf(), ownOf(DELETED), ownOf(DELETED, COMPLETE)], 'deleted'],
+  ['that somebody completes it', [ownOf(), ownOf({}, COMPLETE)], 'completed'],
+  [
+    'that somebody completes and deletes it',
+    [ownOf(), ownOf({}, COMPLETE), ownOf(DELETED, COMPLETE), undefined],
+    'completed',
+  ],
+  ['another object of the name', [ownOf(), ownOf({ uid: 'u-2' })], 'deleted'],
+];
+
+describe('the state of a maintenance that was made', () => {
+  for (const [what, events, expected] of stories) {
+    it(`a maintenance that was made is ${expected} when the watch shows ${what}`, () => {
+      const { made, sees } = rig();
+      made.accept(ownOf());
+      for (const event of events) sees(event);
+      assert.equal(made.state(NAME), expected);
+    });
+  }
+
+  it('a maintenance that was made is deleted when the watch shows nothing and the API server does not have it', () => {
+    const { made } = rig();
+    made.accept(ownOf());
+    assert.equal(made.isUnseen(NAME), true);
+    made.lost(NAME);
+    assert.equal(made.state(NAME), 'deleted');
+  });
+});
+
+describe('a name', () => {
+  it("a name is taken by a maintenance that is not the agent's, and free again without it", () => {
+    const { made, sees } = rig();
+    assert.deepEqual([made.state(NAME), made.isFree(NAME)], ['absent', true]);
+    sees(ownOf({ labels: {} }));
+    assert.deepEqual([made.state(NAME), made.isFree(NAME)], ['taken', false]);
+    sees(undefined);
+    assert.deepEqual([made.state(NAME), made.isFree(NAME)], ['absent', true]);
+    made.refuse(NAME);
+    assert.deepEqual([made.state(NAME), made.isFree(NAME)], ['taken', false]);
+    sees(undefined);
+    assert.equal(made.isFree(NAME), true);
+  });
+
+  it('a name may be used again by the next shutdown', () => {
+    const { made, sees } = rig();
+    made.accept(ownOf());
+    sees(ownOf());
+    sees(ownOf({}, COMPLETE));
+    sees(undefined);
+    assert.deepEqual([made.state(NAME), made.isFree(NAME)], ['completed', true]);
+    made.forget(NAME);
+    assert.equal(made.state(NAME), 'absent');
+  });
+});
