@@ -41,7 +41,7 @@ export const NOTHING_KNOWN: ControllerObservation = { controller: 'unknown', mai
 
 /** What shows whether a controller is alive, and whether it works. */
 interface ControllerSigns {
-  readonly liveness: Omit<ControllerLiveness, 'settings'>;
+  readonly liveness: Omit<ControllerLiveness, 'settings' | 'look'>;
   readonly idle: Pick<IdleController, 'look' | 'isIdle' | 'idleMs'>;
 }
 
