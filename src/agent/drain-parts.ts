@@ -67,8 +67,7 @@ export function createDrainParts(
     self: createSelfDrainer(
       {
         requests: cluster.requests,
-        liveness,
-        idle,
+        controller,
         giveBack,
         turns,
         maintenances: cluster.maintenances,
