@@ -25,7 +25,7 @@ function drainingOf(name: string, nodes: readonly string[]): NodeMaintenance {
 }
 
 /** The agent of n1 in a cluster whose Lease the test sets; lists and watches have no selectors but that of the agent's label. */
-function open(t: TestContext, holder: { notesBy?: string }) {
+function open(t: TestContext, holder: { notesBy?: string; isForbidden?: boolean }) {
   const store = createObjectStore();
   const asked: string[] = [];
   let renewals = 0;
@@ -36,6 +36,7 @@ function open(t: TestContext, holder: { notesBy?: string }) {
     ...store.client,
     send: async (request, signal) => {
       if (request.path === LEASE_PATH) {
+        if (holder.isForbidden === true) return { status: 403, headers: {}, body: { message: 'forbidden' } };
         renewals += 1;
         const annotations = holder.notesBy === undefined ? {} : { [NOTES_BY_ANNOTATION]: holder.notesBy };
         const spec = { holderIdentity: 'c1', renewTime: String(renewals), leaseDurationSeconds: 15 };
@@ -100,6 +101,14 @@ describe('the maintenances of a node', () => {
     store.put(NODE_MAINTENANCES, drainingOf('firmware', ['n1', 'n2']));
     await waitFor('the drain is known', async () => watch.drains().length === 1);
     assert.deepEqual([watch.watchesAll(), names(watch.list())], [true, ['firmware']]);
+  });
+
+  it('the maintenances are all watched where the Lease may not be read', async (t) => {
+    const { store, watch, note } = open(t, { notesBy: 'c1', isForbidden: true });
+    note([]);
+    store.put(NODE_MAINTENANCES, drainingOf('firmware', ['n1', 'n2']));
+    await waitFor('the drain is known', async () => watch.drains().length === 1);
+    assert.equal(watch.watchesAll(), true);
   });
 
   it('the maintenances are all watched on demand, without a gap', async (t) => {
