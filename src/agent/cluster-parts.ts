@@ -6,6 +6,7 @@ import { type Cluster, createCluster } from './cluster/cluster.ts';
 import type { ClusterDependencies } from './cluster/dependencies.ts';
 import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
 import { type AgentPresence, createPresence } from './cluster/presence.ts';
+import { type ControllerLiveness, createControllerLiveness } from './drain/controller-liveness.ts';
 import { createOverduePods, type OverduePods } from './drain/overdue-pods.ts';
 import { createKubeletInterceptor, type KubeletInterceptor } from './static-pods/interceptor.ts';
 import { createUnrecordedMaintenances, type UnrecordedMaintenances } from './static-pods/unlisted-maintenances.ts';
@@ -18,6 +19,8 @@ export interface ClusterParts {
   /** What watches and writers of this cluster are made from. */
   readonly dependencies: ClusterDependencies;
   readonly cluster: Cluster;
+  /** Whether a controller is alive. */
+  readonly liveness: ControllerLiveness;
   readonly ownNode: OwnNode;
   readonly presence: AgentPresence;
   readonly unrecorded: UnrecordedMaintenances;
@@ -45,13 +48,15 @@ export function openCluster(
 ): ClusterParts {
   const { clock, aheadMs, noting } = createServerClock(machine.clock);
   const dependencies: ClusterDependencies = { ...machine, client: noting(machine.client), clock, aheadMs };
-  const cluster = createCluster(dependencies, endsWithBoot);
+  const liveness = createControllerLiveness(dependencies);
+  const cluster = createCluster(dependencies, liveness, endsWithBoot);
   const ownNode = createOwnNode(dependencies);
   return {
     server,
     client: dependencies.client,
     dependencies,
     cluster,
+    liveness,
     ownNode,
     presence: createPresence(dependencies, readDoctor),
     unrecorded: createUnrecordedMaintenances(dependencies, cluster.maintenances, ownNode),

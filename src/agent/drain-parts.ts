@@ -9,7 +9,7 @@ import { createDrainStep, type DrainStep } from './drain/drain.ts';
 import { NO_DRAINER } from './drain/drainer.ts';
 import { createLastLook, type LastLookDependencies } from './drain/last-look.ts';
 import { createOfflineDrainer, type OfflineDrainDependencies } from './drain/offline/offline-drain.ts';
-import { createControllerLiveness } from './drain/controller-liveness.ts';
+import type { ControllerLiveness } from './drain/controller-liveness.ts';
 import { createSelfGates } from './drain/gates.ts';
 import { createIdleController } from './drain/idle-controller.ts';
 import { createGiveBack } from './drain/uncordon-and-ungate.ts';
@@ -26,6 +26,7 @@ export interface DrainParts {
 /** What the drain needs of a node's cluster; all of it is undefined where none is configured. */
 export interface ClusterScope {
   readonly cluster: Cluster | undefined;
+  readonly liveness: ControllerLiveness | undefined;
   readonly interceptor: KubeletInterceptor | undefined;
   readonly dependencies: ClusterDependencies | undefined;
   readonly ownNode: OwnNode | undefined;
@@ -39,21 +40,20 @@ export interface ClusterScope {
 /** Puts the three drainers together; without a cluster only the offline one drains. Watches end with `lifetime`. */
 export function createDrainParts(
   { runtime, log, ...offline }: OfflineDrainDependencies & LastLookDependencies,
-  { cluster, interceptor, dependencies, ownNode, maxVolumeWaitMs, maxIdleMs, announce }: ClusterScope,
+  { cluster, liveness, interceptor, dependencies, ownNode, maxVolumeWaitMs, maxIdleMs, announce }: ClusterScope,
   lifetime: AbortSignal,
 ): DrainParts {
   const { drainPlan, clock } = offline;
   const offlineDrainer = createOfflineDrainer(offline);
   const lastLook = createLastLook({ runtime, clock, log });
-  if (cluster === undefined || interceptor === undefined || dependencies === undefined || ownNode === undefined) {
+  if (!cluster || !liveness || !interceptor || !dependencies || !ownNode) {
     const drainers = { controller: NO_DRAINER, self: NO_DRAINER, offline: offlineDrainer };
     return {
       step: createDrainStep({ drainers, controller: undefined, lastLook, drainPlan, clock }),
       controller: undefined,
     };
   }
-  const { client, nodeName } = dependencies;
-  const liveness = createControllerLiveness(client, dependencies.log);
+  const { nodeName } = dependencies;
   const giveBack = createGiveBack(dependencies, createSelfGates(dependencies), {
     ownNode,
     isAfterShutdown: () => cluster.own.own().length > 0,
@@ -67,8 +67,7 @@ export function createDrainParts(
     self: createSelfDrainer(
       {
         requests: cluster.requests,
-        liveness,
-        idle,
+        controller,
         giveBack,
         turns,
         maintenances: cluster.maintenances,

@@ -172,9 +172,9 @@ function drainScopeOf(
   { maxVolumeWaitSec, controllerWaitSec }: AgentConfig,
   announce: ClusterScope['announce'],
 ): ClusterScope {
-  const { cluster, interceptor, dependencies, ownNode } = parts ?? {};
+  const { cluster, liveness, interceptor, dependencies, ownNode } = parts ?? {};
   const limits = { maxVolumeWaitMs: maxVolumeWaitSec * 1000, maxIdleMs: controllerWaitSec * 1000 };
-  return { cluster, interceptor, dependencies, ownNode, ...limits, announce };
+  return { cluster, liveness, interceptor, dependencies, ownNode, ...limits, announce };
 }
 
 /** Creates the parts of the agent; none of them does anything before the agent runs. */

@@ -25,6 +25,7 @@ import { SILENT_LOG } from '../support/silent-log.ts';
 
 const NO_CLUSTER = {
   cluster: undefined,
+  liveness: undefined,
   interceptor: undefined,
   dependencies: undefined,
   ownNode: undefined,

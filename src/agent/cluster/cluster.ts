@@ -2,7 +2,7 @@ import { removeFailedPods } from '../../kube/eviction/failed-pods.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 import { createEvictionRequests, type NodeEvictionRequests } from './eviction-requests.ts';
 import { trackCreatedMaintenances } from './created-uids.ts';
-import { createMaintenanceWatch, type NodeMaintenances } from './maintenance-watch.ts';
+import { createMaintenanceWatch, type LeaseReader, type NodeMaintenances } from './maintenance-watch.ts';
 import { createOwnMaintenances, type OwnMaintenances } from './own-maintenances.ts';
 
 /** The cluster as one node's agent sees it. */
@@ -20,10 +20,14 @@ export interface Cluster {
  * Creates the view; nothing is asked of the API server before `run`. `endsWithBoot` is the kernel's boot id, where the
  * node's drains end with the boot.
  */
-export function createCluster(dependencies: ClusterDependencies, endsWithBoot: string | undefined): Cluster {
+export function createCluster(
+  dependencies: ClusterDependencies,
+  lease: LeaseReader,
+  endsWithBoot: string | undefined,
+): Cluster {
   const { client, nodeName } = dependencies;
   let lifetime: AbortSignal = AbortSignal.abort();
-  const maintenances = createMaintenanceWatch(dependencies, (name) => {
+  const maintenances = createMaintenanceWatch(dependencies, lease, (name) => {
     made.changed(name);
   });
   const made = trackCreatedMaintenances(nodeName, (name) => maintenances.get(name));

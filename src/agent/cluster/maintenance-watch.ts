@@ -1,9 +1,8 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import { controllerAlive, type LeaseObservation, observeLease, writesNotes } from '../../decide/controller-lease.ts';
 import { drainsOfNode, isInProgress, type NodeDrain } from '../../decide/maintenance/maintenance.ts';
 import { decideSource, type MaintenanceSource } from '../../decide/maintenance/node-note.ts';
-import { describeError, NodemaintError } from '../../errors.ts';
-import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
+import type { LeaseLife } from '../../decide/shutdown/drainer.ts';
+import { describeError } from '../../errors.ts';
 import { NODE_MAINTENANCES } from '../../kube/resource.ts';
 import { createObjectCache } from '../../kube/watch.ts';
 import type { ClusterDependencies } from './dependencies.ts';
@@ -31,6 +30,21 @@ export interface NodeMaintenances {
   holdAll(isHeld: boolean): void;
 }
 
+/** What the controller's Lease says. */
+type LeaseReading =
+  /** Whether the controller writes notes onto Nodes, and whether it lives. */
+  | { readonly kind: 'read'; readonly writesNotes: boolean; readonly life: LeaseLife }
+  /** The API server does not let this agent read it. */
+  | { readonly kind: 'refused' }
+  /** It does not answer. */
+  | { readonly kind: 'unanswered' };
+
+/** Reads the controller's Lease. */
+export interface LeaseReader {
+  /** Reads it unless it was read less than `maxAgeMs` ago. Throws only the reason of an aborted `signal`. */
+  look(maxAgeMs: number, signal: AbortSignal): Promise<LeaseReading>;
+}
+
 /** The copies, and the watches that keep them current. */
 export interface MaintenanceWatch extends NodeMaintenances {
   run(signal: AbortSignal): Promise<void>;
@@ -40,10 +54,10 @@ export interface MaintenanceWatch extends NodeMaintenances {
 const SYNC_MS = 250;
 /** The Lease is read this often: for so long a node may not know of a maintenance that somebody makes without a controller. */
 const LEASE_EVERY_MS = 30_000;
+/** A Lease that was read in this time for another reason is not read again. */
+const LEASE_AGE_MS = 2_000;
 /** As long as the agent knows of no maintenances at all, and after a read that failed. */
 const RETRY_MS = 1_000;
-/** A read that takes longer has failed. */
-const READ_MS = 5_000;
 /** Where the API server answers, the lists arrive in this time; a node that may not watch its Node object watches all. */
 const NOTE_MS = 10_000;
 
@@ -59,36 +73,6 @@ function createAllMaintenances(dependencies: ClusterDependencies, onCopy: (name:
   const trim = createMaintenanceTransform(dependencies.nodeName);
   const cache = createObjectCache<NodeMaintenance>({ resource: NODE_MAINTENANCES }, onCopy, dependencies, trim);
   return { ...cache, isIncomplete: () => false };
-}
-
-/** What the Lease of the controller says, as this agent reads it from time to time. */
-class ControllerNotes {
-  readonly #dependencies: ClusterDependencies;
-  #observed: LeaseObservation | undefined;
-
-  constructor(dependencies: ClusterDependencies) {
-    this.#dependencies = dependencies;
-  }
-
-  /** What was read does not count any more: only a change from now on shows that the controller lives. */
-  forget(): void {
-    this.#observed = undefined;
-  }
-
-  /** The source to use; undefined where the API server does not answer. */
-  async decide(now: MaintenanceSource | undefined, signal: AbortSignal): Promise<MaintenanceSource | undefined> {
-    const { client, clock, log } = this.#dependencies;
-    try {
-      const limited = AbortSignal.any([signal, AbortSignal.timeout(READ_MS)]);
-      const lease = await readLease(client, CONTROLLER_LEASE, limited);
-      this.#observed = observeLease(this.#observed, lease, clock.monotonic());
-    } catch (error) {
-      log.debug({ reason: describeError(error) }, "cannot read the controller's lease");
-      return error instanceof NodemaintError && error.code === 'API_REFUSED' ? 'all' : undefined;
-    }
-    const life = controllerAlive(this.#observed, clock.monotonic());
-    return decideSource(now, { writesNotes: writesNotes(this.#observed.lease), life });
-  }
 }
 
 /** Changes from one source to the other without a gap: the copies of one count until the lists of the other have arrived. */
@@ -169,15 +153,15 @@ class MaintenanceSources {
 /** Chooses the source by the Lease of the controller, again and again, and at once on demand. */
 class SourceChoice {
   readonly #clock: ClusterDependencies['clock'];
+  readonly #lease: LeaseReader;
   readonly #sources: MaintenanceSources;
-  readonly #notes: ControllerNotes;
   #demand = new AbortController();
   #isHeld = false;
 
-  constructor(dependencies: ClusterDependencies, sources: MaintenanceSources) {
-    this.#clock = dependencies.clock;
+  constructor(clock: ClusterDependencies['clock'], lease: LeaseReader, sources: MaintenanceSources) {
+    this.#clock = clock;
+    this.#lease = lease;
     this.#sources = sources;
-    this.#notes = new ControllerNotes(dependencies);
   }
 
   /** From now on all are watched, until the Lease shows that a controller lives. */
@@ -195,16 +179,19 @@ class SourceChoice {
     this.#sources.start('note', signal);
     while (!signal.aborted) {
       const isDemanded = this.#demand.signal.aborted;
-      if (isDemanded) {
-        this.#demand = new AbortController();
-        this.#notes.forget();
-      }
-      const now = isDemanded ? 'all' : this.#sources.current?.source;
-      const wanted = this.#isHeld ? 'all' : await this.#notes.decide(now, signal);
-      const source = wanted ?? now;
+      if (isDemanded) this.#demand = new AbortController();
+      const wanted = isDemanded || this.#isHeld ? 'all' : await this.#decide(signal);
+      const source = wanted ?? this.#sources.current?.source;
       if (source === undefined) await this.#clock.sleep(RETRY_MS, signal).catch(() => undefined);
       else await this.#follow(source, wanted === undefined ? RETRY_MS : LEASE_EVERY_MS, signal);
     }
+  }
+
+  /** The source to use; undefined where the API server does not answer. */
+  async #decide(signal: AbortSignal): Promise<MaintenanceSource | undefined> {
+    const reading = await this.#lease.look(LEASE_AGE_MS, signal);
+    if (reading.kind === 'unanswered') return undefined;
+    return reading.kind === 'refused' ? 'all' : decideSource(this.#sources.current?.source, reading);
   }
 
   /** Waits until the source is used, and then for the rest of the time; a source that is stuck is given up. */
@@ -227,9 +214,10 @@ class SourceChoice {
  */
 export function createMaintenanceWatch(
   dependencies: ClusterDependencies,
+  lease: LeaseReader,
   onCopy: (name: string) => void,
 ): MaintenanceWatch {
-  const { nodeName, onChange } = dependencies;
+  const { clock, nodeName, onChange } = dependencies;
   const get = (name: string): NodeMaintenance | undefined => sources.current?.copies.get(name);
   const significant = createSignificantChanges(nodeName, get);
   const wantAll = (): void => {
@@ -240,7 +228,7 @@ export function createMaintenanceWatch(
     if (significant.changed(name)) onChange();
   };
   const sources = new MaintenanceSources(dependencies, changed, wantAll);
-  const choice = new SourceChoice(dependencies, sources);
+  const choice = new SourceChoice(clock, lease, sources);
   const list = (): readonly NodeMaintenance[] => sources.current?.copies.list() ?? [];
   return {
     synced: () => sources.current !== undefined,
@@ -256,6 +244,12 @@ export function createMaintenanceWatch(
     holdAll: (isHeld) => {
       choice.holdAll(isHeld);
     },
-    run: (signal) => choice.run(signal),
+    run: async (signal) => {
+      try {
+        await choice.run(signal);
+      } catch (error) {
+        if (!signal.aborted) throw error;
+      }
+    },
   };
 }

@@ -1,6 +1,7 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { maintenancesOfNode } from '../../decide/drain/self-drain.ts';
-import type { ControllerLife } from '../../decide/shutdown/drainer.ts';
+import { DEFAULT_EVICTION_SETTINGS, type EvictionSettings } from '../../decide/eviction/settings.ts';
+import { type ControllerLife, WHY_SELF } from '../../decide/shutdown/drainer.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import { isEffective, type RetentionFacts } from '../../decide/static-pod/parked.ts';
 import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
@@ -31,6 +32,12 @@ export interface ControllerWatch {
   isBusy(): boolean;
   /** What was observed last; undefined while it does not matter. */
   state(): ControllerState | undefined;
+  /** Whether still no controller can be counted on, by a Lease that is read now: two must not do the same step. */
+  isAway(signal: AbortSignal): Promise<boolean>;
+  /** Why the agent drains the node in the place of a controller. */
+  whyAway(): string;
+  /** The options of the controller that its evictions go by; what an idle one has written onto its Lease does not hold the node. */
+  settings(): EvictionSettings;
   /** For how long the API server has not answered, in milliseconds; 0 where it has, or was not asked. */
   apiSilentMs(): number;
 }
@@ -41,7 +48,7 @@ export const NOTHING_KNOWN: ControllerObservation = { controller: 'unknown', mai
 
 /** What shows whether a controller is alive, and whether it works. */
 interface ControllerSigns {
-  readonly liveness: Omit<ControllerLiveness, 'settings'>;
+  readonly liveness: Omit<ControllerLiveness, 'look'>;
   readonly idle: Pick<IdleController, 'look' | 'isIdle' | 'idleMs'>;
 }
 
@@ -83,6 +90,9 @@ export function createControllerWatch(
     },
     isBusy: () => need !== 'none' && (idle.isIdle() || liveness.last()?.kind !== 'alive'),
     state: () => (idle.isIdle() ? { kind: 'idle', silentMs: idle.idleMs() } : liveness.last()),
+    isAway: async (signal) => idle.isIdle() || (await liveness.observe(0, signal)).kind === 'dead',
+    whyAway: () => WHY_SELF[idle.isIdle() ? 'idle' : 'dead'],
+    settings: () => (idle.isIdle() ? DEFAULT_EVICTION_SETTINGS : liveness.settings()),
     apiSilentMs: () => liveness.apiSilentMs(),
   };
 }

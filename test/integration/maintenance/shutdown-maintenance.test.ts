@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AgentStatus } from '../../../src/agent/control/status.ts';
 import { createCluster } from '../../../src/agent/cluster/cluster.ts';
+import { createControllerLiveness } from '../../../src/agent/drain/controller-liveness.ts';
 import { createWakeup } from '../../../src/agent/iteration/wakeup.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { shutdownNames } from '../../../src/decide/maintenance/agent-names.ts';
@@ -206,7 +207,8 @@ describe('the maintenances of other nodes', () => {
     const onChange = (): void => {
       waker.notify();
     };
-    const cluster = createCluster({ client, clock, log, nodeName: 'node-x', onChange }, undefined);
+    const dependencies = { client, clock, log, nodeName: 'node-x', onChange };
+    const cluster = createCluster(dependencies, createControllerLiveness(dependencies), undefined);
     let turns = 0;
     const turning = (async () => {
       while (!ending.signal.aborted) {

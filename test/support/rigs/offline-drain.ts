@@ -175,6 +175,7 @@ export async function drainOffline(root: string, fault: OfflineFault | undefined
   });
   const none = {
     cluster: undefined,
+    liveness: undefined,
     interceptor: undefined,
     dependencies: undefined,
     ownNode: undefined,

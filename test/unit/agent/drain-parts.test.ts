@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { createControllerLiveness } from '../../../src/agent/drain/controller-liveness.ts';
 import type { PassFacts } from '../../../src/agent/drain/drainer.ts';
 import { type ClusterScope, createDrainParts } from '../../../src/agent/drain-parts.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
@@ -11,6 +12,7 @@ const SIGNAL = new AbortController().signal;
 const SHUTDOWN = { maintenance: 'm', origin: 'logind', reason: 'r', since: 1, bootId: 'b' } as const;
 const NO_CLUSTER: ClusterScope = {
   cluster: undefined,
+  liveness: undefined,
   interceptor: undefined,
   dependencies: undefined,
   ownNode: undefined,
@@ -41,7 +43,8 @@ function open(hasCluster: boolean) {
     maintenances: { synced: () => false, list: () => [] },
     requests: { list: () => [], synced: () => false, watch: () => undefined },
   };
-  const scope = { cluster, interceptor: {}, dependencies, ownNode: {} } as unknown as ClusterScope;
+  const liveness = createControllerLiveness(dependencies);
+  const scope = { cluster, liveness, interceptor: {}, dependencies, ownNode: {} } as unknown as ClusterScope;
   const runtime = { livePods: () => Promise.resolve([]) };
   const staticPods = { stuck: () => new Set<string>() };
   const offline = { pods: undefined, staticPods, drainPlan: [], runtime, clock, log: SILENT_LOG };

@@ -19,8 +19,6 @@ import {
   type SelfScope,
   withReturning,
 } from '../../../decide/drain/self-drain.ts';
-import { DEFAULT_EVICTION_SETTINGS, type EvictionSettings } from '../../../decide/eviction/settings.ts';
-import { WHY_SELF } from '../../../decide/shutdown/drainer.ts';
 import { drainEnd, type Left, leftOf } from '../../../decide/staying-pod/left-pods.ts';
 import { isTerminal, podTypeOf } from '../../../decide/pod.ts';
 import { goesDownSince } from '../../../decide/staying-pod/returning-pod.ts';
@@ -37,12 +35,11 @@ import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities }
 import type { NodeMaintenances } from '../../cluster/maintenance-watch.ts';
 import type { Waiting } from '../../iteration/waited-for.ts';
 import { type DrainerFacts, type Drainer, type DrainPass, drainedFor, manifestsOf } from '../drainer.ts';
-import type { ControllerLiveness } from '../controller-liveness.ts';
+import type { ControllerWatch } from '../controller-watch.ts';
 import { createSelfCordon, type SelfCordon } from './cordon.ts';
 import { createSelfRemovals } from './daemon-sets.ts';
 import { createSelfEvictions, type SelfEvictions } from './evictions.ts';
 import type { GiveBack } from '../uncordon-and-ungate.ts';
-import type { IdleController } from '../idle-controller.ts';
 import { createOtherNodes, type OtherNodes } from './other-nodes.ts';
 import { createPodRemoval, type EndedPods, type PodRemoval, type PodScope } from './pod-removal.ts';
 import { createSelfStatus, type SelfStatus } from './status.ts';
@@ -51,8 +48,7 @@ import { createSelfVolumes, type SelfVolumes } from './volumes.ts';
 
 interface SelfDrainParts {
   readonly requests: Pick<NodeEvictionRequests, 'list' | 'synced' | 'watch'>;
-  readonly liveness: Pick<ControllerLiveness, 'observe' | 'settings'>;
-  readonly idle: Pick<IdleController, 'isIdle'>;
+  readonly controller: Pick<ControllerWatch, 'isAway' | 'whyAway' | 'settings'>;
   readonly giveBack: Pick<GiveBack, 'pass'>;
   readonly turns: SelfTurns;
   /** All maintenances of the cluster. */
@@ -161,14 +157,12 @@ interface SelfDrainState {
 
 function createSelfDrainState(
   dependencies: ClusterDependencies,
-  { liveness, idle, maxVolumeWaitMs }: Pick<SelfDrainParts, 'liveness' | 'idle' | 'maxVolumeWaitMs'>,
+  { controller, maxVolumeWaitMs }: Pick<SelfDrainParts, 'controller' | 'maxVolumeWaitMs'>,
   lifetime: AbortSignal,
 ): SelfDrainState {
   const { client, clock } = dependencies;
-  // What an idle one has written onto its Lease does not hold the node.
-  const settings = (): EvictionSettings => (idle.isIdle() ? DEFAULT_EVICTION_SETTINGS : liveness.settings());
-  const why = (): string => WHY_SELF[idle.isIdle() ? 'idle' : 'dead'];
-  const evictions = createSelfEvictions(dependencies, settings);
+  const why = (): string => controller.whyAway();
+  const evictions = createSelfEvictions(dependencies, () => controller.settings());
   const cordon = createSelfCordon(dependencies);
   const status = createSelfStatus(dependencies, why);
   const removals = createSelfRemovals(dependencies);
@@ -214,19 +208,15 @@ function blockingPods(
 
 /** Creates the drainer for the time without a controller; its watch on the node's pods ends with `lifetime`. */
 export function createSelfDrainer(
-  { requests, liveness, idle, giveBack, turns, maintenances: known, byController, maxVolumeWaitMs }: SelfDrainParts,
+  { requests, controller, giveBack, turns, maintenances: known, byController, maxVolumeWaitMs }: SelfDrainParts,
   dependencies: ClusterDependencies,
   lifetime: AbortSignal,
 ): Drainer {
   const { clock, log, nodeName } = dependencies;
-  const state = createSelfDrainState(dependencies, { liveness, idle, maxVolumeWaitMs }, lifetime);
+  const state = createSelfDrainState(dependencies, { controller, maxVolumeWaitMs }, lifetime);
   const { cordon, status, ender, pods, volumes, waits, others, stop } = state;
-  /** Whether still no controller can be counted on, read now: two must not do the same step. */
-  const isAlone = async (signal: AbortSignal): Promise<boolean> =>
-    idle.isIdle() || (await liveness.observe(0, signal)).kind === 'dead';
-
   const drain = async ({ maintenances, ...facts }: DrainerFacts, signal: AbortSignal): Promise<OwnPass | undefined> => {
-    const mayAct = (): Promise<boolean> => isAlone(signal);
+    const mayAct = (): Promise<boolean> => controller.isAway(signal);
     const copy = followed(pods);
     requests.watch(true);
     if (copy === undefined || !requests.synced()) return undefined;
@@ -255,8 +245,9 @@ export function createSelfDrainer(
     pass: async (facts, outer) => {
       const base = await byController.pass(facts, outer);
       const signal = AbortSignal.any([outer, AbortSignal.timeout(PASS_MS)]);
+      const mayAct = (): Promise<boolean> => controller.isAway(signal);
       try {
-        const maintenances = await thoseInTurn({ turns, status }, facts.maintenances, () => isAlone(signal), signal);
+        const maintenances = await thoseInTurn({ turns, status }, facts.maintenances, mayAct, signal);
         // A node that waits for its turn is left as it is.
         if (maintenances.length === 0 && facts.maintenances.length > 0) return base;
         if (maintenances.length > 0) {
@@ -264,7 +255,7 @@ export function createSelfDrainer(
           return own === undefined ? base : withOwn(base, own, facts);
         }
         stop();
-        await giveBack.pass(() => isAlone(signal), signal);
+        await giveBack.pass(mayAct, signal);
       } catch (error) {
         outer.throwIfAborted();
         log.warn({ reason: describeError(error) }, 'cannot go on with the drain of own node, trying again');

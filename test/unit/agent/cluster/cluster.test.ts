@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { createCluster } from '../../../../src/agent/cluster/cluster.ts';
+import { type Cluster, createCluster } from '../../../../src/agent/cluster/cluster.ts';
 import { createNodePods } from '../../../../src/agent/cluster/node-pods.ts';
+import { createControllerLiveness } from '../../../../src/agent/drain/controller-liveness.ts';
 import { AGENT_LABEL, BOOT_ANNOTATION } from '../../../../src/api/names.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
@@ -23,10 +24,14 @@ function dependenciesOf(client: KubeClient, clock = createSystemClock()) {
   return { client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
 }
 
+function openCluster(dependencies: ReturnType<typeof dependenciesOf>, endsWithBoot: string | undefined): Cluster {
+  return createCluster(dependencies, createControllerLiveness(dependencies), endsWithBoot);
+}
+
 /** A cluster whose watches run until the test is over. */
 function run(t: TestContext, store = createObjectStore()) {
   const end = new AbortController();
-  const cluster = createCluster(dependenciesOf(store.client), undefined);
+  const cluster = openCluster(dependenciesOf(store.client), undefined);
   const running = cluster.run(end.signal);
   t.after(async () => {
     end.abort();
@@ -60,7 +65,7 @@ describe('the cluster of an agent', () => {
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     const held = { ...over, metadata: { ...over.metadata, name: 'held', deletionTimestamp, finalizers: ['x/x'] } };
     for (const each of [request, over, held]) store.put(EVICTION_REQUESTS, each);
-    const idle = createCluster(dependenciesOf(store.client), undefined);
+    const idle = openCluster(dependenciesOf(store.client), undefined);
     idle.requests.watch(true);
     const { cluster } = run(t, store);
     cluster.requests.watch(true);
@@ -96,7 +101,7 @@ describe("this node's maintenances", () => {
       const server = createObjectServer({
         '/api/v1/nodes/n1': { metadata: { name: 'n1' }, status: { nodeInfo: { bootID } } },
       });
-      const { own } = createCluster(dependenciesOf(server.client), 'boot-1');
+      const { own } = openCluster(dependenciesOf(server.client), 'boot-1');
       await own.create(WISH, SIGNAL);
       assert.deepEqual(server.asked.slice(0, 2), [`POST ${PATH}`, 'GET /api/v1/nodes/n1']);
       assert.match(JSON.stringify(server.requests[0]?.body), new RegExp(`"${AGENT_LABEL}":"n1"`));
@@ -110,7 +115,7 @@ describe("this node's maintenances", () => {
   it("a name is taken where another client's maintenance has it", async () => {
     const server = createObjectServer({ [`${PATH}/${NAME}`]: drainOf(NAME, ['n2']) });
     server.refused.set(`POST ${PATH}`, 409);
-    const { own } = createCluster(dependenciesOf(server.client), 'boot-1');
+    const { own } = openCluster(dependenciesOf(server.client), 'boot-1');
     await own.create(WISH, SIGNAL);
     assert.deepEqual([own.state(NAME), server.asked.length], ['taken', 2]);
   });
@@ -118,7 +123,7 @@ describe("this node's maintenances", () => {
   it('a drain that the watch does not show is asked for every ten seconds at most, and deleted where it is gone', async () => {
     const server = createObjectServer();
     const clock = createSteppingClock();
-    const { own } = createCluster(dependenciesOf(server.client, clock), undefined);
+    const { own } = openCluster(dependenciesOf(server.client, clock), undefined);
     server.client.send = (
       (send) =>
       async (...args: Parameters<typeof send>) => {
@@ -146,7 +151,7 @@ describe("this node's maintenances", () => {
 
   it('a completion sends nothing where the maintenance is complete', async () => {
     const server = createObjectServer();
-    const { own } = createCluster(dependenciesOf(server.client), undefined);
+    const { own } = openCluster(dependenciesOf(server.client), undefined);
     await own.complete(maintenanceOf({ stage: 'Complete' }, { name: NAME }), SIGNAL);
     assert.deepEqual(server.asked, []);
     await own.complete(maintenanceOf({ stage: 'Drain' }, { name: NAME }), SIGNAL);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createMaintenanceWatch } from '../../../../src/agent/cluster/maintenance-watch.ts';
 import { createNotedMaintenances } from '../../../../src/agent/cluster/maintenances-by-note.ts';
+import { createControllerLiveness } from '../../../../src/agent/drain/controller-liveness.ts';
 import { NODE_NOTE_ANNOTATION, NOTES_BY_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/maintenance/drain-plan.ts';
@@ -24,7 +25,7 @@ function drainingOf(name: string, nodes: readonly string[]): NodeMaintenance {
 }
 
 /** The agent of n1 in a cluster whose Lease the test sets; lists and watches have no selectors but that of the agent's label. */
-function open(t: TestContext, holder: { notesBy?: string }) {
+function open(t: TestContext, holder: { notesBy?: string; isForbidden?: boolean }) {
   const store = createObjectStore();
   const asked: string[] = [];
   let renewals = 0;
@@ -35,6 +36,7 @@ function open(t: TestContext, holder: { notesBy?: string }) {
     ...store.client,
     send: async (request, signal) => {
       if (request.path === LEASE_PATH) {
+        if (holder.isForbidden === true) return { status: 403, headers: {}, body: { message: 'forbidden' } };
         renewals += 1;
         const annotations = holder.notesBy === undefined ? {} : { [NOTES_BY_ANNOTATION]: holder.notesBy };
         const spec = { holderIdentity: 'c1', renewTime: String(renewals), leaseDurationSeconds: 15 };
@@ -55,7 +57,7 @@ function open(t: TestContext, holder: { notesBy?: string }) {
     woken += 1;
   };
   const dependencies = { client, clock: createSystemClock(), log: SILENT_LOG, nodeName: 'n1', onChange };
-  const watch = createMaintenanceWatch(dependencies, () => undefined);
+  const watch = createMaintenanceWatch(dependencies, createControllerLiveness(dependencies), () => undefined);
   const end = new AbortController();
   const running = watch.run(end.signal);
   t.after(async () => {
@@ -99,6 +101,14 @@ describe('the maintenances of a node', () => {
     store.put(NODE_MAINTENANCES, drainingOf('firmware', ['n1', 'n2']));
     await waitFor('the drain is known', async () => watch.drains().length === 1);
     assert.deepEqual([watch.watchesAll(), names(watch.list())], [true, ['firmware']]);
+  });
+
+  it('the maintenances are all watched where the Lease may not be read', async (t) => {
+    const { store, watch, note } = open(t, { notesBy: 'c1', isForbidden: true });
+    note([]);
+    store.put(NODE_MAINTENANCES, drainingOf('firmware', ['n1', 'n2']));
+    await waitFor('the drain is known', async () => watch.drains().length === 1);
+    assert.equal(watch.watchesAll(), true);
   });
 
   it('the maintenances are all watched on demand, without a gap', async (t) => {

@@ -5,6 +5,7 @@ import type { LeaseState } from '../../../../src/agent/drain/controller-liveness
 import { createIdleController } from '../../../../src/agent/drain/idle-controller.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import { DEFAULT_EVICTION_SETTINGS } from '../../../../src/decide/eviction/settings.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import type { RetentionFacts } from '../../../../src/decide/static-pod/parked.ts';
 
@@ -17,6 +18,8 @@ const RETENTION: RetentionFacts = {
   drains: [],
   apiSilent: false,
 };
+/** The options that the controller has written onto its Lease. */
+const ON_LEASE = { takeOverMs: 1_000, promiseMs: 2_000, promiseWords: ['Migration started'] };
 const WATCHING: Phase = { kind: 'watching' };
 const DRAINING: Phase = {
   kind: 'draining',
@@ -78,6 +81,7 @@ function open(world: {
         },
         last: () => last,
         apiSilentMs: () => 0,
+        settings: () => ON_LEASE,
         forget: () => {
           last = undefined;
         },
@@ -142,6 +146,31 @@ describe('the watch on the controller', () => {
     Object.assign(world, { maintenances: [], owed: false });
     await watch.observe(RETENTION, WATCHING, SIGNAL);
     assert.equal(watch.state(), undefined);
+  });
+
+  it('the watch reads the Lease right before a step of the agent, and goes by the options on it, unless its controller is idle', async () => {
+    const world: { maintenances: NodeMaintenance[]; owed: boolean; life: LeaseState['kind'] } = {
+      maintenances: [MAINTENANCE],
+      owed: false,
+      life: 'dead',
+    };
+    const { watch, reads, clock } = open(world);
+    assert.deepEqual([await watch.isAway(SIGNAL), reads], [true, [0]]);
+    assert.deepEqual([watch.whyAway(), watch.settings()], ['no controller is alive', ON_LEASE]);
+    world.life = 'unknown';
+    assert.equal(await watch.isAway(SIGNAL), false);
+    world.life = 'alive';
+    await watch.observe(RETENTION, DRAINING, SIGNAL);
+    clock.pass(300_000);
+    await watch.observe(RETENTION, DRAINING, SIGNAL);
+    const before = reads.length;
+    assert.deepEqual(
+      [await watch.isAway(SIGNAL), reads.length],
+      [true, before],
+      'its Lease says nothing of what it does',
+    );
+    assert.match(watch.whyAway(), /does nothing/);
+    assert.deepEqual(watch.settings(), DEFAULT_EVICTION_SETTINGS);
   });
 
   const lives: [LeaseState['kind'], boolean][] = [

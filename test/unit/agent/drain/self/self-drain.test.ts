@@ -6,7 +6,7 @@ import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts
 import { NodemaintError } from '../../../../../src/errors.ts';
 import type { KubeClient } from '../../../../../src/kube/client.ts';
 import { DEFAULT_EVICTION_SETTINGS } from '../../../../../src/decide/eviction/settings.ts';
-import type { LeaseLife } from '../../../../../src/decide/shutdown/drainer.ts';
+import { type LeaseLife, WHY_SELF } from '../../../../../src/decide/shutdown/drainer.ts';
 import { createRecordingLog } from '../../../../support/agent/recording-log.ts';
 import { createObjectServer, withOpenWatches } from '../../../../support/stand-ins/object-server.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
@@ -64,11 +64,11 @@ function open(
   const drainer = createSelfDrainer(
     {
       requests: { list: () => [], synced: () => true, watch: () => undefined },
-      liveness: {
-        observe: () => Promise.resolve({ kind: kindNow(), silentMs: 0 }),
+      controller: {
+        isAway: () => Promise.resolve(isIdle || kindNow() === 'dead'),
+        whyAway: () => WHY_SELF[isIdle ? 'idle' : 'dead'],
         settings: () => DEFAULT_EVICTION_SETTINGS,
       },
-      idle: { isIdle: () => isIdle },
       giveBack: {
         pass: async (mayAct) => {
           gaveBack.push(await mayAct());
