@@ -55,14 +55,17 @@ describe('the parts of the time of a hold', () => {
 
 describe('the sentences of a report', () => {
   const outcomes: [Partial<Timeline>, RegExp][] = [
-    [{ outcome: 'drained' }, /^every pod left before the machine went down$/],
+    [{ outcome: 'drained' }, /^every pod has left, and the machine may go down$/],
+    [{ outcome: 'drained', awayMs: 60_000 }, /^every pod left before the machine went down$/],
     [{ outcome: 'not drained', podsLeft: 1, why: 'maxHoldSec was over' }, /^1 pod was left: maxHoldSec was over$/],
     [{ outcome: 'went down undrained', podsLeft: 2 }, /and 2 pods were left$/],
     [{ outcome: 'called off' }, /called off$/],
+    [{ outcome: 'called off', isReleased: true }, /called off after every pod had left$/],
+    [{ outcome: 'called off', podsLeft: 2, why: 'a disk was full' }, /called off; 2 pods were left: a disk was full$/],
     [{ outcome: 'under way' }, /under way$/],
   ];
   for (const [more, expected] of outcomes) {
-    it(`the outcome "${more.outcome}" is told in a few words`, () => {
+    it(`the outcome "${more.outcome}" is told in a few words: ${String(expected)}`, () => {
       assert.match(outcomeText(lineOf({}, more)), expected);
     });
   }
