@@ -5,6 +5,7 @@
 import type { Deadline } from '../deadline/budget.ts';
 import type { OwnState } from '../maintenance/agent-names.ts';
 import type { ShutdownKind } from './kind.ts';
+import { goesOnAlone } from './running-pods.ts';
 
 /** How the agent came to know that the node goes down. */
 export type Origin = 'logind' | 'unit-stop' | 'schedule' | 'trigger' | 'notice';
@@ -35,6 +36,8 @@ export interface Shutdown {
   readonly deadline?: ShutdownDeadline;
   /** The deadline of a trigger that was taken back, in milliseconds since the epoch; the NodeMaintenance may still have it. */
   readonly withdrawnDeadline?: number;
+  /** Somebody has completed the NodeMaintenance: the agent drains on alone for a short time. Absent where nobody has. */
+  readonly completed?: Completed;
   /** Absent where neither systemd nor logind has named it, and in records of older agents. */
   readonly shutdownKind?: ShutdownKind;
 }
@@ -46,6 +49,12 @@ interface Renamed {
   /** How often the reason was that the NodeMaintenance had been deleted. */
   readonly deleted: number;
   /** When the name last changed, in milliseconds since the boot. */
+  readonly sinceBootMs: number;
+}
+
+/** The NodeMaintenance of a shutdown was completed by somebody else. */
+interface Completed {
+  /** When the agent saw that, in milliseconds since the boot. */
   readonly sinceBootMs: number;
 }
 
@@ -109,6 +118,11 @@ export interface PhaseFacts {
   readonly drained: boolean;
   /** Why pods are left that this agent cannot end before the machine goes down; undefined where none is. */
   readonly left: string | undefined;
+  /**
+   * The pods that the container runtime still ran in the last pass, as NAMESPACE/NAME. Known only after somebody has completed
+   * the NodeMaintenance, and only where the runtime has answered.
+   */
+  readonly running: readonly string[] | undefined;
   /** Whether manifests cannot be moved, so that only this agent, with the kubelet stopped, can end their pods. */
   readonly manifestsStuck: boolean;
   /** The reason that an operator gave with `nodemaint release`; undefined without such a command. */
@@ -129,9 +143,19 @@ export function isNamed({ maintenance, renamed }: Shutdown, name: string): boole
   return name === maintenance || renamed?.from.includes(name) === true;
 }
 
-/** Whether the cluster may take an offline drain over: not where its NodeMaintenance was deleted again and again. */
-export function mayHandOver({ renamed }: Pick<Shutdown, 'renamed'>): boolean {
-  return (renamed?.deleted ?? 0) <= MAX_DELETED;
+/**
+ * Whether the cluster may take an offline drain over: not where its NodeMaintenance was completed, or deleted again and again.
+ */
+export function mayHandOver({ renamed, completed }: Pick<Shutdown, 'renamed' | 'completed'>): boolean {
+  return completed === undefined && (renamed?.deleted ?? 0) <= MAX_DELETED;
+}
+
+/** A drain that goes on after somebody has completed its NodeMaintenance. */
+export type Alone = Extract<Phase, { readonly kind: 'draining' }> & { readonly completed: Completed };
+
+/** Whether somebody has completed the NodeMaintenance of a shutdown whose drain goes on. */
+export function isCompletedByOthers(phase: Phase): phase is Alone {
+  return phase.kind === 'draining' && phase.completed !== undefined;
 }
 
 /** Whether the shutdown lock is held in this phase. */
@@ -144,8 +168,10 @@ export function describePhase(phase: Phase): string {
   switch (phase.kind) {
     case 'watching':
       return 'waiting for a shutdown';
-    case 'draining':
-      return `shutdown held: draining the node (${phase.mode}, ${phase.maintenance})`;
+    case 'draining': {
+      const why = phase.completed === undefined ? '' : `${goesOnAlone(phase.maintenance)}: `;
+      return `shutdown held: ${why}draining the node (${phase.mode}, ${phase.maintenance})`;
+    }
     case 'released':
       return phase.forced === undefined
         ? `drained: the machine may go down (${phase.maintenance})`

@@ -31,6 +31,24 @@ export function runningPods(
   return [...new Set(names)].toSorted();
 }
 
+/** Why a drain goes on without the cluster whose NodeMaintenance somebody has completed, and for how long. */
+export function goesOnAlone(maintenance: string): string {
+  const forSec = LONGEST_RUNNING_MS / 1000;
+  return `somebody has completed the NodeMaintenance ${maintenance}, so the agent goes on without the cluster for ${forSec} s at most`;
+}
+
+/** Why the machine goes down although pods run after that. `running` is undefined where the container runtime does not tell. */
+export function leftAlone(maintenance: string, running: readonly string[] | undefined): string {
+  const ended = `somebody has completed the NodeMaintenance ${maintenance}, which ends the drain`;
+  const names = running === undefined ? 'not known' : running.length === 0 ? 'none that is known' : running.join(', ');
+  return `${ended}; the agent went on for ${LONGEST_RUNNING_MS / 1000} s at most, and the pods that still ran are: ${names}`;
+}
+
+/** Why the machine goes down where the container runtime does not tell what runs after that. */
+export function leftUnknown(maintenance: string, reason: string): string {
+  return `somebody has completed the NodeMaintenance ${maintenance}, which ends the drain, and the container runtime does not tell what runs (${reason})`;
+}
+
 /** Why the machine goes down with them. */
 export function leftRunning(names: readonly string[]): string {
   const forSec = LONGEST_RUNNING_MS / 1000;

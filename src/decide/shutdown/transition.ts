@@ -3,6 +3,7 @@
  * lost. Each transition has a name that the log, the documentation and the tests use.
  */
 import { maintenanceReason, shutdownNames } from '../maintenance/agent-names.ts';
+import { leftAlone, LONGEST_RUNNING_MS } from './running-pods.ts';
 import { mayHandOver, type Phase, type PhaseFacts, type Shutdown, type ShutdownDeadline } from './phase.ts';
 
 /** What may happen to the phase. */
@@ -17,7 +18,7 @@ export type TransitionName =
   | 'relax'
   /** draining: the NodeMaintenance gets another name, because the name is taken or the object was deleted. */
   | 'rename'
-  /** draining with the cluster → draining offline: the API server does not answer, has no such node, or cannot end the pods. */
+  /** draining with the cluster → draining offline: the API server does not answer, has no such node, cannot end the pods, or has the maintenance completed. */
   | 'loseCluster'
   /** draining offline → draining with the cluster: the API server is back and has the state of the drain. */
   | 'handOver'
@@ -65,14 +66,18 @@ function releasedMs({ releasedAt, releasedSinceBootMs }: Released, { now, sinceB
   return releasedSinceBootMs === undefined ? now - releasedAt : sinceBootMs - releasedSinceBootMs;
 }
 
+/** Whether the time is over for which the agent goes on alone after somebody has completed the NodeMaintenance. */
+function isAloneTooLong({ completed, deadline }: Shutdown, { now, sinceBootMs }: PhaseFacts): boolean {
+  if (completed === undefined) return false;
+  return sinceBootMs - completed.sinceBootMs >= LONGEST_RUNNING_MS || now >= (deadline?.at ?? Infinity);
+}
+
 /** Why the machine waits no longer although pods are left; undefined while it waits. */
 function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefined {
   const { release, maxHoldMs } = facts;
   if (release !== undefined) return release;
-  if (facts.maintenance === 'completed') {
-    return `somebody has completed the NodeMaintenance ${shutdown.maintenance}, which ends the drain`;
-  }
   if (facts.drained && facts.left !== undefined) return facts.left;
+  if (isAloneTooLong(shutdown, facts)) return leftAlone(shutdown.maintenance, facts.running);
   if (maxHoldMs === undefined || heldMs(shutdown, facts) < maxHoldMs) return undefined;
   return `it was held for ${maxHoldMs / 1000} s, the most that maxHoldSec allows`;
 }
@@ -136,6 +141,16 @@ function renamed(phase: Draining, facts: PhaseFacts): Draining {
   return { ...phase, maintenance: freeName, renamed: { from, deleted, sinceBootMs } };
 }
 
+/**
+ * The shutdown after somebody has completed its NodeMaintenance. No policy can tell whether that was a person who wants to end
+ * the drain, or a thief of the controller's token, so the pods get a short time to end in their order, without the cluster.
+ */
+function goingOnAlone(phase: Draining, { now, sinceBootMs }: PhaseFacts): Draining {
+  const at = now + LONGEST_RUNNING_MS;
+  const deadline = at < (phase.deadline?.at ?? Infinity) ? { at, since: now } : phase.deadline;
+  return { ...phase, ...(deadline === undefined ? {} : { deadline }), mode: 'offline', completed: { sinceBootMs } };
+}
+
 /** Whether the cluster cannot go on with the drain. */
 function isClusterLost(phase: Draining, facts: PhaseFacts): boolean {
   const { askedSinceBootMs = Infinity } = facts;
@@ -156,12 +171,15 @@ function goOn(phase: Draining, facts: PhaseFacts): Transition | undefined {
     from: phase,
     to: { ...current, mode },
   });
+  if (facts.maintenance === 'completed' && phase.completed === undefined) {
+    return { name: 'loseCluster', from: phase, to: goingOnAlone(known, facts) };
+  }
   if (current !== known) {
     if (mayHandOver(current)) return to('rename', phase.mode);
     return to(phase.mode === 'cluster' ? 'loseCluster' : 'rename', 'offline');
   }
   if (phase.mode === 'cluster' && isClusterLost(phase, facts)) return to('loseCluster', 'offline');
-  if (phase.mode === 'offline' && facts.handedOver) return to('handOver', 'cluster');
+  if (phase.mode === 'offline' && facts.handedOver && mayHandOver(phase)) return to('handOver', 'cluster');
   if (timely !== phase) {
     const isLater = (timely.deadline?.at ?? Infinity) > (phase.deadline?.at ?? Infinity);
     return to(isLater ? 'relax' : 'tighten', phase.mode);

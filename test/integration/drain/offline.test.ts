@@ -12,6 +12,7 @@ import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, type PodShape, podSpec, staticPod } from '../../node/pods.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
+import { startFalseLeader } from '../../support/stand-ins/false-leader.ts';
 import { type SocketProxy, startSocketProxy } from '../../support/stand-ins/socket-proxy.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
 import { isThorough } from '../../support/thorough.ts';
@@ -263,5 +264,32 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
       ORDER.map((name) => `${name} TERM`),
     );
     assert.ok(!(await lines(rig)).includes('logger END'), 'it was not given its 50 s');
+  });
+});
+
+describe('a reboot whose NodeMaintenance somebody with the rights of the controller completes', () => {
+  it('the agent drains the node alone: all pods end in order, each with its grace period', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildRig(stack, 2);
+    const thief = stack.use(await startFalseLeader(rig.controlPlane));
+    const agent = await startAgent(stack, rig);
+    await rig.logind.reboot();
+    const made = ['get', 'nm', '-o', 'jsonpath={.items[*].metadata.name}'];
+    await waitFor('the shutdown has its maintenance', async () => (await rig.controlPlane.kubectl(made)) !== '', {
+      ...SLOW,
+      program: agent,
+    });
+    assert.deepEqual(await lines(rig), []);
+    await thief.complete(await rig.controlPlane.kubectl(made));
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released', 'offline'), {
+      ...SLOW,
+      program: agent,
+    });
+    await assertOrder(rig);
+    const { phase } = await readAgentStatus(rig.runDirectory);
+    assert.equal(phase.kind === 'released' && phase.forced, undefined);
+    assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
+    const events = ['get', 'events', '-A', '--field-selector', 'reason=MaintenanceCompleted', '-o', 'name'];
+    await waitFor('an Event tells of it', async () => (await rig.controlPlane.kubectl(events)) !== '', SLOW);
   });
 });
