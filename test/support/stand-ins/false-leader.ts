@@ -43,7 +43,14 @@ export async function startFalseLeader({ kubectl }: ControlPlane): Promise<False
       await kubectl(['patch', 'nm', maintenance, ...how]);
     },
     complete: async (maintenance) => {
-      await kubectl(['patch', 'nm', maintenance, '--type=merge', '-p', JSON.stringify({ spec: { stage: 'Complete' } })]);
+      await kubectl([
+        'patch',
+        'nm',
+        maintenance,
+        '--type=merge',
+        '-p',
+        JSON.stringify({ spec: { stage: 'Complete' } }),
+      ]);
     },
     [Symbol.asyncDispose]: async () => {
       stopping.abort();

@@ -136,7 +136,9 @@ describe('the checks of a cluster', () => {
     ],
     [
       'a missing policy',
-      { policies: known({ missing: ['p', 'the binding of q'], warnings: [], refusesPods: false, hasOlderNames: false }) },
+      {
+        policies: known({ missing: ['p', 'the binding of q'], warnings: [], refusesPods: false, hasOlderNames: false }),
+      },
       /^fail .*p, the binding of q/,
     ],
     [
