@@ -1,11 +1,13 @@
 import {
+  type Alone,
+  isAlone,
   leftRunning,
   leftUnknown,
   LONGEST_RUNNING_MS,
   type PodSource,
   runningPods,
 } from '../../decide/shutdown/running-pods.ts';
-import { type Alone, isCompletedByOthers, type Phase } from '../../decide/shutdown/phase.ts';
+import type { Phase } from '../../decide/shutdown/phase.ts';
 import { describeError } from '../../errors.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
@@ -147,7 +149,7 @@ export function createLastLook(dependencies: LastLookDependencies): LastLook {
   const alone = createLookAlone(dependencies, look);
   return {
     after: (pass, phase, signal) => {
-      return isCompletedByOthers(phase) ? alone(pass, phase, signal) : end.after(pass, phase, signal);
+      return isAlone(phase) ? alone(pass, phase, signal) : end.after(pass, phase, signal);
     },
   };
 }

@@ -81,7 +81,13 @@ async function passOverPods(
   await staticPods.act(view, decision, shutdown, signal);
   const { drained, left, running, waiting } = leaving;
   return {
-    ...{ phase, view, decision, keptByOthers, unrecorded, waiting, drained },
+    phase,
+    view,
+    decision,
+    keptByOthers,
+    unrecorded,
+    waiting,
+    drained,
     ...(left === undefined ? {} : { left }),
     ...(running === undefined ? {} : { running }),
   };

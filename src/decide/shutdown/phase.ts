@@ -5,7 +5,6 @@
 import type { Deadline } from '../deadline/budget.ts';
 import type { OwnState } from '../maintenance/agent-names.ts';
 import type { ShutdownKind } from './kind.ts';
-import { goesOnAlone } from './running-pods.ts';
 
 /** How the agent came to know that the node goes down. */
 export type Origin = 'logind' | 'unit-stop' | 'schedule' | 'trigger' | 'notice';
@@ -36,8 +35,8 @@ export interface Shutdown {
   readonly deadline?: ShutdownDeadline;
   /** The deadline of a trigger that was taken back, in milliseconds since the epoch; the NodeMaintenance may still have it. */
   readonly withdrawnDeadline?: number;
-  /** Somebody has completed the NodeMaintenance: the agent drains on alone for a short time. Absent where nobody has. */
-  readonly completed?: Completed;
+  /** When somebody has completed the NodeMaintenance: the agent drains on alone for a short time. Absent where nobody has. */
+  readonly completed?: { readonly sinceBootMs: number };
   /** Absent where neither systemd nor logind has named it, and in records of older agents. */
   readonly shutdownKind?: ShutdownKind;
 }
@@ -49,12 +48,6 @@ interface Renamed {
   /** How often the reason was that the NodeMaintenance had been deleted. */
   readonly deleted: number;
   /** When the name last changed, in milliseconds since the boot. */
-  readonly sinceBootMs: number;
-}
-
-/** The NodeMaintenance of a shutdown was completed by somebody else. */
-interface Completed {
-  /** When the agent saw that, in milliseconds since the boot. */
   readonly sinceBootMs: number;
 }
 
@@ -150,14 +143,6 @@ export function mayHandOver({ renamed, completed }: Pick<Shutdown, 'renamed' | '
   return completed === undefined && (renamed?.deleted ?? 0) <= MAX_DELETED;
 }
 
-/** A drain that goes on after somebody has completed its NodeMaintenance. */
-export type Alone = Extract<Phase, { readonly kind: 'draining' }> & { readonly completed: Completed };
-
-/** Whether somebody has completed the NodeMaintenance of a shutdown whose drain goes on. */
-export function isCompletedByOthers(phase: Phase): phase is Alone {
-  return phase.kind === 'draining' && phase.completed !== undefined;
-}
-
 /** Whether the shutdown lock is held in this phase. */
 export function holdsLock(phase: Phase): boolean {
   return phase.kind !== 'released';
@@ -168,10 +153,8 @@ export function describePhase(phase: Phase): string {
   switch (phase.kind) {
     case 'watching':
       return 'waiting for a shutdown';
-    case 'draining': {
-      const why = phase.completed === undefined ? '' : `${goesOnAlone(phase.maintenance)}: `;
-      return `shutdown held: ${why}draining the node (${phase.mode}, ${phase.maintenance})`;
-    }
+    case 'draining':
+      return `shutdown held: draining the node (${phase.mode}, ${phase.maintenance}${phase.completed === undefined ? '' : ', which somebody has completed'})`;
     case 'released':
       return phase.forced === undefined
         ? `drained: the machine may go down (${phase.maintenance})`

@@ -3,7 +3,7 @@
  * lost. Each transition has a name that the log, the documentation and the tests use.
  */
 import { maintenanceReason, shutdownNames } from '../maintenance/agent-names.ts';
-import { leftAlone, LONGEST_RUNNING_MS } from './running-pods.ts';
+import { goingOnAlone, leftAlone } from './running-pods.ts';
 import { mayHandOver, type Phase, type PhaseFacts, type Shutdown, type ShutdownDeadline } from './phase.ts';
 
 /** What may happen to the phase. */
@@ -66,18 +66,13 @@ function releasedMs({ releasedAt, releasedSinceBootMs }: Released, { now, sinceB
   return releasedSinceBootMs === undefined ? now - releasedAt : sinceBootMs - releasedSinceBootMs;
 }
 
-/** Whether the time is over for which the agent goes on alone after somebody has completed the NodeMaintenance. */
-function isAloneTooLong({ completed, deadline }: Shutdown, { now, sinceBootMs }: PhaseFacts): boolean {
-  if (completed === undefined) return false;
-  return sinceBootMs - completed.sinceBootMs >= LONGEST_RUNNING_MS || now >= (deadline?.at ?? Infinity);
-}
-
 /** Why the machine waits no longer although pods are left; undefined while it waits. */
 function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefined {
   const { release, maxHoldMs } = facts;
   if (release !== undefined) return release;
   if (facts.drained && facts.left !== undefined) return facts.left;
-  if (isAloneTooLong(shutdown, facts)) return leftAlone(shutdown.maintenance, facts.running);
+  const left = leftAlone(shutdown, facts);
+  if (left !== undefined) return left;
   if (maxHoldMs === undefined || heldMs(shutdown, facts) < maxHoldMs) return undefined;
   return `it was held for ${maxHoldMs / 1000} s, the most that maxHoldSec allows`;
 }
@@ -139,16 +134,6 @@ function renamed(phase: Draining, facts: PhaseFacts): Draining {
   const deleted = (phase.renamed?.deleted ?? 0) + (state === 'deleted' ? 1 : 0);
   const from = [...(phase.renamed?.from ?? []), phase.maintenance];
   return { ...phase, maintenance: freeName, renamed: { from, deleted, sinceBootMs } };
-}
-
-/**
- * The shutdown after somebody has completed its NodeMaintenance. No policy can tell whether that was a person who wants to end
- * the drain, or a thief of the controller's token, so the pods get a short time to end in their order, without the cluster.
- */
-function goingOnAlone(phase: Draining, { now, sinceBootMs }: PhaseFacts): Draining {
-  const at = now + LONGEST_RUNNING_MS;
-  const deadline = at < (phase.deadline?.at ?? Infinity) ? { at, since: now } : phase.deadline;
-  return { ...phase, ...(deadline === undefined ? {} : { deadline }), mode: 'offline', completed: { sinceBootMs } };
 }
 
 /** Whether the cluster cannot go on with the drain. */

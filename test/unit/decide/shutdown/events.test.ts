@@ -55,6 +55,7 @@ describe('the event of a transition', () => {
       phaseEventOf('node-a', { name, from, to })?.message ?? '';
     assert.match(messageOf('force', DRAINING, FORCED), /with pods still there .*in a hurry/);
     assert.match(messageOf('boot', DRAINING, BACK), /went down before its pods had ended/);
+    assert.match(messageOf('loseCluster', DRAINING, ALONE), /has completed .*-rs, so the agent goes on .*for 120 s/);
     assert.match(messageOf('rename', DRAINING, DELETED), /has deleted the NodeMaintenance shutdown-node-a-rs/);
   });
 });
