@@ -80,17 +80,8 @@ async function passOverPods(
   await dependencies.interceptor?.report(view, decision.progress, signal);
   await staticPods.act(view, decision, shutdown, signal);
   const { drained, left, running, waiting } = leaving;
-  return {
-    phase,
-    view,
-    decision,
-    keptByOthers,
-    unrecorded,
-    waiting,
-    drained,
-    ...(left === undefined ? {} : { left }),
-    ...(running === undefined ? {} : { running }),
-  };
+  const rest = { ...(left === undefined ? {} : { left }), ...(running === undefined ? {} : { running }) };
+  return { phase, view, decision, keptByOthers, unrecorded, waiting, drained, ...rest };
 }
 
 /** The passes over the pods of this node; the last one stands until another one succeeds. */

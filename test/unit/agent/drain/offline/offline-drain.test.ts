@@ -86,18 +86,6 @@ describe('the drain without an API server', () => {
     assert.deepEqual([pass.leave.size, pass.drained], [0, false]);
   });
 
-  it('the drain after a completion by somebody else leaves static pods to the deadline where the kubelet is not to be stopped', async () => {
-    const facts = factsOf([]);
-    assert.equal((await open(undefined).drainer.pass(facts, SIGNAL)).leave.size, 1);
-    const phase = { ...PHASE, completed: { sinceBootMs: 0 } };
-    const alone = { ...facts, record: { ...facts.record, phase } };
-    const { leave, drained } = await open(undefined).drainer.pass(alone, SIGNAL);
-    assert.deepEqual([leave.size, drained], [0, true], 'what runs decides');
-    const [saved, { drainer, stops }] = [[], open([RUNTIME_POD])];
-    await drainer.pass({ ...factsOf(saved), record: alone.record }, SIGNAL);
-    assert.deepEqual([saved.length, stops.length], [1, 1]);
-  });
-
   it('the drain without an API server lets static pods leave when no other pod is left', async () => {
     const pass = await open([]).drainer.pass(factsOf([]), SIGNAL);
     assert.deepEqual([...pass.leave.keys()], ['default/web-n1']);
