@@ -13,7 +13,7 @@ import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts'
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
-import type { Waiting } from '../turn/waited-for.ts';
+import type { Waiting } from '../iteration/waited-for.ts';
 import type { DrainPass } from './drainer.ts';
 
 /** The look at the container runtime before the machine is let go by what the API server says of its pods. */
