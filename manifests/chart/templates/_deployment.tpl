@@ -12,7 +12,7 @@
 {{- $_ := set $container "args" (without $container.args "--webhook-port=9443") -}}
 {{- end -}}
 {{- with $values.extraArgs }}{{ $_ := set $container "args" (concat $container.args .) }}{{ end -}}
-{{- with $values.extraEnv }}{{ $_ := set $container "env" . }}{{ end -}}
+{{- with $values.extraEnv }}{{ $_ := set $container "env" (concat $container.env .) }}{{ end -}}
 {{- with $values.resources }}{{ $_ := mergeOverwrite $container.resources . }}{{ end -}}
 {{- with $values.priorityClassName }}{{ $_ := set $pod "priorityClassName" . }}{{ end -}}
 {{- with $values.tolerations }}{{ $_ := set $pod "tolerations" . }}{{ end -}}

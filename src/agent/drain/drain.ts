@@ -1,4 +1,5 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
+import { isAlone } from '../../decide/shutdown/running-pods.ts';
 import { chooseDrainer, type DrainerKind, isOffline } from '../../decide/shutdown/drainer.ts';
 import type { Clock } from '../../host/clock.ts';
 import { leaveByTargets } from '../static-pods/view.ts';
@@ -60,8 +61,9 @@ export function createDrainStep({
       const chosen = chooseDrainer(facts.record.phase, life);
       for (const [kind, drainer] of Object.entries(drainers)) if (kind !== chosen) drainer.stop();
       const pass = await drainers[chosen].pass({ ...facts, maintenances }, signal);
-      // The offline drainer goes by what the runtime says in any case.
-      const seen = chosen === 'offline' ? pass : await lastLook.after(pass, facts.record.phase, signal);
+      // The offline drainer goes by what the runtime says in any case, where it may end pods.
+      const isSeen = chosen === 'offline' && !isAlone(facts.record.phase);
+      const seen = isSeen ? pass : await lastLook.after(pass, facts.record.phase, signal);
       return withDeadline(seen, facts, drainPlan, clock.now());
     },
   };

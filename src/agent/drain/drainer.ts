@@ -28,6 +28,8 @@ export interface DrainerFacts extends PassFacts {
 export interface DrainPass extends Omit<StaticPodIntent, 'keepParked'>, DrainEnd {
   /** What a drain by this agent waits for, beside the static pods. */
   readonly waiting: readonly Waiting[];
+  /** What the container runtime still runs after somebody has completed the NodeMaintenance; absent where that is not known. */
+  readonly running?: readonly string[];
 }
 
 /** Lets the pods of this node leave. One of three is chosen in each pass. */

@@ -26,6 +26,8 @@ export interface StaticPodPass {
   readonly drained: boolean;
   /** Why pods are left that this agent cannot end before the machine goes down; absent where none is. */
   readonly left?: string;
+  /** What the container runtime still runs after somebody has completed the NodeMaintenance; absent where that is not known. */
+  readonly running?: readonly string[];
 }
 
 interface StaticPodPassDependencies {
@@ -77,8 +79,9 @@ async function passOverPods(
   // Before any manifest is moved: the API server may be one of the pods that leave.
   await dependencies.interceptor?.report(view, decision.progress, signal);
   await staticPods.act(view, decision, shutdown, signal);
-  const { drained, left, waiting } = leaving;
-  return { phase, view, decision, keptByOthers, unrecorded, waiting, drained, ...(left === undefined ? {} : { left }) };
+  const { drained, left, running, waiting } = leaving;
+  const rest = { ...(left === undefined ? {} : { left }), ...(running === undefined ? {} : { running }) };
+  return { phase, view, decision, keptByOthers, unrecorded, waiting, drained, ...rest };
 }
 
 /** The passes over the pods of this node; the last one stands until another one succeeds. */

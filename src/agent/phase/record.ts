@@ -23,6 +23,7 @@ const shutdown = {
   bootId: z.string(),
   deadline: z.object({ at: z.number(), since: z.number(), of: z.literal('trigger').exactOptional() }).exactOptional(),
   withdrawnDeadline: z.number().exactOptional(),
+  completed: z.object({ sinceBootMs: z.number() }).exactOptional(),
   shutdownKind: z.enum(SHUTDOWN_KINDS).exactOptional(),
 };
 

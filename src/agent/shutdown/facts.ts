@@ -88,6 +88,7 @@ export async function readPhaseFacts(
     handedOver: dependencies.handedOver(),
     drained: current?.drained === true,
     left: current?.left,
+    running: current?.running,
     manifestsStuck: dependencies.manifestsStuck(),
     recovered: current !== undefined && isRecovered(phase, current),
   };

@@ -18,7 +18,7 @@ const ROLE_BINDINGS = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';
 type Get = <T>(path: string) => Promise<T | undefined>;
 
 interface Policy extends KubeObject {
-  readonly spec?: { readonly paramKind?: object };
+  readonly spec?: { readonly paramKind?: object; readonly variables?: readonly { readonly name: string }[] };
   readonly status?: {
     readonly typeChecking?: { readonly expressionWarnings?: readonly { readonly warning: string }[] };
   };
@@ -73,6 +73,12 @@ function warningsOf({ validating }: PolicyObjects, names: readonly string[]): re
   });
 }
 
+/** Whether the policy for the names of nodes is that of manifests/policies/older-agents. */
+function hasOlderNames({ validating }: PolicyObjects): boolean {
+  const variables = validating.policies.get('nodemaint-node-maintenance-names')?.spec?.variables ?? [];
+  return variables.some(({ name }) => name === 'oldStart');
+}
+
 /** The policies of the core. */
 export function readPolicies(objects: PolicyObjects): PolicyFacts {
   const [gate] = MUTATING_POLICIES;
@@ -81,7 +87,12 @@ export function readPolicies(objects: PolicyObjects): PolicyFacts {
   const names = refusesPods
     ? { validating: [...VALIDATING_POLICIES, gate], mutating: [] }
     : { validating: VALIDATING_POLICIES, mutating: MUTATING_POLICIES };
-  return { missing: missingOf(objects, names), warnings: warningsOf(objects, VALIDATING_POLICIES), refusesPods };
+  return {
+    missing: missingOf(objects, names),
+    warnings: warningsOf(objects, VALIDATING_POLICIES),
+    refusesPods,
+    hasOlderNames: hasOlderNames(objects),
+  };
 }
 
 /** Of the add-on, what is there that has rights or uses them. */

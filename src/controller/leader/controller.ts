@@ -1,4 +1,4 @@
-import { hostname } from 'node:os';
+import process from 'node:process';
 import { CONTROLLER_LEASE_NAME } from '../../api/lease.ts';
 import type { Node } from '../../api/pod.ts';
 import { countMaintenances } from '../../show/counts/maintenances.ts';
@@ -23,6 +23,7 @@ import { createLeaderReadiness, type CurrentCopy, type LeaderReadiness } from '.
 import { createEndlessTerm, type Term } from '../../kube/leader/term.ts';
 import { createLifecycleWork } from '../lifecycle/work.ts';
 import { runWebhook } from '../webhook/server.ts';
+import { electionIdentity } from './identity.ts';
 import { createLeader, type Leader } from './leader-loops.ts';
 
 const COMPONENT = 'nodemaint-controller';
@@ -108,7 +109,7 @@ async function leadWhenReady(
   }
   const election = {
     place: { namespace: options.namespace, name: CONTROLLER_LEASE_NAME },
-    identity: `${hostname()}_${crypto.randomUUID()}`,
+    identity: electionIdentity(process.env),
     leaseMs: options.leaderElectLeaseDuration,
     renewDeadlineMs: options.leaderElectRenewDeadline,
     retryMs: options.leaderElectRetryPeriod,

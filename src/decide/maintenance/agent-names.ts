@@ -58,5 +58,5 @@ export type OwnState =
   | 'taken'
   /** It was there, and somebody has deleted it. */
   | 'deleted'
-  /** It was there, and somebody has completed it. */
+  /** It was there, and somebody has completed it: a person, or a thief of the controller's token. */
   | 'completed';

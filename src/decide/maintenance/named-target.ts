@@ -101,7 +101,7 @@ export function chooseForCompletion(
       const { name } = maintenance.metadata;
       const goesDown = runningShutdownOf(maintenance, nodes);
       if (goesDown !== undefined) {
-        const would = 'completing it lets the machine go down while pods still run';
+        const would = 'completing it lets the machine go down in two minutes, also with pods that still run';
         const fix = `to complete it all the same: nodemaint complete nm/${name}`;
         failures.add(
           `nodemaintenance/${name} belongs to the shutdown of node/${goesDown}, which is under way; ${would}; ${fix}`,

@@ -1,4 +1,5 @@
 import { mayHandOver, type Phase, type Shutdown } from './phase.ts';
+import { goesOnAlone } from './running-pods.ts';
 import type { Transition } from './transition.ts';
 
 /** What a transition is announced as: a line of the log, an Event of the Node, and a line to logged-in users. */
@@ -24,6 +25,18 @@ function deletionEvent(nodeName: string, from: Shutdown, to: Shutdown): PhaseEve
     ? `its drain goes on with another one, ${to.maintenance}`
     : `that was the ${times}th time, so its drain goes on without the cluster`;
   return event('MaintenanceDeleted', `${what}; ${then}.`, false, 'Warning');
+}
+
+/** That the NodeMaintenance of a drain was completed, which goes on for a short time; undefined where it was not. */
+function completionEvent(nodeName: string, from: Shutdown, to: Shutdown): PhaseEvent | undefined {
+  if (to.completed === undefined || from.completed !== undefined) return undefined;
+  const how = '"nodemaint release" on the node ends it at once';
+  return event(
+    'MaintenanceCompleted',
+    `Shutdown of node ${nodeName}: ${goesOnAlone(to.maintenance)}; ${how}.`,
+    false,
+    'Warning',
+  );
 }
 
 function bootEvent(nodeName: string, from: Phase, { maintenance, reason }: Shutdown): PhaseEvent {
@@ -58,7 +71,8 @@ export function phaseEventOf(nodeName: string, { name, from, to }: Transition): 
       return bootEvent(nodeName, from, to);
     case 'rename':
     case 'loseCluster':
-      return from.kind === 'watching' ? undefined : deletionEvent(nodeName, from, to);
+      if (from.kind === 'watching') return undefined;
+      return completionEvent(nodeName, from, to) ?? deletionEvent(nodeName, from, to);
     case 'handOver':
     case 'tighten':
     case 'specify':

@@ -35,6 +35,8 @@ export interface Shutdown {
   readonly deadline?: ShutdownDeadline;
   /** The deadline of a trigger that was taken back, in milliseconds since the epoch; the NodeMaintenance may still have it. */
   readonly withdrawnDeadline?: number;
+  /** When somebody has completed the NodeMaintenance: the agent drains on alone for a short time. Absent where nobody has. */
+  readonly completed?: { readonly sinceBootMs: number };
   /** Absent where neither systemd nor logind has named it, and in records of older agents. */
   readonly shutdownKind?: ShutdownKind;
 }
@@ -109,6 +111,11 @@ export interface PhaseFacts {
   readonly drained: boolean;
   /** Why pods are left that this agent cannot end before the machine goes down; undefined where none is. */
   readonly left: string | undefined;
+  /**
+   * The pods that the container runtime still ran in the last pass, as NAMESPACE/NAME. Known only after somebody has completed
+   * the NodeMaintenance, and only where the runtime has answered.
+   */
+  readonly running: readonly string[] | undefined;
   /** Whether manifests cannot be moved, so that only this agent, with the kubelet stopped, can end their pods. */
   readonly manifestsStuck: boolean;
   /** The reason that an operator gave with `nodemaint release`; undefined without such a command. */
@@ -129,9 +136,11 @@ export function isNamed({ maintenance, renamed }: Shutdown, name: string): boole
   return name === maintenance || renamed?.from.includes(name) === true;
 }
 
-/** Whether the cluster may take an offline drain over: not where its NodeMaintenance was deleted again and again. */
-export function mayHandOver({ renamed }: Pick<Shutdown, 'renamed'>): boolean {
-  return (renamed?.deleted ?? 0) <= MAX_DELETED;
+/**
+ * Whether the cluster may take an offline drain over: not where its NodeMaintenance was completed, or deleted again and again.
+ */
+export function mayHandOver({ renamed, completed }: Pick<Shutdown, 'renamed' | 'completed'>): boolean {
+  return completed === undefined && (renamed?.deleted ?? 0) <= MAX_DELETED;
 }
 
 /** Whether the shutdown lock is held in this phase. */
@@ -145,7 +154,7 @@ export function describePhase(phase: Phase): string {
     case 'watching':
       return 'waiting for a shutdown';
     case 'draining':
-      return `shutdown held: draining the node (${phase.mode}, ${phase.maintenance})`;
+      return `shutdown held: draining the node (${phase.mode}, ${phase.maintenance}${phase.completed === undefined ? '' : ', which somebody has completed'})`;
     case 'released':
       return phase.forced === undefined
         ? `drained: the machine may go down (${phase.maintenance})`

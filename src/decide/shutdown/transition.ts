@@ -3,6 +3,7 @@
  * lost. Each transition has a name that the log, the documentation and the tests use.
  */
 import { maintenanceReason, shutdownNames } from '../maintenance/agent-names.ts';
+import { goingOnAlone, leftAlone } from './running-pods.ts';
 import { mayHandOver, type Phase, type PhaseFacts, type Shutdown, type ShutdownDeadline } from './phase.ts';
 
 /** What may happen to the phase. */
@@ -17,7 +18,7 @@ export type TransitionName =
   | 'relax'
   /** draining: the NodeMaintenance gets another name, because the name is taken or the object was deleted. */
   | 'rename'
-  /** draining with the cluster → draining offline: the API server does not answer, has no such node, or cannot end the pods. */
+  /** draining with the cluster → draining offline: the API server does not answer, has no such node, cannot end the pods, or has the maintenance completed. */
   | 'loseCluster'
   /** draining offline → draining with the cluster: the API server is back and has the state of the drain. */
   | 'handOver'
@@ -69,10 +70,9 @@ function releasedMs({ releasedAt, releasedSinceBootMs }: Released, { now, sinceB
 function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefined {
   const { release, maxHoldMs } = facts;
   if (release !== undefined) return release;
-  if (facts.maintenance === 'completed') {
-    return `somebody has completed the NodeMaintenance ${shutdown.maintenance}, which ends the drain`;
-  }
   if (facts.drained && facts.left !== undefined) return facts.left;
+  const left = leftAlone(shutdown, facts);
+  if (left !== undefined) return left;
   if (maxHoldMs === undefined || heldMs(shutdown, facts) < maxHoldMs) return undefined;
   return `it was held for ${maxHoldMs / 1000} s, the most that maxHoldSec allows`;
 }
@@ -156,12 +156,15 @@ function goOn(phase: Draining, facts: PhaseFacts): Transition | undefined {
     from: phase,
     to: { ...current, mode },
   });
+  if (facts.maintenance === 'completed' && phase.completed === undefined) {
+    return { name: 'loseCluster', from: phase, to: goingOnAlone(known, facts) };
+  }
   if (current !== known) {
     if (mayHandOver(current)) return to('rename', phase.mode);
     return to(phase.mode === 'cluster' ? 'loseCluster' : 'rename', 'offline');
   }
   if (phase.mode === 'cluster' && isClusterLost(phase, facts)) return to('loseCluster', 'offline');
-  if (phase.mode === 'offline' && facts.handedOver) return to('handOver', 'cluster');
+  if (phase.mode === 'offline' && facts.handedOver && mayHandOver(phase)) return to('handOver', 'cluster');
   if (timely !== phase) {
     const isLater = (timely.deadline?.at ?? Infinity) > (phase.deadline?.at ?? Infinity);
     return to(isLater ? 'relax' : 'tighten', phase.mode);

@@ -159,6 +159,7 @@ describe('the Helm chart', () => {
         controller: {
           replicas: 3,
           extraArgs: ['--max-parallel-nodes=2'],
+          extraEnv: [{ name: 'HTTPS_PROXY', value: 'http://proxy.example.com:3128' }],
           resources: { limits: { memory: '2Gi' } },
           priorityClassName: 'own',
           tolerations: [{ operator: 'Exists' }],
@@ -184,6 +185,7 @@ describe('the Helm chart', () => {
     assert.match(text, /"resources":\{"limits":\{"memory":"2Gi"\},"requests":\{"cpu":"50m","memory":"128Mi"\}\}/);
     assert.match(text, /"priorityClassName":"own"[^]*"tolerations":\[\{"operator":"Exists"\}\]/);
     assert.match(text, /"nodeAffinity":\{"requiredDuringSchedulingIgnoredDuringExecution"/);
+    assert.match(text, /"env":\[\{"name":"POD_NAME",[^]*"name":"HTTPS_PROXY"/);
     assert.match(text, /"replicas":3/);
     const surge = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-surge`));
     assert.match(surge, /"args":\["surge","--timeout=5m"\],"image":"registry[^"]*@sha256:0{64}"[^]*"memory":"512Mi"/);

@@ -1,124 +1,21 @@
 import assert from 'node:assert/strict';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import process from 'node:process';
 import { describe, it } from 'node:test';
 import { DRAINED, type NodeMaintenance } from '../../../src/api/node-maintenance.ts';
-import { type ContainerRuntime, createContainerRuntime } from '../../../src/host/cri/runtime.ts';
-import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { type Program } from '../../control-plane/process.ts';
-import { type Logind, startLogind } from '../../logind/rig.ts';
-import { startNode, type TestNode } from '../../node/node.ts';
-import { daemonSet, type PodShape, podSpec, staticPod } from '../../node/pods.ts';
-import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
-import { makeTestFolder } from '../../support/folder.ts';
-import { type SocketProxy, startSocketProxy } from '../../support/stand-ins/socket-proxy.ts';
-import { SLOW, waitFor } from '../../support/wait-for.ts';
+import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
+import {
+  assertOrder,
+  barePod,
+  buildRig,
+  lines,
+  ORDER,
+  phaseIs,
+  runningPods,
+  startAgent,
+} from '../../support/rigs/offline-reboot.ts';
 import { isThorough } from '../../support/thorough.ts';
-import { keysOfNode, writeAgentFiles } from '../../support/agent/files.ts';
-
-const NODE = `local-drain-${process.pid}`;
-/** Low to high by what only the API server tells of the pods, DaemonSets after all others, static pods last. */
-const ORDER = ['web', 'vip', 'logger', 'low', 'high'];
-
-interface Rig {
-  readonly folder: string;
-  readonly controlPlane: ControlPlane;
-  readonly node: TestNode;
-  readonly runtime: ContainerRuntime;
-  /** Between the agent and containerd; the kubelet and this test reach it without. */
-  readonly proxy: SocketProxy;
-  readonly logind: Logind;
-  readonly configFile: string;
-  readonly runDirectory: string;
-  readonly bootIdPath: string;
-  readonly witness: string;
-}
-
-async function runningPods(controlPlane: ControlPlane): Promise<number> {
-  const text = await controlPlane.kubectl(['get', 'pods', '-A', '-o', 'json']);
-  const { items } = JSON.parse(text) as { items: { status: { phase: string } }[] };
-  return items.filter(({ status }) => status.phase === 'Running').length;
-}
-
-/** A pod of its own: a scheduler that was cut off as well may put a replacement on the node before it sees the cordon. */
-function barePod(name: string, shape: PodShape): object {
-  return { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default' }, spec: podSpec(name, shape) };
-}
-
-/** A node with five pods on a control plane without a controller, and a logind beside which systemd has its kubelet. */
-async function buildRig(stack: AsyncDisposableStack, loggerSec: number): Promise<Rig> {
-  const signal = AbortSignal.timeout(270_000);
-  const folder = await makeTestFolder('local-drain');
-  stack.defer(async () => {
-    await rm(folder, { recursive: true, force: true });
-  });
-  const controlPlane = stack.use(await startControlPlane({}, signal));
-  await installManifests(controlPlane);
-  const node = stack.use(await startNode(controlPlane, NODE, signal));
-  const witness = path.join(folder, 'witness');
-  await mkdir(witness);
-  await writeFile(path.join(witness, 'log'), '');
-  const shape = { stopSec: 2, witness };
-  const web = barePod('web', { ...shape, stopSec: 4 });
-  const vip = barePod('vip', { stopSec: 3, witness, priorityClassName: 'system-cluster-critical' });
-  for (const object of [web, vip, daemonSet('logger', { ...shape, stopSec: loggerSec, graceSec: 60 })]) {
-    await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
-  }
-  const high = staticPod('high', { ...shape, priorityClassName: 'system-node-critical' });
-  await writeFile(path.join(node.staticPodPath, 'low.yaml'), JSON.stringify(staticPod('low', shape)));
-  await writeFile(path.join(node.staticPodPath, 'high.yaml'), JSON.stringify(high));
-  await waitFor('all pods run', async () => (await runningPods(controlPlane)) === ORDER.length, SLOW);
-
-  const logind = stack.use(await startLogind({ inhibitDelayMaxSec: 120 }, signal));
-  const kubelet = { active: true, start: () => node.startKubelet({ untilReady: false }), stop: node.stopKubelet };
-  logind.standIn.units.set('kubelet.service', kubelet);
-  const runtime = createContainerRuntime(node.runtimeEndpoint);
-  stack.defer(() => {
-    runtime.close();
-  });
-  const proxySocket = path.join(folder, 'proxy.sock');
-  const proxy = stack.use(await startSocketProxy(proxySocket, node.criSocket));
-  const files = await writeAgentFiles(folder, {
-    ...keysOfNode(node),
-    containerRuntimeEndpoint: `unix://${proxySocket}`,
-    lock: 'child',
-    apiWaitSec: 3,
-    kubeletUnit: 'kubelet.service',
-  });
-  return { folder, controlPlane, node, runtime, proxy, logind, ...files, witness };
-}
-
-async function startAgent(stack: AsyncDisposableStack, rig: Rig): Promise<Program> {
-  const environment = { DBUS_SYSTEM_BUS_ADDRESS: rig.logind.address };
-  const log = path.join(rig.folder, 'agent.log');
-  const agent = stack.use(startNodemaint(['agent', '--config', rig.configFile], log, environment));
-  const isHeld = async (): Promise<boolean> => (await readAgentStatus(rig.runDirectory)).lock.held;
-  await waitFor('the agent holds its lock', isHeld, { ...SLOW, program: agent });
-  const known = path.join(rig.folder, 'state', 'pods.json');
-  const knowsPods = async (): Promise<boolean> => {
-    const { pods } = JSON.parse(await readFile(known, 'utf8')) as { pods: unknown[] };
-    return pods.length === ORDER.length;
-  };
-  await waitFor('the agent has noted the priorities of the pods', knowsPods, { ...SLOW, program: agent });
-  return agent;
-}
-
-async function phaseIs(rig: Rig, kind: string, mode: string): Promise<boolean> {
-  const { phase } = await readAgentStatus(rig.runDirectory);
-  return phase.kind === kind && 'mode' in phase && phase.mode === mode;
-}
-
-async function lines(rig: Rig): Promise<readonly string[]> {
-  return (await readFile(path.join(rig.witness, 'log'), 'utf8')).trim().split('\n').filter(Boolean);
-}
-
-async function assertOrder(rig: Rig, order = ORDER): Promise<void> {
-  assert.deepEqual(
-    await lines(rig),
-    order.flatMap((name) => [`${name} TERM`, `${name} END`]),
-  );
-}
+import { SLOW, waitFor } from '../../support/wait-for.ts';
 
 describe('a reboot while no API server answers, with a real logind, kubelet and containerd', () => {
   it('the reboot waits for all pods in order, each with its grace period, and no pod comes back before the boot', async () => {

@@ -165,9 +165,14 @@ describe('the maintenance of a shutdown', () => {
     assertAllowed(await patchMaintenance(rig.admin, second.metadata.name, { metadata: { finalizers: null } }));
     assert.equal((await agent.status()).phase.kind, 'draining');
     assertAllowed(await patchMaintenance(rig.admin, third.metadata.name, { spec: { stage: 'Complete' } }));
+    await waitFor('it goes on alone', async () => /MaintenanceCompleted/.test(await agent.log()));
+    // No container runtime tells what runs here, so that the completion counts after ten seconds.
     await waitFor('it is released', async () => (await agent.status()).phase.kind === 'released');
     const { phase } = await agent.status();
-    assert.match(JSON.stringify(phase), /somebody has completed the NodeMaintenance/);
+    assert.match(
+      JSON.stringify(phase),
+      /somebody has completed the NodeMaintenance .*container runtime does not tell what runs/,
+    );
     assert.match(
       await agent.log(),
       /Somebody has deleted the NodeMaintenance shutdown-node-d-.*; its drain goes on with another one/,

@@ -5,7 +5,7 @@ import { ORDER, type ShutdownBeside, startShutdownBeside } from '../../support/r
 import { isThorough } from '../../support/thorough.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { type Cell, cells, whole } from './beside-cells.ts';
-import { falseLeaderCell, idleLeaderCell } from './false-leader-cell.ts';
+import { completedCell, falseLeaderCell, idleLeaderCell } from './false-leader-cell.ts';
 
 /** A leader without a watch gives its Lease back after a minute, and an agent waits for its end. */
 const LONG = { timeoutMs: 240_000 };
@@ -41,7 +41,7 @@ describe('the shutdown of a node beside', () => {
   }
 
   const isWhole = isThorough(`${cells.filter(({ isLeftOut }) => isLeftOut).length} of ${cells.length} situations`);
-  for (const cell of [...cells, falseLeaderCell, idleLeaderCell].filter(
+  for (const cell of [...cells, falseLeaderCell, idleLeaderCell, completedCell].filter(
     ({ isLeftOut }) => isWhole || isLeftOut !== true,
   )) {
     it(`${cell.beside}: it drains in order, and the machine is let go`, async () => {

@@ -19,6 +19,7 @@ export const FACTS: PhaseFacts = {
   manifestsStuck: false,
   drained: false,
   left: undefined,
+  running: undefined,
   release: undefined,
   takenBack: false,
   maxHoldMs: undefined,

@@ -36,6 +36,7 @@ const EXCEPTIONS: Readonly<Record<string, number>> = {
 const OF_SEVERAL_FILES = [
   'addons/surge/ownership',
   'agent/clock-steps',
+  'agent/drain/offline/completed-by-others',
   'agent/node-object-deleted',
   'agent/run-agent',
   'agent/shutdown/lost-shutdown',
@@ -49,6 +50,7 @@ const OF_SEVERAL_FILES = [
   'decide/lifecycle/lifecycle-rules',
   'decide/ownership',
   'decide/shutdown/api-wait',
+  'decide/shutdown/completed-maintenance',
   'decide/shutdown/longest-hold',
   'decide/shutdown/lost-maintenance',
   'host/systemd/lock-holder',

@@ -5,6 +5,7 @@ import { effectiveDrainPlan } from '../../../decide/maintenance/drain-plan.ts';
 import { resolveDrain } from '../../../decide/drain/resolution.ts';
 import { drainEnd, type Left, manifestsRefused } from '../../../decide/staying-pod/left-pods.ts';
 import { NO_PODS, type SeenPods } from '../../../decide/shutdown/offline-view.ts';
+import { isAlone } from '../../../decide/shutdown/running-pods.ts';
 import type { DrainPod } from '../../../decide/pod.ts';
 import { podKey } from '../../../decide/static-pod/moves.ts';
 import type { Clock } from '../../../host/clock.ts';
@@ -55,6 +56,8 @@ export function createOfflineDrainer({ pods, staticPods, drainPlan, clock }: Off
   return {
     pass: async ({ record: { phase, offlineTargets }, view: all, saveTargets }, signal) => {
       if (phase.kind !== 'draining') return EMPTY_PASS;
+      // Nothing here ends the other pods: static pods wait for them, and leave at the time that the deadline gives them.
+      if (pods === undefined && isAlone(phase)) return { ...EMPTY_PASS, drained: true };
       const stuck = staticPods.stuck();
       const hopeless = hopelessIn(all, stuck);
       const view = { ...all, inPlace: all.inPlace.filter((pod) => !hopeless.includes(pod)) };

@@ -1,6 +1,7 @@
 /** The account of the controller. */
 import type { Account, Right } from '../account.ts';
 import { LIFECYCLE_RIGHTS, OWN_KINDS } from './controller-kinds.ts';
+import { budgetRight, eventRights, EVICT_MARK, evictionRight } from './shared.ts';
 
 /** Its rights to pods, nodes, and what they need. */
 const CLUSTER: readonly Right[] = [
@@ -16,8 +17,8 @@ const CLUSTER: readonly Right[] = [
     group: '',
     resources: ['pods'],
     verbs: ['patch'],
-    why: 'the mark `kubernetes.io/pod-evict-wanted`; of a gated pod, the gate and the label `held-for` go',
-    usedBy: ['src/kube/eviction/evict-mark.ts', 'src/controller/daemon-set/gate.ts'],
+    why: `${EVICT_MARK.why}; of a gated pod, the gate and the label \`held-for\` go`,
+    usedBy: [...EVICT_MARK.usedBy, 'src/controller/daemon-set/gate.ts'],
     fence: { policies: ['nodemaint-controller-pods'], leaves: 'that; no label can be set or changed' },
   },
   {
@@ -32,17 +33,11 @@ const CLUSTER: readonly Right[] = [
         'by UID, with a grace period, bound to a node and not static. No policy can see [whether the node goes down](../adr/0051-budgets-that-protect-nothing.md)',
     },
   },
-  {
-    group: '',
-    resources: ['pods/eviction'],
-    verbs: ['create'],
-    why: 'the last interceptor of every pod',
-    usedBy: ['src/kube/eviction/evictor.ts'],
-    fence: {
-      policies: ['nodemaint-controller-evictions'],
-      leaves: 'with a grace period, and within PodDisruptionBudgets',
-    },
-  },
+  evictionRight(
+    'interceptor',
+    'nodemaint-controller-evictions',
+    'with a grace period, and within PodDisruptionBudgets',
+  ),
   {
     group: '',
     resources: ['nodes'],
@@ -70,14 +65,7 @@ const CLUSTER: readonly Right[] = [
     usedBy: ['src/kube/maintenance/conditions.ts'],
     fence: { policies: ['nodemaint-controller-node-status'], leaves: 'four conditions, one annotation' },
   },
-  {
-    group: 'policy',
-    resources: ['poddisruptionbudgets'],
-    verbs: ['list', 'watch'],
-    why: 'why a pod is blocked, and when to try again',
-    usedBy: ['src/controller/cache/copies.ts'],
-    fence: { alone: 'reading' },
-  },
+  budgetRight('src/controller/cache/copies.ts'),
   {
     group: 'apps',
     resources: ['daemonsets'],
@@ -114,22 +102,7 @@ const CLUSTER: readonly Right[] = [
 
 /** Its rights to what it needs itself. */
 const ITSELF: readonly Right[] = [
-  {
-    group: '',
-    resources: ['events'],
-    verbs: ['get'],
-    why: 'whether an Event of this name is its own',
-    usedBy: ['src/kube/events.ts'],
-    fence: { alone: 'reading' },
-  },
-  {
-    group: '',
-    resources: ['events'],
-    verbs: ['create', 'patch'],
-    why: 'what happened, counted',
-    usedBy: ['src/kube/events.ts'],
-    fence: { policies: ['nodemaint-controller-events'], leaves: 'Events that name it as their reporter' },
-  },
+  ...eventRights('nodemaint-controller-events'),
   {
     group: 'coordination.k8s.io',
     resources: ['leases'],

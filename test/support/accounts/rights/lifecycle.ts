@@ -1,5 +1,6 @@
 /** The account of the controllers of lifecycle.k8s.io, and those that Kubernetes itself is going to have. */
 import type { Account } from '../account.ts';
+import { budgetRight, eventRights, EVICT_MARK, evictionRight } from './shared.ts';
 
 const LIFECYCLE = 'lifecycle.k8s.io';
 
@@ -82,45 +83,16 @@ export const LIFECYCLE_CONTROLLERS: Account = {
       group: '',
       resources: ['pods'],
       verbs: ['patch'],
-      why: 'the mark `kubernetes.io/pod-evict-wanted`',
-      usedBy: ['src/kube/eviction/evict-mark.ts'],
+      ...EVICT_MARK,
       fence: { policies: ['nodemaint-lifecycle-controllers-pods'], leaves: 'that annotation' },
     },
-    {
-      group: '',
-      resources: ['pods/eviction'],
-      verbs: ['create'],
-      why: 'the last responder of every pod',
-      usedBy: ['src/kube/eviction/evictor.ts'],
-      fence: {
-        policies: ['nodemaint-lifecycle-controllers-evictions'],
-        leaves: "with the pod's own grace period, and within PodDisruptionBudgets",
-      },
-    },
-    {
-      group: 'policy',
-      resources: ['poddisruptionbudgets'],
-      verbs: ['list', 'watch'],
-      why: 'why a pod is blocked, and when to try again',
-      usedBy: ['src/addons/lifecycle/lifecycle.ts'],
-      fence: { alone: 'reading' },
-    },
-    {
-      group: '',
-      resources: ['events'],
-      verbs: ['get'],
-      why: 'whether an Event of this name is its own',
-      usedBy: ['src/kube/events.ts'],
-      fence: { alone: 'reading' },
-    },
-    {
-      group: '',
-      resources: ['events'],
-      verbs: ['create', 'patch'],
-      why: 'what happened, counted',
-      usedBy: ['src/kube/events.ts'],
-      fence: { policies: ['nodemaint-lifecycle-controllers-events'], leaves: 'Events that name it as their reporter' },
-    },
+    evictionRight(
+      'responder',
+      'nodemaint-lifecycle-controllers-evictions',
+      "with the pod's own grace period, and within PodDisruptionBudgets",
+    ),
+    budgetRight('src/addons/lifecycle/lifecycle.ts'),
+    ...eventRights('nodemaint-lifecycle-controllers-events'),
   ],
   thief:
     'An attacker with the token can read pods, evict within the budgets, and end or invent Evictions of lifecycle.k8s.io. Its Deployment prefers control plane nodes.',

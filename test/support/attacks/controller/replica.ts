@@ -8,8 +8,8 @@ import { collectionPath, NODE_MAINTENANCES, objectPath, sendForObject } from '..
 import type { ControlPlane } from '../../../control-plane/control-plane.ts';
 import { byName, maintenanceOf } from '../../maintenance/objects.ts';
 
-/** The pod of the controller's replica; its token says so. */
-export const REPLICA = 'nodemaint-controller-5f7c9-x2x4d';
+/** The pod of the controller's replica; its token says so. The name is longer than that of a host may be. */
+export const REPLICA = `${'nodemaint-'.repeat(6)}controller-5f7c9-x2x4d`;
 /** The maintenance of a shutdown of n3, which has the finalizers of the controller and of another program, and a status. */
 export const OF_N3 = { name: 'shutdown-n3-0' };
 /** When its stage began. */

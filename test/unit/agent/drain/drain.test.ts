@@ -99,6 +99,13 @@ describe('the drain of the node', () => {
     assert.deepEqual(calls, ['the observation ends', 'controller stops', 'self stops', 'offline passes']);
   });
 
+  it('the drain of the node looks at the runtime after somebody has completed the NodeMaintenance', async () => {
+    const { step, calls } = stepOf('alive');
+    const phase = { ...phaseOf('offline'), completed: { sinceBootMs: 0 } } as const;
+    await step.pass(factsOf(phase), SIGNAL);
+    assert.deepEqual(calls.slice(-2), ['offline passes', 'the runtime is looked at']);
+  });
+
   it('the drain of the node lets a static pod leave when its deadline has come, whoever drains the node', async () => {
     for (const mode of ['cluster', 'offline'] as const) {
       const pass = await stepOf('unknown').step.pass(factsOf(phaseOf(mode, 1)), SIGNAL);

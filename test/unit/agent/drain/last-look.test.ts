@@ -117,3 +117,63 @@ describe('the look at the container runtime before a machine is let go', () => {
     assert.equal((await made.look.after(DRAINED, made.phase, SIGNAL)).drained, false);
   });
 });
+
+describe('the look at the container runtime after somebody has completed the NodeMaintenance', () => {
+  /** The drain goes on without the cluster. */
+  function alone(made: Scene): Phase {
+    assert.ok(made.phase.kind === 'draining');
+    return { ...made.phase, mode: 'offline', completed: { sinceBootMs: made.clock.monotonic() } };
+  }
+
+  it('is taken in each pass, and names what still runs beside what is ending already', async () => {
+    const made = scene();
+    made.pods = ['web', 'db'];
+    const ending = { what: 'default/db', on: 'container runtime', message: 'is ending' };
+    const pass = await made.look.after({ ...EMPTY_PASS, waiting: [ending] }, alone(made), SIGNAL);
+    assert.deepEqual(pass.running, ['default/db', 'default/web']);
+    assert.deepEqual(
+      pass.waiting.map(({ what, message }) => `${what} ${message}`),
+      ['default/db is ending', 'default/web still runs, although somebody has completed the NodeMaintenance'],
+    );
+    assert.equal(pass.waiting[1]?.expectedAt, made.clock.now() + LONGEST_RUNNING_MS);
+    await made.look.after(EMPTY_PASS, alone(made), SIGNAL);
+    assert.equal(made.log.lines.length, 1, 'it is logged once');
+    assert.match(made.log.lines[0] ?? '', /default\/db, default\/web/);
+  });
+
+  it('does not let the machine go while pods run that a pass does not see', async () => {
+    const made = scene();
+    made.pods = ['web'];
+    assert.equal((await made.look.after(DRAINED, alone(made), SIGNAL)).drained, false);
+    made.pods = [];
+    const { drained, left, running } = await made.look.after(DRAINED, alone(made), SIGNAL);
+    assert.deepEqual({ drained, left, running }, { drained: true, left: undefined, running: [] });
+  });
+
+  it('lets the completion count where the runtime does not answer for ten seconds', async () => {
+    const made = scene();
+    made.failure = 'gone';
+    const phase = alone(made);
+    const first = await made.look.after(DRAINED, phase, SIGNAL);
+    assert.deepEqual([first.drained, first.running], [false, undefined]);
+    made.clock.pass(9_999);
+    assert.equal((await made.look.after(EMPTY_PASS, phase, SIGNAL)).drained, false);
+    made.clock.pass(1);
+    const { drained, left } = await made.look.after(EMPTY_PASS, phase, SIGNAL);
+    assert.equal(drained, true);
+    assert.match(left ?? '', /^somebody has completed the NodeMaintenance m, .*gone/);
+  });
+
+  it('begins to wait for the runtime anew when it has answered', async () => {
+    const made = scene();
+    made.failure = 'gone';
+    const phase = alone(made);
+    await made.look.after(EMPTY_PASS, phase, SIGNAL);
+    made.clock.pass(9_999);
+    made.failure = undefined;
+    await made.look.after(EMPTY_PASS, phase, SIGNAL);
+    made.failure = 'gone again';
+    made.clock.pass(1);
+    assert.equal((await made.look.after(EMPTY_PASS, phase, SIGNAL)).drained, false);
+  });
+});

@@ -19,11 +19,14 @@ const FORCED: Phase = { ...RELEASED, forced: 'in a hurry' };
 const BACK: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
 
 const DELETED: Phase = { ...DRAINING, renamed: { from: ['shutdown-node-a-0'], deleted: 1, sinceBootMs: 0 } };
+/** Somebody has completed its NodeMaintenance. */
+const ALONE: Phase = { ...DRAINING, mode: 'offline', completed: { sinceBootMs: 0 } };
 
 const cases: [TransitionName, string, Phase, Phase, string][] = [
   ['begin', 'in a node that watches', WATCHING, DRAINING, 'Normal ShutdownHeld wall'],
   ['begin', 'in a node that still recovers', BACK, DRAINING, 'Normal ShutdownHeld wall'],
   ['loseCluster', 'because of a silent API server', DRAINING, { ...DRAINING, mode: 'offline' }, ''],
+  ['loseCluster', 'because of a completion', DRAINING, ALONE, 'Warning MaintenanceCompleted'],
   ['handOver', 'to the cluster', { ...DRAINING, mode: 'offline' }, DRAINING, ''],
   ['tighten', 'to an earlier deadline', DRAINING, { ...DRAINING, deadline: { at: 1, since: 0 } }, ''],
   ['specify', 'to a reboot', DRAINING, { ...DRAINING, shutdownKind: 'reboot' }, ''],
@@ -52,6 +55,7 @@ describe('the event of a transition', () => {
       phaseEventOf('node-a', { name, from, to })?.message ?? '';
     assert.match(messageOf('force', DRAINING, FORCED), /with pods still there .*in a hurry/);
     assert.match(messageOf('boot', DRAINING, BACK), /went down before its pods had ended/);
+    assert.match(messageOf('loseCluster', DRAINING, ALONE), /has completed .*-rs, so the agent goes on .*for 120 s/);
     assert.match(messageOf('rename', DRAINING, DELETED), /has deleted the NodeMaintenance shutdown-node-a-rs/);
   });
 });

@@ -35,7 +35,7 @@ const RIGHT: ClusterFacts = {
   now: NOW,
   version: '0.1.0',
   resources: known(INSTALLED_RESOURCES.map(({ crd }) => ({ crd, state: 'right', fields: [] }))),
-  policies: known({ missing: [], warnings: [], refusesPods: false }),
+  policies: known({ missing: [], warnings: [], refusesPods: false, hasOlderNames: false }),
   addons: known([]),
   missingRights: known([]),
   controller: known({ state: 'alive', holder: 'c', version: '0.1.0' }),
@@ -136,13 +136,20 @@ describe('the checks of a cluster', () => {
     ],
     [
       'a missing policy',
-      { policies: known({ missing: ['p', 'the binding of q'], warnings: [], refusesPods: false }) },
+      {
+        policies: known({ missing: ['p', 'the binding of q'], warnings: [], refusesPods: false, hasOlderNames: false }),
+      },
       /^fail .*p, the binding of q/,
     ],
     [
       'a policy that does not fit the cluster',
-      { policies: known({ missing: [], warnings: ['p: bad'], refusesPods: false }) },
+      { policies: known({ missing: [], warnings: ['p: bad'], refusesPods: false, hasOlderNames: false }) },
       /^warn .*p: bad/,
+    ],
+    [
+      'the component for older agents where all agents are new',
+      { policies: known({ missing: [], warnings: [], refusesPods: false, hasOlderNames: true }) },
+      /^warn policies: the component older-agents is still installed/,
     ],
     [
       'a missing policy of an add-on that is installed',
@@ -203,6 +210,16 @@ describe('the checks of a cluster', () => {
       assert.match(finding(change), expected);
     });
   }
+
+  it('the component for older agents is right while a node has an agent of another version, or none that says its own', () => {
+    const policies = known({ missing: [], warnings: [], refusesPods: false, hasOlderNames: true });
+    for (const state of ['outdated', 'unguarded'] as const) {
+      const checks = examineCluster({ ...RIGHT, policies, nodes: known([nodeOf('a', 'guarded'), nodeOf('b', state)]) });
+      const found = checks.find(({ name }) => name === 'policies');
+      assert.equal(found?.result, 'ok', state);
+      assert.match(found?.message ?? '', /older-agents/);
+    }
+  });
 
   it('the policies and bindings that are looked for are those of the manifests', async () => {
     const { validating, mutating } = policiesOf(await manifestObjects('policies/*.yaml'));
