@@ -22,7 +22,7 @@ const FOREIGN: ReadonlyMap<string, string> = new Map(
     '--server': 'name a kubeconfig with --kubeconfig',
     '--token': 'name a kubeconfig with --kubeconfig: a secret on a command line is seen by every user of the machine',
     '--request-timeout': 'use --timeout where a command waits; each request has a limit of its own',
-    '--force': 'only drain and uninstall-cluster have it',
+    '--force': 'only uninstall-cluster has it',
     '--now': 'let a held shutdown go on at once with: nodemaint release',
     '--yes': 'only uninstall-cluster asks, and has it',
     '--selector': 'only commands that take nodes have it',
@@ -34,6 +34,8 @@ const FOREIGN: ReadonlyMap<string, string> = new Map(
     '--follow': 'use --watch',
     '--watch': 'only drain, evict, nodes and status have it',
     '-w': 'only drain, evict, nodes and status have it',
+    '--wait': 'drain waits anyway, until every node is drained; --no-wait does not',
+    '--no-wait': 'only drain has it',
     '--timeout': 'only commands that watch or wait have it',
     '-v': 'the agent and the controller have logLevel and --log-level',
   }),
@@ -46,6 +48,20 @@ const PODS_BY_LABEL =
 const OF_EVICT: ReadonlyMap<string, string> = new Map(
   ['--all', '-l', '--selector', '--field-selector'].map((flag) => [flag, PODS_BY_LABEL]),
 );
+
+/** Flags of `kubectl drain` that mean something else to this drain. */
+const OF_DRAIN: ReadonlyMap<string, string> = new Map([
+  [
+    '--force',
+    'kubectl has it for pods without a controller; to break the quorum of the control plane or of etcd use --break-quorum',
+  ],
+]);
+
+/** Such flags by the command. */
+const OF_COMMAND: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map([
+  ['evict', OF_EVICT],
+  ['drain', OF_DRAIN],
+]);
 
 /** Commands of other programs, with what is used instead. */
 const VERBS: ReadonlyMap<string, string> = new Map(
@@ -74,7 +90,7 @@ function commandOf(argv: readonly string[], known: ReadonlySet<string>): string 
 
 /** What is used in place of a flag that this command does not have. */
 function flagAdvice(flag: string, [command]: readonly string[]): string | undefined {
-  return (command === 'evict' ? OF_EVICT.get(flag) : undefined) ?? FOREIGN.get(flag);
+  return OF_COMMAND.get(command ?? '')?.get(flag) ?? FOREIGN.get(flag);
 }
 
 /**

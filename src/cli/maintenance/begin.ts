@@ -27,7 +27,7 @@ export interface BeginFlags {
   readonly dryRun?: DryRun | undefined;
   readonly selector?: string;
   /** Drains even nodes that the control plane needs. */
-  readonly force?: boolean;
+  readonly breakQuorum?: boolean;
 }
 
 /** The nodes to maintain, and the stage to reach. */
@@ -148,7 +148,7 @@ export async function beginMaintenance(
     ...(flags.name === undefined ? {} : { name: flags.name }),
     ...(flags.reason === undefined ? {} : { reason: flags.reason }),
     ...(plan === undefined ? {} : { plan }),
-    ...(flags.force === true ? { force: true } : {}),
+    ...(flags.breakQuorum === true ? { force: true } : {}),
   };
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const all = await client.maintenances(signal);
@@ -156,7 +156,11 @@ export async function beginMaintenance(
     if (step.kind === 'refused') throw new NodemaintError('API_REFUSED', step.message);
     const harm = stage === 'Drain' && tries === 0 ? await controlPlaneHarm(client, nodes, all, signal) : undefined;
     if (harm !== undefined) {
-      if (flags.force !== true) throw new NodemaintError('API_REFUSED', `${harm}; nothing was done, see --force`);
+      if (flags.breakQuorum !== true)
+        throw new NodemaintError(
+          'API_REFUSED',
+          `${harm}; nothing was done; to drain it all the same, use --break-quorum`,
+        );
       terminal.warn(`warning: ${harm}\n`);
     }
     const done = await takeStep(client, step, flags.dryRun, signal);

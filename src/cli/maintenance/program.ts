@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   addClusterOptions,
   dryRunOption,
@@ -7,7 +7,6 @@ import {
   exitCodes,
   selectorOption,
   waitTimeoutOption,
-  watchTimeoutOption,
 } from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { CompleteFlags } from './complete.ts';
@@ -25,7 +24,7 @@ function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): voi
     .command('drain')
     .summary('remove all pods from nodes, in order')
     .description(
-      'Remove all pods from nodes, in the order of the drain plan. Creates one NodeMaintenance for all of them, in the stage Drain, which continues without this command. Pods leave through EvictionRequests. DaemonSet pods and static pods leave too, and stay away until the maintenance is completed.',
+      'Remove all pods from nodes, in the order of the drain plan, and wait until every node is drained. Creates one NodeMaintenance for all of them, in the stage Drain, which continues without this command. Pods leave through EvictionRequests. DaemonSet pods and static pods leave too, and stay away until the maintenance is completed.',
     )
     .argument('[nodes...]', NODES)
     .addOption(selectorOption())
@@ -35,16 +34,24 @@ function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): voi
     )
     .option('--reason <text>', 'why, for people')
     .option('--name <name>', NAME)
-    .option('-w, --watch', 'show the progress until every node is drained')
-    .addOption(watchTimeoutOption())
-    .option('--force', 'drain even the last healthy member of the control plane, or break the quorum of etcd')
+    .option('--no-wait', 'return as soon as the drain has been asked for; it goes on without this command')
+    .addOption(new Option('-w, --watch', 'as without it: show the progress until every node is drained').hideHelp())
+    .addOption(waitTimeoutOption('the drain', '0'))
+    .option('--break-quorum', 'drain even the last healthy member of the control plane, or break the quorum of etcd')
     .addOption(dryRunOption('; show which pods would leave'));
   addClusterOptions(drain, 'name')
     .addHelpText(
       'after',
-      examples('nodemaint drain worker-1 --reason "kernel update" --watch', 'nodemaint drain -l pool=web --dry-run'),
+      examples('nodemaint drain worker-1 --reason "kernel update"', 'nodemaint drain -l pool=web --dry-run'),
     )
-    .addHelpText('after', exitCodes({ 0: 'done; with --watch: every node is drained', ...FAILURES, ...TIMED_OUT }))
+    .addHelpText(
+      'after',
+      exitCodes({
+        0: 'every node is drained; with --no-wait: the drain has been asked for',
+        ...FAILURES,
+        ...TIMED_OUT,
+      }),
+    )
     .action(async (nodes: readonly string[], flags: DrainFlags) => {
       const { drainCommand } = await import('./drain.ts');
       exitWith(await drainCommand(nodes, flags, terminal));

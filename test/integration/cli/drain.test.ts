@@ -47,7 +47,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     assert.equal((await run('complete', 'absent')).code, 1);
     assert.equal((await run('status', 'nm/absent')).stderr, 'nodemaint: nodemaintenances "absent" not found\n');
     assert.equal((await run('drain', 'pod/web')).code, 2);
-    assert.equal((await run('drain', NODE, '--timeout', '5s')).code, 2);
+    assert.equal((await run('drain', NODE, '--no-wait', '--timeout', '5s')).code, 2);
   });
 
   it('a dry run previews tiers and everything that would block, and changes nothing', async () => {
@@ -112,7 +112,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     await rig.createPod('first', intercepts(A, 10_000));
     await rig.createPod('second', {}, { priorityClassName: 'system-node-critical' });
     actor.turn = { kind: 'working', message: 'Moving the data.' };
-    await using drain = start('drain', `node/${NODE}`, '--watch', '--timeout', '60s');
+    await using drain = start('drain', `node/${NODE}`, '--timeout', '60s');
     await drain.line(/^nodemaintenance\/maintenance-node-z configured: node\/node-z will be drained$/);
     await drain.line(/^nodemaintenance\/maintenance-node-z Drain: new kernel$/);
     await drain.line(/^node\/node-z evicting Default, priority ≤ 1000000000: 1 pod$/);
@@ -151,13 +151,16 @@ describe('the commands of nodes on a real API server, with the real controller',
     assert.match(end.stdout, /End the maintenance with: {2}nodemaint complete nm\/maintenance-node-z/);
     assert.equal((await maintenances()).length, 1);
 
-    const again = await run('drain', NODE, '--watch', '--timeout', '60s', '-o', 'json');
+    const again = await run('drain', NODE, '--timeout', '60s', '-o', 'json');
     assert.equal(again.code, 0);
     const views = again.stdout
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as DrainView);
     assert.equal(views.at(-1)?.drained, true);
+    const named = await run('drain', NODE, '-o', 'name');
+    const name = 'nodemaintenance.nodemaintenance.x-k8s.io/maintenance-node-z\n';
+    assert.deepEqual([named.code, named.stdout, named.stderr], [0, name, '']);
     const complete = await run('complete', NODE, '--delete');
     assert.equal(
       complete.stdout,
@@ -171,7 +174,7 @@ describe('the commands of nodes on a real API server, with the real controller',
   it('an interrupted or late command leaves the maintenance and says how to go on', async () => {
     await rig.createPod('slow', intercepts(A, 10_000));
     actor.turn = { kind: 'working', message: 'Still busy.' };
-    const late = await run('drain', NODE, '--watch', '--timeout', '2s');
+    const late = await run('drain', NODE, '--timeout', '2s');
     assert.equal(late.code, 3, late.stderr);
     assert.match(
       late.stderr,
@@ -188,6 +191,13 @@ describe('the commands of nodes on a real API server, with the real controller',
       /interrupted;[\s\S]*nodemaint status nm\/maintenance-node-z --watch --kubeconfig .*\n.*nodemaint complete nm\//,
     );
     assert.equal((await maintenances())[0]?.spec.stage, 'Drain');
+    const asked = await run('drain', NODE, '--no-wait');
+    const is = 'nodemaintenance/maintenance-node-z unchanged: node/node-z will be drained\n';
+    assert.deepEqual(
+      [asked.code, asked.stdout, asked.stderr],
+      [0, is, ''],
+      'it does not wait for the pod that is left',
+    );
     await using watch = start('status', NODE, '--watch', '--timeout', '60s');
     await watch.line(/Still busy/);
     assert.equal((await run('complete', NODE)).code, 0);
@@ -196,7 +206,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     assert.match(over.stderr, /nodemaintenance\/maintenance-node-z was completed; not drained yet: node\/node-z/);
     // The complete one keeps its name: the next maintenance gets another.
     await rig.endPod('slow');
-    const next = await run('drain', NODE, '--watch', '--timeout', '60s');
+    const next = await run('drain', NODE, '--timeout', '60s');
     assert.match(next.stdout, /nodemaintenance\/maintenance-node-z-2 created/);
     assert.equal(next.code, 0);
     assert.equal((await run('complete', NODE, '--delete')).code, 0);
@@ -206,17 +216,7 @@ describe('the commands of nodes on a real API server, with the real controller',
   it('a drain of several nodes is one maintenance, and none of them is given back alone', async () => {
     await makeNode('node-b');
     await rig.controlPlane.kubectl(['cordon', 'node-b']);
-    const { code, stdout } = await run(
-      'drain',
-      'node-b',
-      NODE,
-      'node/node-b',
-      '--name',
-      'rack-1',
-      '--watch',
-      '--timeout',
-      '60s',
-    );
+    const { code, stdout } = await run('drain', 'node-b', NODE, 'node/node-b', '--name', 'rack-1', '--timeout', '60s');
     assert.equal(code, 0);
     assert.match(stdout, /^nodemaintenance\/rack-1 created: node\/node-b, node\/node-z will be drained\n/);
     const [maintenance] = await maintenances();

@@ -217,7 +217,7 @@ describe('the Helm chart', () => {
       spec: { nodeName: NODE, containers: [{ name: 'main', image: 'none.invalid/none' }] },
     });
     const asAdmin = ['--kubeconfig', controlPlane.adminKubeconfig];
-    await until('a drain begins', async () => (await runCommand(['drain', NODE, ...asAdmin])).code === 0);
+    await until('a drain begins', async () => (await runCommand(['drain', NODE, '--no-wait', ...asAdmin])).code === 0);
     const leaves = async (): Promise<boolean> =>
       (await kubectl('get', 'pod', 'web', '-o', 'jsonpath={.metadata.deletionTimestamp}')) !== '';
     await until('the pod leaves', leaves);

@@ -32,7 +32,13 @@ const OF_THE_REVIEW: readonly Case[] = [
   ['drain K', 2, /name a node, or choose nodes/],
   ['drain n1 K --context nope', 2, /context "nope" does not exist in the kubeconfig .*; it has ctx/],
   ['drain pod/x', 2, /"pod\/x" is neither a node nor a NodeMaintenance: write NAME, node\/NAME or nm\/NAME/],
-  ['drain w --timeout 1h', 2, /--timeout needs --watch/],
+  ['drain w --no-wait --timeout 1h', 2, /--timeout cannot be used with --no-wait/],
+  ['drain w --no-wait --watch', 2, /--watch cannot be used with --no-wait/],
+  [
+    'drain w --force',
+    2,
+    /unknown option '--force': kubectl has it for pods without a controller; to break the quorum .* use --break-quorum/,
+  ],
   [
     'cancel --run-directory D',
     1,
@@ -77,9 +83,9 @@ const MORE: readonly Case[] = [
   ['drain N1', 2, /"N1" is not a valid name: use lower case letters/],
   ['drain node/', 2, /"node\/" is not a valid name/],
   ['drain nm/x', 2, /"nm\/x" is not a node/],
-  ['drain n1 --watch --timeout x', 2, /--timeout x: write numbers and units/],
-  ['drain n1 --watch --timeout -5s', 2, /--timeout/],
-  ['drain n1 --watch --timeout 1.5h', 2, /--timeout 1\.5h: write numbers and units/],
+  ['drain n1 --timeout x', 2, /--timeout x: write numbers and units/],
+  ['drain n1 --timeout -5s', 2, /--timeout/],
+  ['drain n1 --timeout 1.5h', 2, /--timeout 1\.5h: write numbers and units/],
   ['drain n1 --plan D K', 2, /--plan D: it is a directory; name a file with a drain plan/],
   ['drain n1 --plan D/plan.yaml K', 2, /--plan D\/plan\.yaml: entry 1, podPriority: is "high"; write a number/],
   ['drain n1 --plan D/broken.yaml K', 2, /--plan D\/broken\.yaml: it is neither YAML nor JSON/],
@@ -111,7 +117,9 @@ const MORE: readonly Case[] = [
   ['trigger --reason= ', 2, /argument '': it must not be empty/],
   ['static-pods park', 2, /missing required argument/],
   ['park web.yaml', 2, /use "nodemaint static-pods park FILE"/],
-  ['release --force', 2, /only drain and uninstall-cluster have it/],
+  ['release --force', 2, /only uninstall-cluster has it/],
+  ['drain n1 --wait', 2, /drain waits anyway, until every node is drained/],
+  ['complete n1 --no-wait', 2, /only drain has it/],
 ];
 
 /** Every file below a folder, so that a test sees whether something was made. */

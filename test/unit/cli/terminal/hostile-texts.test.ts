@@ -68,12 +68,12 @@ const READS = [
   `status nm/${maintenance} --watch --timeout 1s`,
   `preview ${node}`,
   `drain ${node} --dry-run`,
-  `drain ${node} --watch --timeout 1s`,
+  `drain ${node} --timeout 1s`,
   `complete nm/${maintenance} --timeout 1s -o yaml`,
   `evict ${pod} --watch --timeout 1s`,
 ];
 const WRITES = [
-  `drain ${node} --name other`,
+  `drain ${node} --name other --no-wait`,
   `cordon ${node} --name other --timeout 1s`,
   `complete nm/${maintenance}`,
   `evict ${pod}`,
