@@ -4,9 +4,10 @@
 const FOREIGN: ReadonlyMap<string, string> = new Map(
   Object.entries({
     '--ignore-daemonsets':
-      'it is not needed: DaemonSet pods leave too, in their turn, and stay away until "nodemaint complete"',
-    '--delete-emptydir-data': 'it is not needed: "nodemaint preview" names the pods whose emptyDir data is lost',
-    '--delete-local-data': 'it is not needed: "nodemaint preview" names the pods whose emptyDir data is lost',
+      'DaemonSet pods leave too, in their turn, and stay away until "nodemaint complete"; to leave them on the node use --keep daemonsets',
+    '--delete-emptydir-data': 'only drain has it',
+    '--delete-unmanaged': 'only drain has it',
+    '--delete-local-data': 'use --delete-emptydir-data of drain',
     '--grace-period':
       'each pod has its own grace period; a drain with less time is: nodemaint trigger --reason TEXT --deadline TIME, on the node',
     '--disable-eviction':
@@ -53,7 +54,7 @@ const OF_EVICT: ReadonlyMap<string, string> = new Map(
 const OF_DRAIN: ReadonlyMap<string, string> = new Map([
   [
     '--force',
-    'kubectl has it for pods without a controller; to break the quorum of the control plane or of etcd use --break-quorum',
+    'to delete pods without a controller, as kubectl does with it, use --delete-unmanaged; to break the quorum of the control plane or of etcd use --break-quorum',
   ],
 ]);
 

@@ -50,11 +50,11 @@ async function previews(
   begun: BegunMaintenance,
   signal: AbortSignal,
 ): Promise<readonly DrainPreview[]> {
-  const plan = begun.maintenance.spec.drainPlan ?? [];
+  const { drainPlan: plan = [], keepPods: keep = [] } = begun.maintenance.spec;
   const leaving = begun.nodes.map(({ metadata }) => metadata.name);
   const result: DrainPreview[] = [];
   for (const { metadata } of begun.nodes) {
-    const facts = await readPreviewFacts(cluster.maintenances, metadata.name, { plan, leaving }, signal);
+    const facts = await readPreviewFacts(cluster.maintenances, metadata.name, { plan, keep, leaving }, signal);
     if (facts !== undefined) result.push(previewDrain(facts));
   }
   return result;

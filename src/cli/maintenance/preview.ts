@@ -1,4 +1,4 @@
-import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
+import type { DrainPlanEntry, KeptPods } from '../../api/node-maintenance.ts';
 import type { Machine } from '../../api/machine.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import {
@@ -118,6 +118,8 @@ async function readMachine(client: MaintenanceClient, node: Node, signal: AbortS
 /** What is previewed. */
 interface PreviewScope {
   readonly plan: readonly DrainPlanEntry[] | undefined;
+  /** The kinds of pods that stay; undefined for those of the maintenance that covers the node. */
+  readonly keep?: readonly KeptPods[] | undefined;
   /** The names of all nodes that are to be drained. */
   readonly leaving: readonly string[];
 }
@@ -141,7 +143,7 @@ async function readOthers(
 export async function readPreviewFacts(
   client: MaintenanceClient,
   name: string,
-  { plan, leaving }: PreviewScope,
+  { plan, keep, leaving }: PreviewScope,
   signal: AbortSignal,
 ): Promise<PreviewFacts | undefined> {
   const node = await client.findNode(name, signal);
@@ -173,6 +175,7 @@ export async function readPreviewFacts(
     ...(harm === undefined ? {} : { controlPlaneHarm: harm }),
     ...(await readOthers(client, pods, leaving, signal)),
     plan: plan ?? own?.spec.drainPlan ?? [],
+    keep: keep ?? own?.spec.keepPods ?? [],
   };
 }
 

@@ -1,4 +1,5 @@
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { KEEP_WORDS } from '../../decide/kept-pods/consent.ts';
 import {
   addClusterOptions,
   dryRunOption,
@@ -19,12 +20,25 @@ const TIMED_OUT = { 3: '--timeout is over' };
 const NODES = 'names of nodes: NAME or node/NAME';
 const NAME = 'name of the NodeMaintenance; default: made from the names of the nodes';
 
+/** The flag --keep: kinds of pods that stay. */
+function keepOption(): Option {
+  const words = Object.keys(KEEP_WORDS);
+  const option = new Option('--keep <kinds>', `pods that stay on the nodes, separated by commas: ${words.join(', ')}`);
+  return option.argParser((text) =>
+    text.split(',').map((word) => {
+      const kind = Object.entries(KEEP_WORDS).find(([each]) => each === word.trim())?.[1];
+      if (kind === undefined) throw new InvalidArgumentError(`Allowed kinds are ${words.join(', ')}.`);
+      return kind;
+    }),
+  );
+}
+
 function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): void {
   const drain = program
     .command('drain')
     .summary('remove all pods from nodes, in order')
     .description(
-      'Remove all pods from nodes, in the order of the drain plan, and wait until every node is drained. Creates one NodeMaintenance for all of them, in the stage Drain, which continues without this command. Pods leave through EvictionRequests. DaemonSet pods and static pods leave too, and stay away until the maintenance is completed.',
+      'Remove all pods from nodes, in the order of the drain plan, and wait until every node is drained. Creates one NodeMaintenance for all of them, in the stage Drain, which continues without this command. Pods leave through EvictionRequests. DaemonSet pods and static pods leave too, and stay away until the maintenance is completed; --keep leaves them alone. Pods that no controller owns, and pods with data in emptyDir volumes, need a flag: without it nothing is done.',
     )
     .argument('[nodes...]', NODES)
     .addOption(selectorOption())
@@ -34,6 +48,9 @@ function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): voi
     )
     .option('--reason <text>', 'why, for people')
     .option('--name <name>', NAME)
+    .addOption(keepOption())
+    .option('--delete-unmanaged', 'also remove pods that no controller owns, so that nothing creates them again')
+    .option('--delete-emptydir-data', 'also remove pods whose data in emptyDir volumes is lost')
     .option('--no-wait', 'return as soon as the drain has been asked for; it goes on without this command')
     .addOption(new Option('-w, --watch', 'as without it: show the progress until every node is drained').hideHelp())
     .addOption(waitTimeoutOption('the drain', '0'))

@@ -75,10 +75,13 @@ describe('the commands of nodes on a real API server, with the real controller',
       /1\. Default, priority ≤ 1000000000\n[\s\S]*2\. Default, priority ≤ 2000001000\n[\s\S]*pod\/vital/,
     );
     assert.match(stdout, /pod\/kept .*\n +blocks: the PodDisruptionBudget only allows no disruption now/);
-    assert.match(stdout, /local data is lost: cache \(emptyDir\)/);
+    assert.match(stdout, /local data is lost: cache \(emptyDir\); "nodemaint drain" needs --delete-emptydir-data/);
     assert.match(stdout, /pod\/twice .*actor-a\.example\.com\n +blocks: several PodDisruptionBudgets \(one, two\)/);
     assert.match(stdout, /finalizers are removed: example\.com\/hold/);
-    assert.match(stdout, /note: no controller owns it: it will not be recreated/);
+    assert.match(
+      stdout,
+      /may block: no controller owns it: it will not be recreated; "nodemaint drain" needs --delete-unmanaged for it/,
+    );
     const hurried = await run('preview', NODE, '--deadline', '20s');
     assert.match(hurried.stdout, /^1\. Default, priority ≤ 1000000000, after 0s at the latest\n/m);
     assert.match(hurried.stdout, /^ +pod\/kept +default +0 +30s, shortened to 7s /m);
@@ -89,13 +92,20 @@ describe('the commands of nodes on a real API server, with the real controller',
       plan,
       'drainPlan:\n- {podType: Default, podPriority: 5, podSelector: {matchLabels: {app: kept}}}\n',
     );
-    const dry = await run('drain', NODE, '--plan', plan, '--dry-run');
+    const dry = await run('drain', NODE, '--plan', plan, '--delete-unmanaged', '--delete-emptydir-data', '--dry-run');
     assert.deepEqual([dry.code, dry.stderr], [0, '']);
     assert.match(
       dry.stdout,
       /^nodemaintenance\/maintenance-node-z created \(server dry run\): node\/node-z will be drained/,
     );
     assert.match(dry.stdout, /1\. Default, priority ≤ 5 \(app=kept\)\n.*\n +pod\/kept/);
+    const refused = await run('drain', NODE, '--delete-unmanaged');
+    assert.deepEqual([refused.code, refused.stdout], [1, '']);
+    assert.match(refused.stderr, /in emptyDir volumes would be lost: default\/kept; use --delete-emptydir-data, or/);
+    assert.match(
+      (await run('drain', NODE, '--no-wait')).stderr,
+      /^nodemaint: no controller owns these pods.*: default\/kept, default\/twice, default\/vital; use --delete-unmanaged, or leave them with --keep unmanaged\. Also, .*; nothing was done\n$/,
+    );
     assert.deepEqual(await maintenances(), []);
     await writeFile(plan, '- {podType: Static, podPriority: 5}\n- {podType: Default, podPriority: 5}\n');
     const wrong = await run('drain', NODE, '--plan', plan);
@@ -112,7 +122,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     await rig.createPod('first', intercepts(A, 10_000));
     await rig.createPod('second', {}, { priorityClassName: 'system-node-critical' });
     actor.turn = { kind: 'working', message: 'Moving the data.' };
-    await using drain = start('drain', `node/${NODE}`, '--timeout', '60s');
+    await using drain = start('drain', `node/${NODE}`, '--delete-unmanaged', '--timeout', '60s');
     await drain.line(/^nodemaintenance\/maintenance-node-z configured: node\/node-z will be drained$/);
     await drain.line(/^nodemaintenance\/maintenance-node-z Drain: new kernel$/);
     await drain.line(/^node\/node-z evicting Default, priority ≤ 1000000000: 1 pod$/);
@@ -174,7 +184,7 @@ describe('the commands of nodes on a real API server, with the real controller',
   it('an interrupted or late command leaves the maintenance and says how to go on', async () => {
     await rig.createPod('slow', intercepts(A, 10_000));
     actor.turn = { kind: 'working', message: 'Still busy.' };
-    const late = await run('drain', NODE, '--timeout', '2s');
+    const late = await run('drain', NODE, '--delete-unmanaged', '--timeout', '2s');
     assert.equal(late.code, 3, late.stderr);
     assert.match(
       late.stderr,

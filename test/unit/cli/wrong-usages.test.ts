@@ -21,11 +21,11 @@ type Case = readonly [words: string, code: number, message: RegExp];
 
 const OF_THE_REVIEW: readonly Case[] = [
   ['uncordon', 2, /name a node, or choose nodes by their labels with -l/],
-  ['drain worker-1 --ignore-daemonsets', 2, /--ignore-daemonsets': it is not needed: DaemonSet pods leave too/],
+  ['drain worker-1 --ignore-daemonsets', 2, /--ignore-daemonsets': DaemonSet pods leave too.*--keep daemonsets/],
   [
     'drain worker-1 --delete-emptydir-data --grace-period=30',
     2,
-    /--delete-emptydir-data': it is not needed: "nodemaint preview"/,
+    /unknown option '--grace-period=30': each pod has its own grace period/,
   ],
   ['drain -l role=worker worker-1 K', 2, /-l role=worker cannot be used together with names of nodes/],
   ['stauts', 2, /unknown command 'stauts'[\s\S]*Did you mean status/],
@@ -37,7 +37,7 @@ const OF_THE_REVIEW: readonly Case[] = [
   [
     'drain w --force',
     2,
-    /unknown option '--force': kubectl has it for pods without a controller; to break the quorum .* use --break-quorum/,
+    /unknown option '--force': .* use --delete-unmanaged; to break the quorum .* use --break-quorum/,
   ],
   [
     'cancel --run-directory D',
@@ -118,6 +118,13 @@ const MORE: readonly Case[] = [
   ['static-pods park', 2, /missing required argument/],
   ['park web.yaml', 2, /use "nodemaint static-pods park FILE"/],
   ['release --force', 2, /only uninstall-cluster has it/],
+  ['drain n1 --delete-local-data', 2, /use --delete-emptydir-data/],
+  ['drain n1 --keep everything', 2, /Allowed kinds are daemonsets, static, unmanaged, emptydir/],
+  [
+    'drain n1 --keep static,unmanaged --delete-unmanaged K',
+    2,
+    /--delete-unmanaged cannot be used with --keep unmanaged/,
+  ],
   ['drain n1 --wait', 2, /drain waits anyway, until every node is drained/],
   ['complete n1 --no-wait', 2, /only drain has it/],
 ];
