@@ -17,7 +17,8 @@ const FOREIGN: ReadonlyMap<string, string> = new Map(
     '--chunk-size': 'it is not needed: lists are read in parts',
     '--all': 'select nodes by their labels with -l; an empty selector is refused',
     '--field-selector': 'select nodes by their labels with -l, or by their names',
-    '--as': 'name a user or a context of the kubeconfig with --context',
+    '--as': 'only commands that ask the API server have it',
+    '--as-group': 'only commands that ask the API server have it',
     '--user': 'name a context of the kubeconfig with --context',
     '--cluster': 'name a context of the kubeconfig with --context',
     '--server': 'name a kubeconfig with --kubeconfig',
@@ -63,6 +64,12 @@ const OF_COMMAND: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map([
   ['evict', OF_EVICT],
   ['drain', OF_DRAIN],
 ]);
+
+/** Output formats of kubectl that have a language of their own. */
+const OTHER_OUTPUT =
+  /^option '-o, --output <format>' argument '(?:jsonpath|jsonpath-as-json|jsonpath-file|go-template|go-template-file|template|custom-columns|custom-columns-file)\b/;
+const OUTPUT_ADVICE =
+  'kubectl get nm has it for maintenances; of what this command prints, take -o json and a program such as jq';
 
 /** Commands of other programs, with what is used instead. */
 const VERBS: ReadonlyMap<string, string> = new Map(
@@ -110,6 +117,7 @@ export function usageAdvice(message: string, argv: readonly string[], known: Rea
   const advice =
     (option === undefined ? undefined : flagAdvice(option, argv)) ?? (verb === undefined ? undefined : VERBS.get(verb));
   const see = `See: ${commandOf(argv, known)}`;
+  if (OTHER_OUTPUT.test(said)) return `nodemaint: ${said}\n${OUTPUT_ADVICE}\n${see}\n`;
   if (advice === undefined) return `nodemaint: ${said}\n${see}\n`;
   // A suggestion of a flag or command with a similar name may do the opposite.
   const [first = ''] = said.split('\n');

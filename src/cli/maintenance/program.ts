@@ -154,10 +154,18 @@ function addPreview(program: Command, terminal: Terminal, exitWith: ExitWith): v
     .argument('[nodes...]', NODES)
     .addOption(selectorOption())
     .option('--plan <file>', 'drain plan, as for drain; default: the plan of the maintenance that covers the node')
+    .option('--exit-code', 'exit with 4 where something would block, or drain needs a flag for a pod')
     .option('--deadline <time>', 'show how a deadline, such as 120s, would shorten the grace periods');
   addClusterOptions(preview)
     .addHelpText('after', examples('nodemaint preview worker-1', 'nodemaint preview -l pool=web -o json'))
-    .addHelpText('after', exitCodes({ 0: 'done, whether or not anything would block', ...FAILURES }))
+    .addHelpText(
+      'after',
+      exitCodes({
+        0: 'done; with --exit-code: nothing would block',
+        ...FAILURES,
+        4: 'with --exit-code: something would block, or drain needs a flag for a pod',
+      }),
+    )
     .action(async (nodes: readonly string[], flags: PreviewFlags) => {
       const { previewCommand } = await import('./preview.ts');
       exitWith(await previewCommand(nodes, flags, terminal));

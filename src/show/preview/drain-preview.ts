@@ -145,12 +145,12 @@ function lossFindings(pod: Pod): readonly Finding[] {
   const losses = lossOf(pod);
   if (losses.includes('Unmanaged')) {
     const message = `no controller owns it: it will not be recreated; ${needs('Unmanaged')}`;
-    findings.push({ level: 'may block', message });
+    findings.push({ level: 'may block', message, needs: flagOfLoss('Unmanaged') });
   }
   const local = (pod.spec.volumes ?? []).filter(({ emptyDir }) => emptyDir !== undefined).map(({ name = '' }) => name);
   if (losses.includes('EmptyDir')) {
     const message = `local data is lost: ${local.join(', ')} (emptyDir); ${needs('EmptyDir')}`;
-    findings.push({ level: 'may block', message });
+    findings.push({ level: 'may block', message, needs: flagOfLoss('EmptyDir') });
   }
   return findings;
 }
@@ -258,6 +258,12 @@ function dueSeconds(
     tiers.map(({ tier }) => tier),
   );
   return new Map(tiers.map(({ entry }, index) => [entry, { dueSec: Math.round((dues[index] ?? 0) / 100) / 10 }]));
+}
+
+/** Whether something blocks the drain now, or `nodemaint drain` asks for consent. */
+export function isHindered({ findings, tiers }: DrainPreview): boolean {
+  const ofPods = tiers.flatMap(({ pods }) => pods.flatMap((pod) => pod.findings));
+  return [...findings, ...ofPods].some(({ level, needs }) => level === 'blocks' || needs !== undefined);
 }
 
 /**
