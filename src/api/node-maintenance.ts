@@ -13,12 +13,20 @@ export interface DrainPlanEntry {
   readonly podSelector?: LabelSelector;
 }
 
+/**
+ * Ours: kinds of pods that a drain leaves alone. Unmanaged and EmptyDir are Default pods that no controller owns, and those
+ * with an emptyDir volume: what they have is lost when they leave.
+ */
+export type KeptPods = 'DaemonSet' | 'Static' | 'Unmanaged' | 'EmptyDir';
+
 /** KEP-4212, NodeMaintenanceSpec. */
 export interface NodeMaintenanceSpec {
   readonly nodeSelector: NodeSelector;
   readonly stage?: Stage;
   readonly drainPlan?: readonly DrainPlanEntry[];
   readonly reason?: string;
+  /** Ours: the pods that stay; none where it is absent. */
+  readonly keepPods?: readonly KeptPods[];
 }
 
 /** KEP-4212, StageStatus. */

@@ -28,12 +28,15 @@ export function usesDriver({ spec }: Pick<Pod, 'spec'>): boolean {
   );
 }
 
-/** Those parts of the volumes of a pod that the rules look at; undefined where they look at none. */
+/** Those parts of the volumes of a pod that the rules look at, emptyDir among them because its data is lost; undefined where they look at none. */
 export function volumesThatMatter(volumes: readonly PodVolume[] = []): readonly PodVolume[] | undefined {
-  const kept = volumes.flatMap(({ persistentVolumeClaim, ephemeral, csi, hostPath }): readonly PodVolume[] => {
-    if (hostPath !== undefined) return isPluginPath(hostPath.path) ? [{ hostPath: { path: hostPath.path } }] : [];
-    if (csi !== undefined) return [{ csi: { driver: csi.driver } }];
-    return persistentVolumeClaim === undefined && ephemeral === undefined ? [] : [{ persistentVolumeClaim: {} }];
-  });
+  const kept = volumes.flatMap(
+    ({ persistentVolumeClaim, ephemeral, csi, hostPath, emptyDir }): readonly PodVolume[] => {
+      if (emptyDir !== undefined) return [{ emptyDir: {} }];
+      if (hostPath !== undefined) return isPluginPath(hostPath.path) ? [{ hostPath: { path: hostPath.path } }] : [];
+      if (csi !== undefined) return [{ csi: { driver: csi.driver } }];
+      return persistentVolumeClaim === undefined && ephemeral === undefined ? [] : [{ persistentVolumeClaim: {} }];
+    },
+  );
   return kept.length === 0 ? undefined : kept;
 }

@@ -1,5 +1,5 @@
 import { MIRROR_ANNOTATION } from '../api/names.ts';
-import type { PodType } from '../api/node-maintenance.ts';
+import type { KeptPods, PodType } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
 import { timeOf } from './time.ts';
 import { isOwnController } from './own-controller.ts';
@@ -10,6 +10,9 @@ export const DEFAULT_GRACE_SEC = 30;
 /** A year, in seconds. Longer grace periods are cut to it: the API server accepts any 64-bit number, which overflows timers and dates (kubernetes/kubernetes#84298). */
 export const MAX_GRACE_SEC = 365 * 24 * 3600;
 
+/** What is lost when a pod leaves: the pod itself, because no controller owns it, or the data in its emptyDir volumes. */
+export type PodLoss = Extract<KeptPods, 'Unmanaged' | 'EmptyDir'>;
+
 /** What the drain plan needs to know about a pod, from the API server or from a manifest. */
 export interface DrainPod {
   readonly namespace: string;
@@ -18,6 +21,8 @@ export interface DrainPod {
   readonly podType: PodType;
   readonly priority: number;
   readonly labels: Readonly<Record<string, string>>;
+  /** What is lost with a Default pod that leaves; absent where nothing is. */
+  readonly lossOf?: readonly PodLoss[];
   /** Why no drain of its node waits for the pod; absent for one that drains wait for. */
   readonly stays?: string;
 }
@@ -82,9 +87,23 @@ function isNeededByOthers(pod: Pod, podType: PodType): boolean {
   return podType === 'Default' && isOwnController(pod);
 }
 
+/**
+ * What is lost when the pod leaves, as `kubectl drain` judges it: nothing of a mirror pod, of a DaemonSet's pod, of one that
+ * has ended, and of one that is terminating already.
+ */
+export function lossOf(pod: Pod): readonly PodLoss[] {
+  const { ownerReferences = [], deletionTimestamp } = pod.metadata;
+  if (podTypeOf(pod) !== 'Default' || isTerminal(pod) || deletionTimestamp !== undefined) return [];
+  return [
+    ...(ownerReferences.some(({ controller }) => controller === true) ? [] : (['Unmanaged'] as const)),
+    ...(pod.spec.volumes?.some(({ emptyDir }) => emptyDir !== undefined) === true ? (['EmptyDir'] as const) : []),
+  ];
+}
+
 /** A pod of the API server, for the rules of the drain. */
 export function drainPodOf(pod: Pod): DrainPod {
   const podType = podTypeOf(pod);
+  const loss = lossOf(pod);
   return {
     namespace: pod.metadata.namespace ?? 'default',
     name: pod.metadata.name,
@@ -92,6 +111,7 @@ export function drainPodOf(pod: Pod): DrainPod {
     podType,
     priority: isNeededByOthers(pod, podType) ? LAST_PRIORITY : (pod.spec.priority ?? 0),
     labels: pod.metadata.labels ?? {},
+    ...(loss.length === 0 ? {} : { lossOf: loss }),
   };
 }
 

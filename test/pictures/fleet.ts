@@ -139,7 +139,7 @@ export async function fleetPictures(signal: AbortSignal): Promise<Readonly<Recor
   };
   // One node after the other: each is a maintenance of its own, and the controller lets one drain at a time.
   for (const node of ['worker-1', 'worker-2']) {
-    await show(node, `drain ${node} --reason=kernel-6.12.58`);
+    await show(node, `drain ${node} --no-wait --delete-unmanaged --reason=kernel-6.12.58`);
     await delay(1_500, undefined, { signal });
   }
   await guards.get('worker-4')?.reboot();

@@ -66,11 +66,17 @@ export function waitTimeoutOption(what: string, byDefault: string): Option {
   return new Option('--timeout <time>', `stop waiting for ${what} after this time; 0: no limit`).default(byDefault);
 }
 
-/** Adds the flags that choose a cluster. */
+function addGroup(group: string, before: readonly string[] = []): readonly string[] {
+  return [...before, nonEmpty(group)];
+}
+
+/** Adds the flags that choose a cluster, and as whom. */
 export function addAccessOptions(command: Command): Command {
   return command
     .option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, or the service account of the pod')
-    .option('--context <name>', 'context of the kubeconfig');
+    .option('--context <name>', 'context of the kubeconfig')
+    .addOption(new Option('--as <user>', 'act as this user, as kubectl does').argParser(nonEmpty))
+    .addOption(new Option('--as-group <group>', 'and as this group; can be repeated').argParser(addGroup));
 }
 
 /** Adds the flags of every command that reads or changes a cluster. */

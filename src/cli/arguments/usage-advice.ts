@@ -4,9 +4,10 @@
 const FOREIGN: ReadonlyMap<string, string> = new Map(
   Object.entries({
     '--ignore-daemonsets':
-      'it is not needed: DaemonSet pods leave too, in their turn, and stay away until "nodemaint complete"',
-    '--delete-emptydir-data': 'it is not needed: "nodemaint preview" names the pods whose emptyDir data is lost',
-    '--delete-local-data': 'it is not needed: "nodemaint preview" names the pods whose emptyDir data is lost',
+      'DaemonSet pods leave too, in their turn, and stay away until "nodemaint complete"; to leave them on the node use --keep daemonsets',
+    '--delete-emptydir-data': 'only drain has it',
+    '--delete-unmanaged': 'only drain has it',
+    '--delete-local-data': 'use --delete-emptydir-data of drain',
     '--grace-period':
       'each pod has its own grace period; a drain with less time is: nodemaint trigger --reason TEXT --deadline TIME, on the node',
     '--disable-eviction':
@@ -16,13 +17,14 @@ const FOREIGN: ReadonlyMap<string, string> = new Map(
     '--chunk-size': 'it is not needed: lists are read in parts',
     '--all': 'select nodes by their labels with -l; an empty selector is refused',
     '--field-selector': 'select nodes by their labels with -l, or by their names',
-    '--as': 'name a user or a context of the kubeconfig with --context',
+    '--as': 'only commands that ask the API server have it',
+    '--as-group': 'only commands that ask the API server have it',
     '--user': 'name a context of the kubeconfig with --context',
     '--cluster': 'name a context of the kubeconfig with --context',
     '--server': 'name a kubeconfig with --kubeconfig',
     '--token': 'name a kubeconfig with --kubeconfig: a secret on a command line is seen by every user of the machine',
     '--request-timeout': 'use --timeout where a command waits; each request has a limit of its own',
-    '--force': 'only drain and uninstall-cluster have it',
+    '--force': 'only uninstall-cluster has it',
     '--now': 'let a held shutdown go on at once with: nodemaint release',
     '--yes': 'only uninstall-cluster asks, and has it',
     '--selector': 'only commands that take nodes have it',
@@ -34,6 +36,8 @@ const FOREIGN: ReadonlyMap<string, string> = new Map(
     '--follow': 'use --watch',
     '--watch': 'only drain, evict, nodes and status have it',
     '-w': 'only drain, evict, nodes and status have it',
+    '--wait': 'drain waits anyway, until every node is drained; --no-wait does not',
+    '--no-wait': 'only drain has it',
     '--timeout': 'only commands that watch or wait have it',
     '-v': 'the agent and the controller have logLevel and --log-level',
   }),
@@ -46,6 +50,26 @@ const PODS_BY_LABEL =
 const OF_EVICT: ReadonlyMap<string, string> = new Map(
   ['--all', '-l', '--selector', '--field-selector'].map((flag) => [flag, PODS_BY_LABEL]),
 );
+
+/** Flags of `kubectl drain` that mean something else to this drain. */
+const OF_DRAIN: ReadonlyMap<string, string> = new Map([
+  [
+    '--force',
+    'to delete pods without a controller, as kubectl does with it, use --delete-unmanaged; to break the quorum of the control plane or of etcd use --break-quorum',
+  ],
+]);
+
+/** Such flags by the command. */
+const OF_COMMAND: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map([
+  ['evict', OF_EVICT],
+  ['drain', OF_DRAIN],
+]);
+
+/** Output formats of kubectl that have a language of their own. */
+const OTHER_OUTPUT =
+  /^option '-o, --output <format>' argument '(?:jsonpath|jsonpath-as-json|jsonpath-file|go-template|go-template-file|template|custom-columns|custom-columns-file)\b/;
+const OUTPUT_ADVICE =
+  'kubectl get nm has it for maintenances; of what this command prints, take -o json and a program such as jq';
 
 /** Commands of other programs, with what is used instead. */
 const VERBS: ReadonlyMap<string, string> = new Map(
@@ -74,7 +98,7 @@ function commandOf(argv: readonly string[], known: ReadonlySet<string>): string 
 
 /** What is used in place of a flag that this command does not have. */
 function flagAdvice(flag: string, [command]: readonly string[]): string | undefined {
-  return (command === 'evict' ? OF_EVICT.get(flag) : undefined) ?? FOREIGN.get(flag);
+  return OF_COMMAND.get(command ?? '')?.get(flag) ?? FOREIGN.get(flag);
 }
 
 /**
@@ -93,6 +117,7 @@ export function usageAdvice(message: string, argv: readonly string[], known: Rea
   const advice =
     (option === undefined ? undefined : flagAdvice(option, argv)) ?? (verb === undefined ? undefined : VERBS.get(verb));
   const see = `See: ${commandOf(argv, known)}`;
+  if (OTHER_OUTPUT.test(said)) return `nodemaint: ${said}\n${OUTPUT_ADVICE}\n${see}\n`;
   if (advice === undefined) return `nodemaint: ${said}\n${see}\n`;
   // A suggestion of a flag or command with a similar name may do the opposite.
   const [first = ''] = said.split('\n');

@@ -92,7 +92,12 @@ function quote(word: string): string {
 export function commandLine(flags: UserAccessFlags, ...words: readonly string[]): string {
   const flag = (name: string, value: string | undefined): readonly string[] =>
     value === undefined ? [] : [name, quote(value)];
-  const cluster = [...flag('--kubeconfig', flags.kubeconfig), ...flag('--context', flags.context)];
+  const cluster = [
+    ...flag('--kubeconfig', flags.kubeconfig),
+    ...flag('--context', flags.context),
+    ...flag('--as', flags.as),
+    ...(flags.asGroup ?? []).flatMap((group) => flag('--as-group', group)),
+  ];
   return ['nodemaint', ...words.map(quote), ...cluster].join(' ');
 }
 

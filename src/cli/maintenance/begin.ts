@@ -1,15 +1,17 @@
-import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { DrainPlanEntry, KeptPods, NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { judgeControlPlane } from '../../decide/maintenance/control-plane-guard.ts';
 import { isControlPlane, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { decideMaintenanceStep, type MaintenanceIntent } from '../../decide/maintenance/new-maintenance.ts';
+import { type Consent, flagOfLoss, keepPodsOf, missingConsent } from '../../decide/kept-pods/consent.ts';
 import { NodemaintError } from '../../errors.ts';
 import { hasCode } from '../../kube/connection-loss.ts';
-import { PODS } from '../../kube/resource.ts';
+import { onNode, PODS } from '../../kube/resource.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import { readDrainPlan } from './plan-file.ts';
 import type { DryRun } from '../arguments/options.ts';
+import { usage } from '../arguments/parse.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** A maintenance that has begun, and how. */
@@ -26,8 +28,12 @@ export interface BeginFlags {
   readonly name?: string;
   readonly dryRun?: DryRun | undefined;
   readonly selector?: string;
+  /** The kinds of pods that stay. */
+  readonly keep?: readonly KeptPods[];
+  readonly deleteUnmanaged?: boolean;
+  readonly deleteEmptydirData?: boolean;
   /** Drains even nodes that the control plane needs. */
-  readonly force?: boolean;
+  readonly breakQuorum?: boolean;
 }
 
 /** The nodes to maintain, and the stage to reach. */
@@ -106,6 +112,57 @@ export async function controlPlaneHarm(
   return verdict.kind === 'unsafe' ? verdict.message : undefined;
 }
 
+/** What the flags say about the pods of a drain. */
+function consentOf({ keep = [], deleteUnmanaged = false, deleteEmptydirData = false }: BeginFlags): Consent {
+  const lose = [
+    ...(deleteUnmanaged ? (['Unmanaged'] as const) : []),
+    ...(deleteEmptydirData ? (['EmptyDir'] as const) : []),
+  ];
+  const both = lose.find((loss) => keep.includes(loss));
+  if (both !== undefined) throw usage(`${flagOfLoss(both)} cannot be used with --keep ${both.toLowerCase()}`);
+  return { keep, lose };
+}
+
+/** Whether the step lets a drain begin that has not begun yet. */
+function beginsDrain(step: ReturnType<typeof decideMaintenanceStep>): boolean {
+  return step.kind === 'create' || (step.kind === 'change' && step.change.spec?.stage === 'Drain');
+}
+
+/** Refuses a drain with which something would be lost that nobody has agreed to lose. Throws API_REFUSED. */
+async function assertConsent(
+  client: MaintenanceClient,
+  nodes: readonly Node[],
+  consent: Consent,
+  signal: AbortSignal,
+): Promise<void> {
+  if (keepPodsOf({ keep: [], lose: consent.lose }).length === 0) return;
+  const lists = nodes.map(({ metadata }) =>
+    client.list<Pod>(PODS, `fieldSelector=${encodeURIComponent(onNode(metadata.name))}`, signal),
+  );
+  const missing = missingConsent((await Promise.all(lists)).flat(), consent);
+  if (missing !== undefined) throw new NodemaintError('API_REFUSED', `${missing}; nothing was done`);
+}
+
+/** What a command wants of some nodes. Throws USAGE. */
+async function intentOf(
+  { nodes, stage }: BeginTarget,
+  flags: BeginFlags,
+  consent: Consent,
+  signal: AbortSignal,
+): Promise<MaintenanceIntent> {
+  const plan: readonly DrainPlanEntry[] | undefined =
+    flags.plan === undefined ? undefined : await readDrainPlan(flags.plan, signal);
+  return {
+    nodes,
+    stage,
+    ...(flags.name === undefined ? {} : { name: flags.name }),
+    ...(flags.reason === undefined ? {} : { reason: flags.reason }),
+    ...(plan === undefined ? {} : { plan }),
+    ...(stage === 'Drain' ? { consent } : {}),
+    ...(flags.breakQuorum === true ? { force: true } : {}),
+  };
+}
+
 /** Creates or changes the maintenance; undefined where another client was faster. A dry run of the client asks for nothing. */
 async function takeStep(
   client: MaintenanceClient,
@@ -134,29 +191,27 @@ async function takeStep(
  */
 export async function beginMaintenance(
   client: MaintenanceClient,
-  { nodes: names, stage }: BeginTarget,
+  target: BeginTarget,
   flags: BeginFlags,
   terminal: Terminal,
 ): Promise<BegunMaintenance> {
   const signal = terminal.stop;
-  const plan: readonly DrainPlanEntry[] | undefined =
-    flags.plan === undefined ? undefined : await readDrainPlan(flags.plan, signal);
-  const nodes = await findNodes(client, names, signal);
-  const intent: MaintenanceIntent = {
-    nodes: names,
-    stage,
-    ...(flags.name === undefined ? {} : { name: flags.name }),
-    ...(flags.reason === undefined ? {} : { reason: flags.reason }),
-    ...(plan === undefined ? {} : { plan }),
-    ...(flags.force === true ? { force: true } : {}),
-  };
+  const consent = consentOf(flags);
+  const intent = await intentOf(target, flags, consent, signal);
+  const nodes = await findNodes(client, target.nodes, signal);
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const all = await client.maintenances(signal);
     const step = decideMaintenanceStep(intent, all);
     if (step.kind === 'refused') throw new NodemaintError('API_REFUSED', step.message);
-    const harm = stage === 'Drain' && tries === 0 ? await controlPlaneHarm(client, nodes, all, signal) : undefined;
+    const begins = target.stage === 'Drain' && tries === 0;
+    if (begins && beginsDrain(step)) await assertConsent(client, nodes, consent, signal);
+    const harm = begins ? await controlPlaneHarm(client, nodes, all, signal) : undefined;
     if (harm !== undefined) {
-      if (flags.force !== true) throw new NodemaintError('API_REFUSED', `${harm}; nothing was done, see --force`);
+      if (flags.breakQuorum !== true)
+        throw new NodemaintError(
+          'API_REFUSED',
+          `${harm}; nothing was done; to drain it all the same, use --break-quorum`,
+        );
       terminal.warn(`warning: ${harm}\n`);
     }
     const done = await takeStep(client, step, flags.dryRun, signal);

@@ -4,13 +4,13 @@ import {
   type ClusterClients,
   formatMaintenance,
   watchFlags,
-  watchTimeout,
   withCluster,
 } from '../cluster/cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { type BeginFlags, beginMaintenance, type BegunMaintenance } from './begin.ts';
 import { chosenNodes, dryRunText, parseNodeChoice } from './choice.ts';
 import type { DryRun } from '../arguments/options.ts';
+import { parseTimeout, usage } from '../arguments/parse.ts';
 import { readPreviewFacts } from './preview.ts';
 import { formatPreview } from './preview-table.ts';
 import { columnsOf, type Terminal } from '../terminal/terminal.ts';
@@ -18,8 +18,23 @@ import { adviceFor, followMaintenance, nodeList } from '../follow/maintenance/fo
 
 /** The flags of `nodemaint drain` as the command line has them. */
 export interface DrainFlags extends ChangeFlags, BeginFlags {
+  /** False for a command that returns as soon as the drain has been asked for. */
+  readonly wait: boolean;
+  /** What the command does anyway; there for people who are used to it. */
   readonly watch?: boolean;
-  readonly timeout?: string;
+  readonly timeout: string;
+}
+
+/** How long to wait for the drain in milliseconds, and how to show it; undefined where the command does not wait. Throws USAGE. */
+function waitOf(flags: DrainFlags): { readonly timeoutMs: number | undefined } | undefined {
+  const timeoutMs = parseTimeout(flags.timeout);
+  if (!flags.wait) {
+    if (flags.watch === true) throw usage('--watch cannot be used with --no-wait');
+    if (timeoutMs !== undefined) throw usage('--timeout cannot be used with --no-wait');
+    return undefined;
+  }
+  if (flags.watch === true) watchFlags(flags);
+  return flags.dryRun === undefined ? { timeoutMs } : undefined;
 }
 
 /** How a maintenance began, in the words of kubectl. */
@@ -35,37 +50,47 @@ async function previews(
   begun: BegunMaintenance,
   signal: AbortSignal,
 ): Promise<readonly DrainPreview[]> {
-  const plan = begun.maintenance.spec.drainPlan ?? [];
+  const { drainPlan: plan = [], keepPods: keep = [] } = begun.maintenance.spec;
   const leaving = begun.nodes.map(({ metadata }) => metadata.name);
   const result: DrainPreview[] = [];
   for (const { metadata } of begun.nodes) {
-    const facts = await readPreviewFacts(cluster.maintenances, metadata.name, { plan, leaving }, signal);
+    const facts = await readPreviewFacts(cluster.maintenances, metadata.name, { plan, keep, leaving }, signal);
     if (facts !== undefined) result.push(previewDrain(facts));
   }
   return result;
 }
 
+/** What is printed of a drain that is not followed. */
+async function writeBegun(
+  cluster: ClusterClients,
+  begun: BegunMaintenance,
+  flags: DrainFlags,
+  terminal: Terminal,
+): Promise<void> {
+  if (flags.output !== 'table') terminal.write(formatMaintenance(begun.maintenance, flags.output));
+  else if (flags.dryRun !== undefined) {
+    for (const preview of await previews(cluster, begun, terminal.stop))
+      terminal.write(formatPreview(preview, columnsOf(terminal)));
+  } else if (terminal.isTerminal) terminal.write(adviceFor(begun.maintenance.metadata.name, flags));
+}
+
 /**
- * `nodemaint drain`: creates a NodeMaintenance in the stage Drain for the nodes, or moves theirs on, and with --watch
- * follows it. Returns the exit code. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE, API_REFUSED.
+ * `nodemaint drain`: creates a NodeMaintenance in the stage Drain for the nodes, or moves theirs on, and follows it until
+ * every node is drained. Returns the exit code. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE, API_REFUSED.
  */
 export async function drainCommand(names: readonly string[], flags: DrainFlags, terminal: Terminal): Promise<number> {
   const named = parseNodeChoice(names, flags.selector);
-  const timeoutMs = watchTimeout(flags);
-  const { dryRun } = flags;
-  const watched = flags.watch === true ? watchFlags(flags) : undefined;
+  const wait = waitOf(flags);
   return await withCluster(flags, 'nodemaint-drain', terminal, async (cluster) => {
     const nodes = await chosenNodes(cluster.maintenances, named, terminal.stop);
     const begun = await beginMaintenance(cluster.maintenances, { nodes, stage: 'Drain' }, flags, terminal);
-    if (flags.output === 'table') terminal.write(describeBegin(begun, dryRun));
-    if (watched !== undefined && dryRun === undefined) {
-      return await followMaintenance(cluster, { maintenance: begun.maintenance, nodes, timeoutMs }, watched, terminal);
+    if (flags.output === 'table') terminal.write(describeBegin(begun, flags.dryRun));
+    if (wait === undefined) {
+      await writeBegun(cluster, begun, flags, terminal);
+      return EXIT.done;
     }
-    if (flags.output !== 'table') terminal.write(formatMaintenance(begun.maintenance, flags.output));
-    else if (dryRun !== undefined) {
-      for (const preview of await previews(cluster, begun, terminal.stop))
-        terminal.write(formatPreview(preview, columnsOf(terminal)));
-    } else if (terminal.isTerminal) terminal.write(adviceFor(begun.maintenance.metadata.name, flags));
-    return EXIT.done;
+    // The name is the whole output then, as kubectl has it.
+    if (flags.output === 'name') terminal.write(formatMaintenance(begun.maintenance, 'name'));
+    return await followMaintenance(cluster, { maintenance: begun.maintenance, nodes, ...wait }, flags, terminal);
   });
 }

@@ -1,4 +1,4 @@
-import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
+import type { DrainPlanEntry, KeptPods } from '../../api/node-maintenance.ts';
 import type { Machine } from '../../api/machine.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import {
@@ -10,7 +10,12 @@ import {
 } from '../../kube/maintenance/machines.ts';
 import { type DisruptionMode, disruptionModeOf, groupNameOf, type PodGroup } from '../../decide/pod-group/pod-group.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
-import { previewDrain, type PreviewDaemonSet, type PreviewFacts } from '../../show/preview/drain-preview.ts';
+import {
+  isHindered,
+  previewDrain,
+  type PreviewDaemonSet,
+  type PreviewFacts,
+} from '../../show/preview/drain-preview.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
@@ -31,6 +36,8 @@ export interface PreviewFlags extends ClusterFlags {
   readonly plan?: string;
   readonly deadline?: string;
   readonly selector?: string;
+  /** Whether the exit code tells that something would block. */
+  readonly exitCode?: boolean;
 }
 
 const DAEMON_SETS: Resource = { root: '/apis/apps/v1', plural: 'daemonsets', namespaced: true };
@@ -118,6 +125,8 @@ async function readMachine(client: MaintenanceClient, node: Node, signal: AbortS
 /** What is previewed. */
 interface PreviewScope {
   readonly plan: readonly DrainPlanEntry[] | undefined;
+  /** The kinds of pods that stay; undefined for those of the maintenance that covers the node. */
+  readonly keep?: readonly KeptPods[] | undefined;
   /** The names of all nodes that are to be drained. */
   readonly leaving: readonly string[];
 }
@@ -141,7 +150,7 @@ async function readOthers(
 export async function readPreviewFacts(
   client: MaintenanceClient,
   name: string,
-  { plan, leaving }: PreviewScope,
+  { plan, keep, leaving }: PreviewScope,
   signal: AbortSignal,
 ): Promise<PreviewFacts | undefined> {
   const node = await client.findNode(name, signal);
@@ -173,6 +182,7 @@ export async function readPreviewFacts(
     ...(harm === undefined ? {} : { controlPlaneHarm: harm }),
     ...(await readOthers(client, pods, leaving, signal)),
     plan: plan ?? own?.spec.drainPlan ?? [],
+    keep: keep ?? own?.spec.keepPods ?? [],
   };
 }
 
@@ -201,6 +211,7 @@ export async function previewCommand(
     else for (const only of previews) terminal.write(formatDocument('DrainPreview', only, flags.output));
     const missing = nodes.filter((_, index) => all[index] === undefined);
     for (const name of missing) terminal.warn(`nodemaint: nodes "${name}" not found\n`);
-    return missing.length > 0 ? EXIT.failed : EXIT.done;
+    if (missing.length > 0) return EXIT.failed;
+    return flags.exitCode === true && previews.some(isHindered) ? EXIT.blocked : EXIT.done;
   });
 }

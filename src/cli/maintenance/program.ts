@@ -1,4 +1,5 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { KEEP_WORDS } from '../../decide/kept-pods/consent.ts';
 import {
   addClusterOptions,
   dryRunOption,
@@ -7,7 +8,6 @@ import {
   exitCodes,
   selectorOption,
   waitTimeoutOption,
-  watchTimeoutOption,
 } from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { CompleteFlags } from './complete.ts';
@@ -20,12 +20,25 @@ const TIMED_OUT = { 3: '--timeout is over' };
 const NODES = 'names of nodes: NAME or node/NAME';
 const NAME = 'name of the NodeMaintenance; default: made from the names of the nodes';
 
+/** The flag --keep: kinds of pods that stay. */
+function keepOption(): Option {
+  const words = Object.keys(KEEP_WORDS);
+  const option = new Option('--keep <kinds>', `pods that stay on the nodes, separated by commas: ${words.join(', ')}`);
+  return option.argParser((text) =>
+    text.split(',').map((word) => {
+      const kind = Object.entries(KEEP_WORDS).find(([each]) => each === word.trim())?.[1];
+      if (kind === undefined) throw new InvalidArgumentError(`Allowed kinds are ${words.join(', ')}.`);
+      return kind;
+    }),
+  );
+}
+
 function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): void {
   const drain = program
     .command('drain')
     .summary('remove all pods from nodes, in order')
     .description(
-      'Remove all pods from nodes, in the order of the drain plan. Creates one NodeMaintenance for all of them, in the stage Drain, which continues without this command. Pods leave through EvictionRequests. DaemonSet pods and static pods leave too, and stay away until the maintenance is completed.',
+      'Remove all pods from nodes, in the order of the drain plan, and wait until every node is drained. Creates one NodeMaintenance for all of them, in the stage Drain, which continues without this command. Pods leave through EvictionRequests. DaemonSet pods and static pods leave too, and stay away until the maintenance is completed; --keep leaves them alone. Pods that no controller owns, and pods with data in emptyDir volumes, need a flag: without it nothing is done.',
     )
     .argument('[nodes...]', NODES)
     .addOption(selectorOption())
@@ -35,16 +48,27 @@ function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): voi
     )
     .option('--reason <text>', 'why, for people')
     .option('--name <name>', NAME)
-    .option('-w, --watch', 'show the progress until every node is drained')
-    .addOption(watchTimeoutOption())
-    .option('--force', 'drain even the last healthy member of the control plane, or break the quorum of etcd')
+    .addOption(keepOption())
+    .option('--delete-unmanaged', 'also remove pods that no controller owns, so that nothing creates them again')
+    .option('--delete-emptydir-data', 'also remove pods whose data in emptyDir volumes is lost')
+    .option('--no-wait', 'return as soon as the drain has been asked for; it goes on without this command')
+    .addOption(new Option('-w, --watch', 'as without it: show the progress until every node is drained').hideHelp())
+    .addOption(waitTimeoutOption('the drain', '0'))
+    .option('--break-quorum', 'drain even the last healthy member of the control plane, or break the quorum of etcd')
     .addOption(dryRunOption('; show which pods would leave'));
   addClusterOptions(drain, 'name')
     .addHelpText(
       'after',
-      examples('nodemaint drain worker-1 --reason "kernel update" --watch', 'nodemaint drain -l pool=web --dry-run'),
+      examples('nodemaint drain worker-1 --reason "kernel update"', 'nodemaint drain -l pool=web --dry-run'),
     )
-    .addHelpText('after', exitCodes({ 0: 'done; with --watch: every node is drained', ...FAILURES, ...TIMED_OUT }))
+    .addHelpText(
+      'after',
+      exitCodes({
+        0: 'every node is drained; with --no-wait: the drain has been asked for',
+        ...FAILURES,
+        ...TIMED_OUT,
+      }),
+    )
     .action(async (nodes: readonly string[], flags: DrainFlags) => {
       const { drainCommand } = await import('./drain.ts');
       exitWith(await drainCommand(nodes, flags, terminal));
@@ -130,10 +154,18 @@ function addPreview(program: Command, terminal: Terminal, exitWith: ExitWith): v
     .argument('[nodes...]', NODES)
     .addOption(selectorOption())
     .option('--plan <file>', 'drain plan, as for drain; default: the plan of the maintenance that covers the node')
+    .option('--exit-code', 'exit with 4 where something would block, or drain needs a flag for a pod')
     .option('--deadline <time>', 'show how a deadline, such as 120s, would shorten the grace periods');
   addClusterOptions(preview)
     .addHelpText('after', examples('nodemaint preview worker-1', 'nodemaint preview -l pool=web -o json'))
-    .addHelpText('after', exitCodes({ 0: 'done, whether or not anything would block', ...FAILURES }))
+    .addHelpText(
+      'after',
+      exitCodes({
+        0: 'done; with --exit-code: nothing would block',
+        ...FAILURES,
+        4: 'with --exit-code: something would block, or drain needs a flag for a pod',
+      }),
+    )
     .action(async (nodes: readonly string[], flags: PreviewFlags) => {
       const { previewCommand } = await import('./preview.ts');
       exitWith(await previewCommand(nodes, flags, terminal));

@@ -4,6 +4,9 @@ import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { isControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { decideNodeConditions } from '../../decide/maintenance/node-conditions.ts';
+import { isKeptByAll, keptBy } from '../../decide/kept-pods/kept-pods.ts';
+import { stageOf } from '../../decide/maintenance/maintenance.ts';
+import { drainPodOf } from '../../decide/pod.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';
 import { drainsOn, nodeStateOf } from '../../decide/drain/retention.ts';
 import { type ConditionsIntent, syncConditions } from '../../kube/maintenance/conditions.ts';
@@ -64,6 +67,17 @@ function isReverted({ node: { metadata, spec }, state }: NodeIntent): boolean {
   return wasCordoned && spec?.unschedulable !== true && state.maintenances.length > 0;
 }
 
+/** Whether all pods of the node are gone but those that each of its drains keeps. */
+function isEmptied({ pods }: ControllerContext, known: readonly NodeMaintenance[], name: string): boolean {
+  if (pods.isEmpty(name)) return true;
+  const drains = known.filter((each) => stageOf(each) === 'Drain');
+  return drains.some(keepsSome) && pods.on(name).every((pod) => isKeptByAll(drains, drainPodOf(pod)));
+}
+
+function keepsSome(maintenance: NodeMaintenance): boolean {
+  return keptBy(maintenance).length > 0;
+}
+
 /** Whether volumes are on the node for which its drains wait: they have not said yet that they no longer do. */
 function keepsVolumes(context: ControllerContext, known: readonly NodeMaintenance[], node: Node): boolean {
   const { name } = node.metadata;
@@ -102,7 +116,7 @@ export function createNodeReconciler(context: ControllerContext, refusals: Refus
       }
       // Of a status of very many nodes, they have what concerns this one.
       const known = context.maintenances.on(name);
-      const isEmpty = context.pods.isEmpty(name) && !keepsVolumes(context, known, node);
+      const isEmpty = isEmptied(context, known, name) && !keepsVolumes(context, known, node);
       const state = nodeStateOf(known, node, isEmpty);
       const wanting = state.maintenances.flatMap((each) => known.find(({ metadata }) => metadata.name === each) ?? []);
       const annotations = { [NODE_NOTE_ANNOTATION]: nodeNote(wanting, identityOf(node.metadata)) };
@@ -136,6 +150,7 @@ export function createNodeReconciler(context: ControllerContext, refusals: Refus
 /** The loop over nodes, by their names. */
 export function nodeLoop(context: ControllerContext, refusals: Refusals): Loop<Changes> {
   const { nodes, maintenances } = context;
+  const keepsPods = (name: string): boolean => maintenances.on(name).some(keepsSome);
   return {
     name: 'nodes',
     parallel: PARALLEL,
@@ -147,7 +162,8 @@ export function nodeLoop(context: ControllerContext, refusals: Refusals): Loop<C
     concerns: {
       Node: ({ name }) => [name],
       Reach: (name) => [name],
-      Pod: ({ turned }) => after(EMPTY_NODE_WAITS_MS, turned),
+      // Where pods stay, each one that leaves may be the last that was to.
+      Pod: ({ nodes: on, turned }) => after(EMPTY_NODE_WAITS_MS, [...turned, ...on.filter(keepsPods)]),
       Volume: ({ node, isEmpty }) => (isEmpty ? after(EMPTY_NODE_WAITS_MS, [node]) : []),
     },
   };

@@ -6,6 +6,7 @@ import { whyBlocking, whyStaying } from '../../decide/drain/blocking-pods.ts';
 import { reachedTargets } from '../../decide/drain/observed-drain.ts';
 import { estimateDrain } from '../../decide/drain/estimate.ts';
 import { entryCovers, targetsCover } from '../../decide/maintenance/drain-plan.ts';
+import { isKept, keptBy, withoutKept } from '../../decide/kept-pods/kept-pods.ts';
 import { identityOf, type NodeIdentity } from '../../decide/maintenance/recorded-node.ts';
 import type { DrainResolution, NodeResolution } from '../../decide/drain/resolution.ts';
 import {
@@ -73,13 +74,14 @@ function startedOf({ requests }: ControllerContext, pods: readonly Pod[]): numbe
 function waitingNodes(
   { context, refused }: Scope,
   waiting: ReadonlyMap<string, string>,
-  drains: ReadonlyMap<string, Draining>,
+  { drains, maintenance }: { readonly drains: ReadonlyMap<string, Draining>; readonly maintenance: NodeMaintenance },
 ): readonly WaitingNode[] {
-  const reachedOn = reachedTargets([...drains.values()].map(({ maintenance }) => maintenance));
+  const keep = keptBy(maintenance);
+  const reachedOn = reachedTargets([...drains.values()].map((each) => each.maintenance));
   return [...waiting].map(([name, message]) => {
     const node = nodeOf(context, name);
-    const drainTargets = reachedOn(node);
-    const own = context.pods.on(name);
+    const drainTargets = withoutKept(reachedOn(node), keep);
+    const own = context.pods.on(name).filter((pod) => !isKept(keep, drainPodOf(pod)));
     const targeted = own.filter((pod) => targetsCover(drainTargets, drainPodOf(pod)));
     const refusal = refused.nodes.of(name)?.message;
     return { ...node, message, drainTargets, pods: own.length, evacuating: startedOf(context, targeted), refusal };
@@ -141,7 +143,8 @@ function observeDrain(
     const known = context.pods.on(node.name);
     const leaving = new Set(node.evicting.map(({ uid }) => uid));
     const evicting = known.filter(({ metadata }) => leaving.has(metadata.uid ?? ''));
-    const pending = known.filter(({ metadata }) => !leaving.has(metadata.uid ?? ''));
+    const later = new Set(node.pending.map(({ uid }) => uid));
+    const pending = known.filter(({ metadata }) => later.has(metadata.uid ?? ''));
     const object = context.nodes.get(node.name);
     const since = agentNodeOf(maintenance) === node.name ? began : undefined;
     const why = (pod: Pod): BlockingPod | undefined => {
@@ -184,12 +187,15 @@ export function createDrainObserver(
       const [own, verdict] = [drains.get(name), verdicts.get(name)];
       if (own === undefined || verdict === undefined) return nothing;
       if (verdict.kind === 'waits') {
-        const nodes = waitingNodes(scope, new Map(own.nodes.map((node) => [node, verdict.why])), drains);
+        const nodes = waitingNodes(scope, new Map(own.nodes.map((node) => [node, verdict.why])), {
+          drains,
+          maintenance,
+        });
         const status = waitingStatus(maintenance, nodes, verdict.why, now);
         return { ...nothing, status, ...(verdict.nextAt === Infinity ? {} : { againAt: verdict.nextAt }) };
       }
       const observed = observeDrain(scope, maintenance, verdict, now);
-      const waiting = waitingNodes(scope, verdict.joiningLater, drains);
+      const waiting = waitingNodes(scope, verdict.joiningLater, { drains, maintenance });
       const status = withWaiting(maintenance, observed.status, waiting, now);
       const againAt = Math.min(verdict.nextAt, observed.againAt ?? Infinity);
       return { ...observed, status, ...(againAt === Infinity ? {} : { againAt }) };

@@ -1,8 +1,8 @@
+import { planOf } from '../maintenance/drain-plan.ts';
 import { DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { type Deadline, type DueTiers, dueTiers, type GracefulPod, graceSecFor, othersUntil } from './budget.ts';
-import { effectiveDrainPlan } from '../maintenance/drain-plan.ts';
 import { stageOf } from '../maintenance/maintenance.ts';
 import { parseNoticeTime } from '../notice-time.ts';
 import { drainPodOf, graceSecOf, isTerminal } from '../pod.ts';
@@ -96,7 +96,7 @@ export function dueTiersOf(
 ): DueTiers {
   if (deadline === undefined) return { position: 0 };
   const left = pods.filter((pod) => !isTerminal(pod)).map(gracefulPodOf);
-  return dueTiers(effectiveDrainPlan(maintenance.spec.drainPlan ?? []), left, deadline, now);
+  return dueTiers(planOf(maintenance), left, deadline, now);
 }
 
 /**

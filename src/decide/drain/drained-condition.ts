@@ -31,7 +31,9 @@ export function drainOutcome({ status }: NodeMaintenance, { nodes, drained }: Dr
       : { drained: false, reason: 'NoNodes', message: 'The node selector selects no node.' };
   }
   const volumes = nodes.flatMap((node) => node.volumes?.left ?? []);
-  const staying = describeStaying(nodes.flatMap(({ evicting, pending }) => [...evicting, ...pending]));
+  const staying = describeStaying(
+    nodes.flatMap(({ evicting, pending, kept = [] }) => [...evicting, ...pending, ...kept]),
+  );
   const gone =
     staying === undefined
       ? 'All pods are gone.'

@@ -1,8 +1,9 @@
+import { planOf } from '../maintenance/drain-plan.ts';
 import type { DrainPlanEntry, NodeMaintenance, NodeMaintenanceStatus, NodeStatus } from '../../api/node-maintenance.ts';
 import { agentNodeOf, stageOf } from '../maintenance/maintenance.ts';
 import { timeOf } from '../time.ts';
 import type { Drain, DrainNode } from './overlapping-drains.ts';
-import { effectiveDrainPlan } from '../maintenance/drain-plan.ts';
+import { keptBy, splitKept } from '../kept-pods/kept-pods.ts';
 import { begunNodes, type NodeIdentity, recordedNodes } from '../maintenance/recorded-node.ts';
 import { entriesReached, mostPowerful } from '../maintenance/drain-targets.ts';
 
@@ -51,13 +52,13 @@ export function joiningNodes({ status }: NodeMaintenance, nodes: readonly NodeId
 
 /** A maintenance in the Drain stage as the resolution takes it, within the scope of who drains. */
 export function drainOfMaintenance(maintenance: NodeMaintenance, { nodes, isWhole }: DrainScope): Drain {
-  const { metadata, spec, status } = maintenance;
-  const plan = effectiveDrainPlan(spec.drainPlan ?? []);
+  const { metadata, status } = maintenance;
+  const [plan, keep] = [planOf(maintenance), keptBy(maintenance)];
   const recordedOf = recordedNodes(status);
   const begun = nodes.map(({ due, ...node }) => {
     const recorded = recordedOf(node);
     const position = Math.min(plan.length, Math.max(positionOf(plan, status, recorded), due));
-    return { ...node, recorded: recorded?.drainTargets ?? [], position };
+    return { ...node, ...splitKept(node.pods, keep), recorded: recorded?.drainTargets ?? [], position };
   });
   const started = status?.stageStatuses?.find(({ name }) => name === 'Drain');
   const reached = Math.min(...begun.map(({ position }) => position));
@@ -67,6 +68,7 @@ export function drainOfMaintenance(maintenance: NodeMaintenance, { nodes, isWhol
     startedAt: timeOf(started?.startTimestamp) ?? Infinity,
     plan: isWhole ? plan : plan.slice(0, Math.max(1, reached)),
     nodes: begun,
+    ...(keep.length === 0 ? {} : { keep }),
     ...(agentNode === undefined ? {} : { agentNode }),
   };
 }

@@ -1,5 +1,6 @@
-import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import { targetsCover } from '../maintenance/drain-plan.ts';
+import type { DrainPlanEntry, KeptPods } from '../../api/node-maintenance.ts';
+import { POD_TYPES, targetsCover } from '../maintenance/drain-plan.ts';
+import { withoutKept } from '../kept-pods/kept-pods.ts';
 import type { NodeIdentity } from '../maintenance/recorded-node.ts';
 import { leastPowerful, mostPowerful, targetsAfter } from '../maintenance/drain-targets.ts';
 import type { DrainPod } from '../pod.ts';
@@ -19,14 +20,18 @@ export interface Drain {
   /** The effective drain plan. */
   readonly plan: Targets;
   readonly nodes: readonly DrainNode[];
+  /** The kinds of pods that it leaves alone, and whose types its plan does not have; absent for none. */
+  readonly keep?: readonly KeptPods[];
   /** The node whose agent made it, which therefore goes down; absent where no agent did. */
   readonly agentNode?: string;
 }
 
 /** A node of a drain. */
 export interface DrainNode extends NodeIdentity {
-  /** The pods that are still on it. */
+  /** The pods that are still on it, without those that the drain keeps. */
   readonly pods: readonly DrainPod[];
+  /** Those that the drain keeps, each with the reason why it stays; absent where there are none. */
+  readonly kept?: readonly DrainPod[];
   /** How many entries of the plan it has reached; 0 for none yet. */
   readonly position: number;
   /** The drain targets that the maintenance's status has for it; none yet where it has just begun. */
@@ -46,6 +51,8 @@ export interface OverlappingDrains {
   drainsOn(node: string): readonly Drain[];
   /** Those of them, the one that targets least first. */
   byWeightOn(node: string): readonly Drain[];
+  /** The targets of a node for the drain: those of the node, without the types that the drain keeps. */
+  targetsFor(drain: Drain, node: string): Targets;
   /** The targets of a node: the least powerful of its drains, never behind what was recorded (no backtracking). */
   targetsOf(node: string): Targets;
   /** The pods of a drain's node that are targeted, also those that nobody waits for. */
@@ -123,6 +130,15 @@ function ownTargets(
   return { ownOf, ownOn, isAhead };
 }
 
+/** The least powerful targets of the drains. One that keeps a type of pods has no say in when those leave for the others. */
+function leastOf(drains: readonly Drain[], ownOf: (drain: Drain) => Targets): Targets {
+  if (drains.every(({ keep }) => keep === undefined)) return leastPowerful(drains.map(ownOf));
+  return POD_TYPES.flatMap((podType) => {
+    const having = drains.filter(({ keep = [] }) => podType === 'Default' || !keep.includes(podType));
+    return leastPowerful(having.map((drain) => ownOf(drain).filter((entry) => entry.podType === podType)));
+  });
+}
+
 /** The drains where the nodes that are furthest behind have reached as many entries as `positions` has for the drain. */
 export function overlapAt(index: DrainIndex, positions: ReadonlyMap<Drain, number>): OverlappingDrains {
   const { drains } = index;
@@ -130,8 +146,7 @@ export function overlapAt(index: DrainIndex, positions: ReadonlyMap<Drain, numbe
   const { ownOf, ownOn, isAhead } = ownTargets(index, positions);
   const order = new Map(drains.map((drain, at) => [drain, at]));
   const targetsOf = once((node: string): Targets => {
-    const own = drainsOn(node).map((drain) => ownOn(drain, node));
-    return mostPowerful([leastPowerful(own), ...index.recordedOn(node)]);
+    return mostPowerful([leastOf(drainsOn(node), (drain) => ownOn(drain, node)), ...index.recordedOn(node)]);
   });
   // Several drains of a node have the same list of its pods.
   const evicting = once((pods: readonly DrainPod[]) =>
@@ -160,6 +175,7 @@ export function overlapAt(index: DrainIndex, positions: ReadonlyMap<Drain, numbe
       return drainsOn(node).toSorted((a, b) => compare(weights, a, b) || compare(order, a, b));
     }),
     targetsOf,
+    targetsFor: ({ keep = [] }, node) => withoutKept(targetsOf(node), keep),
     evictingOn,
     busyNodesOf,
     isBusy,

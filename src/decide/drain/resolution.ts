@@ -26,6 +26,8 @@ export interface NodeResolution extends NodeIdentity {
   readonly pending: readonly DrainPod[];
   readonly message: string;
   /** As in DrainNode. */
+  readonly kept?: readonly DrainPod[];
+  /** As in DrainNode. */
   readonly volumes?: NodeVolumes;
   /** The older maintenance whose progress this one had to take over (KEP-4212, "fast-forwarded"). */
   readonly fastForwardedBy?: string;
@@ -141,7 +143,7 @@ function advance(drains: readonly Drain[]): {
 /** The suffix of an evacuating node's message (KEP-4212, "Pod Selection and DrainTargets Example"). */
 function explain(overlap: OverlappingDrains, drain: Drain, node: string): { text: string; fastForwardedBy?: string } {
   const own = overlap.ownOn(drain, node);
-  const targets = overlap.targetsOf(node);
+  const targets = overlap.targetsFor(drain, node);
   const isOlder = ({ startedAt, name }: Drain): boolean =>
     startedAt < drain.startedAt || (startedAt === drain.startedAt && name < drain.name);
   if (!isWithin(targets, own)) {
@@ -173,8 +175,8 @@ function isNodeDrained({ pods, volumes }: DrainNode): boolean {
 }
 
 /** That the node is drained, and which pods stay there all the same. */
-function drainedMessage({ pods }: DrainNode): string {
-  const staying = describeStaying(pods);
+function drainedMessage({ pods, kept = [] }: DrainNode): string {
+  const staying = describeStaying([...pods, ...kept]);
   return staying === undefined ? 'Drained' : `Drained; what stays: ${shortened(staying, MAX_STAYING)}`;
 }
 
@@ -199,7 +201,7 @@ function resolveNodes(overlap: OverlappingDrains, drain: Drain, reached: number)
     const own = isQuiet ? (wait ?? '') : text;
     const message = isNodeDrained(node) ? drainedMessage(node) : (volumesMessage(node, evicting) ?? own);
     const position = Math.max(reached, within(drain, node.position));
-    const drainTargets = overlap.targetsOf(node.name);
+    const drainTargets = overlap.targetsFor(drain, node.name);
     return {
       ...identityOf(node),
       drainTargets,
@@ -207,6 +209,7 @@ function resolveNodes(overlap: OverlappingDrains, drain: Drain, reached: number)
       evicting,
       pending,
       message,
+      ...(node.kept === undefined ? {} : { kept: node.kept }),
       ...volumesOf(node),
       ...explained,
     };

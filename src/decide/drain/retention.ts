@@ -4,6 +4,7 @@ import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { targetsCover } from '../maintenance/drain-plan.ts';
+import { isKept } from '../kept-pods/kept-pods.ts';
 import { begunNode, recordedNode } from '../maintenance/recorded-node.ts';
 import { isFinished } from '../eviction/request.ts';
 import { isRequestedBy, otherRequesters } from '../eviction/requester.ts';
@@ -91,10 +92,11 @@ export function decideRetention(
   { pod, drains, isReleased }: RequestSurroundings,
 ): RetentionStep {
   const isOver = isFinished(request);
+  const target = pod && drainPodOf(pod);
   const isWanted =
-    pod === undefined || isOver
+    target === undefined || isOver
       ? drains.length > 0
-      : drains.some(({ drainTargets }) => targetsCover(drainTargets, drainPodOf(pod)));
+      : drains.some(({ drainTargets, keep = [] }) => targetsCover(drainTargets, target) && !isKept(keep, target));
   if (isWanted) return 'keep';
   const isOurs = isRequestedBy(request, MAINTENANCE_REQUESTER);
   const isWantedByOthers = otherRequesters(request, MAINTENANCE_REQUESTER).length > 0;

@@ -1,5 +1,6 @@
 import type { LabelSelector } from '../../api/meta.ts';
-import type { DrainPlanEntry, PodType } from '../../api/node-maintenance.ts';
+import type { DrainPlanEntry, NodeMaintenance, PodType } from '../../api/node-maintenance.ts';
+import { keptBy, withoutKept } from '../kept-pods/kept-pods.ts';
 import type { DrainPod } from '../pod.ts';
 import { labelSelectorMatches } from '../selector.ts';
 
@@ -39,6 +40,11 @@ export function effectiveDrainPlan(plan: readonly DrainPlanEntry[]): readonly Dr
     byKey.set(`${entry.podType} ${entry.podPriority} ${selectorKey(entry.podSelector)}`, entry);
   }
   return [...byKey.values()].toSorted(compareEntries);
+}
+
+/** The plan by which the maintenance drains: with the default entries, and without those of the types that it keeps. */
+export function planOf(maintenance: Pick<NodeMaintenance, 'spec'>): readonly DrainPlanEntry[] {
+  return withoutKept(effectiveDrainPlan(maintenance.spec.drainPlan ?? []), keptBy(maintenance));
 }
 
 /**

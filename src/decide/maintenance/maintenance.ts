@@ -1,4 +1,4 @@
-import type { DrainPlanEntry, NodeMaintenance, Stage } from '../../api/node-maintenance.ts';
+import type { DrainPlanEntry, KeptPods, NodeMaintenance, Stage } from '../../api/node-maintenance.ts';
 import { AGENT_LABEL, BOOT_ANNOTATION, COMPLETION_FINALIZER } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
 import { nodeStatusOf } from './recorded-node.ts';
@@ -69,6 +69,8 @@ export interface NodeDrain {
   readonly maintenance: string;
   readonly reason: string;
   readonly drainTargets: readonly DrainPlanEntry[];
+  /** The kinds of pods that the maintenance leaves alone; absent for none. */
+  readonly keep?: readonly KeptPods[];
 }
 
 /** The drains that target pods of the node (KEP-4212, "DaemonSet Controller" and "kubelet: Static Pods"). */
@@ -77,7 +79,8 @@ export function drainsOfNode(maintenances: readonly NodeMaintenance[], nodeName:
     if (stageOf(maintenance) !== 'Drain') return [];
     const status = nodeStatusOf(maintenance.status, nodeName);
     if (status?.drainTargets === undefined) return [];
-    const { name } = maintenance.metadata;
-    return [{ maintenance: name, reason: maintenance.spec.reason ?? '', drainTargets: status.drainTargets }];
+    const { keepPods, reason = '' } = maintenance.spec;
+    const keep = keepPods === undefined ? {} : { keep: keepPods };
+    return [{ maintenance: maintenance.metadata.name, reason, drainTargets: status.drainTargets, ...keep }];
   });
 }

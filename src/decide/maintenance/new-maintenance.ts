@@ -1,6 +1,7 @@
 import type { NodeSelector } from '../../api/meta.ts';
 import { AGENT_LABEL, FORCE_ANNOTATION, NODE_MAINTENANCE_API_VERSION } from '../../api/names.ts';
-import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { DrainPlanEntry, KeptPods, NodeMaintenance } from '../../api/node-maintenance.ts';
+import { type Consent, keepPodsOf } from '../kept-pods/consent.ts';
 import { describeEntry, effectiveDrainPlan, selectorKey } from './drain-plan.ts';
 import { STAGES, stageOf } from './maintenance.ts';
 import { isAgentsName } from './agent-names.ts';
@@ -18,6 +19,8 @@ export interface MaintenanceIntent {
   readonly name?: string;
   readonly reason?: string;
   readonly plan?: readonly DrainPlanEntry[];
+  /** What a person says about the pods of a drain; absent in the stage Cordon. */
+  readonly consent?: Consent;
   /** Drains even what the control plane cannot do without. */
   readonly force?: boolean;
 }
@@ -72,17 +75,44 @@ function isSamePlan(a: readonly DrainPlanEntry[], b: readonly DrainPlanEntry[]):
   return b.every((entry) => keys.has(planKey(entry)));
 }
 
+/** Whether a maintenance keeps the pods that are wanted; the order says nothing. */
+function keepsThese({ spec: { keepPods = [] } }: NodeMaintenance, wanted: readonly KeptPods[]): boolean {
+  return keepPods.length === wanted.length && wanted.every((kind) => keepPods.includes(kind));
+}
+
+/** Whether a drain that has begun takes what is to stay, or keeps what is to leave. */
+function contradicts({ spec: { keepPods = [] } }: NodeMaintenance, { keep, lose }: Consent): boolean {
+  return keep.some((kind) => !keepPods.includes(kind)) || lose.some((kind) => keepPods.includes(kind));
+}
+
+/** Why a maintenance that is there is no answer to what is wanted, in a sentence; undefined where it is one. */
+function whyOther(known: NodeMaintenance, { plan, consent }: MaintenanceIntent): string | undefined {
+  const { drainPlan = [], keepPods = [] } = known.spec;
+  const is = `nodemaintenance/${known.metadata.name}`;
+  const fix = `which cannot be changed; complete it first, with "nodemaint complete nm/${known.metadata.name}", or give another --name`;
+  if (plan !== undefined && !isSamePlan(drainPlan, plan)) return `${is} has another drainPlan, ${fix}`;
+  if (consent === undefined || !hasBegun(known) || !contradicts(known, consent)) return undefined;
+  return `${is} drains already and keeps other pods (keepPods: ${keepPods.join(', ') || 'none'}), ${fix}`;
+}
+
+function hasBegun(known: NodeMaintenance): boolean {
+  return STAGES.indexOf(stageOf(known)) >= STAGES.indexOf('Drain');
+}
+
+/** The pods to keep, where they have to be written and still can be. */
+function keptChange(known: NodeMaintenance, consent: Consent | undefined): Partial<NodeMaintenance['spec']> {
+  if (consent === undefined || hasBegun(known)) return {};
+  const keepPods = keepPodsOf(consent);
+  return keepsThese(known, keepPods) ? {} : { keepPods };
+}
+
 /** Moves a maintenance that is there on to what is wanted. */
 function moveOn(known: NodeMaintenance, intent: MaintenanceIntent): MaintenanceStep {
-  const { name } = known.metadata;
-  if (intent.plan !== undefined && !isSamePlan(known.spec.drainPlan ?? [], intent.plan)) {
-    const fix = `complete it first, with "nodemaint complete nm/${name}", or give another --name`;
-    const message = `nodemaintenance/${name} has another drainPlan, which cannot be changed; ${fix}`;
-    return { kind: 'refused', message };
-  }
+  const message = whyOther(known, intent);
+  if (message !== undefined) return { kind: 'refused', message };
   const stage = STAGES.indexOf(intent.stage) > STAGES.indexOf(stageOf(known)) ? { stage: intent.stage } : {};
   const reason = intent.reason === undefined || intent.reason === known.spec.reason ? {} : { reason: intent.reason };
-  const spec = { ...stage, ...reason };
+  const spec = { ...stage, ...reason, ...keptChange(known, intent.consent) };
   const isForced = known.metadata.annotations?.[FORCE_ANNOTATION] === 'true';
   const change = {
     ...(Object.keys(spec).length === 0 ? {} : { spec }),
@@ -127,6 +157,7 @@ export function decideMaintenanceStep(
   const taken = new Set(maintenances.map(({ metadata }) => metadata.name));
   const free = name ?? maintenanceNames(nodes).find((each) => !taken.has(each));
   if (free === undefined) return { kind: 'refused', message: 'no name is free; delete completed maintenances' };
+  const keepPods = intent.consent === undefined ? [] : keepPodsOf(intent.consent);
   const maintenance: NodeMaintenance = {
     apiVersion: NODE_MAINTENANCE_API_VERSION,
     kind: 'NodeMaintenance',
@@ -137,6 +168,7 @@ export function decideMaintenanceStep(
       // The whole plan: the server has nothing to inject then, which it cannot do in its first seconds.
       drainPlan: effectiveDrainPlan(intent.plan ?? []),
       ...(intent.reason === undefined ? {} : { reason: intent.reason }),
+      ...(keepPods.length === 0 ? {} : { keepPods }),
     },
   };
   return { kind: 'create', maintenance };

@@ -11,6 +11,9 @@ import { KubeConfig } from './library.ts';
 export interface UserAccessFlags {
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
+  /** The user, and the groups, to act as; the API server asks whether the person may. */
+  readonly as?: string | undefined;
+  readonly asGroup?: readonly string[] | undefined;
 }
 
 /** A person's way to the API server. */
@@ -51,8 +54,22 @@ async function readKubeconfigs(files: readonly string[]): Promise<KubeConfig> {
   return merged;
 }
 
+/** The headers by which the API server takes a request for one of another user. Throws USAGE. */
+function impersonation({ as, asGroup = [] }: UserAccessFlags): Record<string, string | string[]> {
+  if (as === undefined) {
+    if (asGroup.length > 0) throw new NodemaintError('USAGE', '--as-group needs --as');
+    return {};
+  }
+  return { 'Impersonate-User': as, ...(asGroup.length === 0 ? {} : { 'Impersonate-Group': [...asGroup] }) };
+}
+
 /** Credentials that are read or made again for each request; throws KUBECONFIG_INVALID if that fails. */
-function authenticator(config: KubeConfig, proxied: boolean, where: string): ClusterAccess['authenticate'] {
+function authenticator(
+  config: KubeConfig,
+  proxied: boolean,
+  where: string,
+  others: ReturnType<typeof impersonation>,
+): ClusterAccess['authenticate'] {
   return async (options) => {
     try {
       await config.applyToHTTPSOptions(options);
@@ -60,6 +77,8 @@ function authenticator(config: KubeConfig, proxied: boolean, where: string): Clu
       const message = `cannot get the credentials of ${where}: ${describeError(error)}`;
       throw new NodemaintError('KUBECONFIG_INVALID', message, { cause: error });
     }
+    const own = options.headers as Record<string, string> | undefined;
+    options.headers = { ...own, ...others };
     // The library caches its agent together with the first certificate; without a proxy we use our own.
     if (!proxied) delete options.agent;
   };
@@ -102,6 +121,6 @@ export async function loadUserAccess(flags: UserAccessFlags): Promise<UserAccess
     server,
     nodeName: undefined,
     namespace: namespace === '' ? 'default' : namespace,
-    authenticate: authenticator(config, cluster.proxyUrl !== undefined, where),
+    authenticate: authenticator(config, cluster.proxyUrl !== undefined, where, impersonation(flags)),
   };
 }

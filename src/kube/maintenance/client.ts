@@ -70,9 +70,12 @@ function createSend(client: KubeClient, warn: (text: string) => void): Send {
   };
 }
 
-/** The query of a write that the server only checks. */
-function dryRunQuery(dryRun: boolean): string {
-  return dryRun ? '?dryRun=All' : '';
+/**
+ * The query of a write, which the server only checks in a dry run. It refuses a field that it does not know: without the field a
+ * drain would take more pods than it is told to.
+ */
+function writeQuery(dryRun: boolean): string {
+  return `?fieldValidation=Strict${dryRun ? '&dryRun=All' : ''}`;
 }
 
 /** Creates a client for a person; `warn` is called with each warning of the server. */
@@ -105,11 +108,11 @@ export function createMaintenanceClient(client: KubeClient, warn: (text: string)
     findNode: (name, signal) => find<Node>(NODES, { name }, signal),
     findMaintenance: (name, signal) => find<NodeMaintenance>(NODE_MAINTENANCES, { name }, signal),
     create: async (body, dryRun, signal) => {
-      const path = collectionPath(NODE_MAINTENANCES) + dryRunQuery(dryRun);
+      const path = collectionPath(NODE_MAINTENANCES) + writeQuery(dryRun);
       return await send<NodeMaintenance>({ method: 'POST', path, body }, [409], signal);
     },
     change: async ({ metadata: { name, uid } }, { spec, annotations }, dryRun, signal) => {
-      const path = objectPath(NODE_MAINTENANCES, { name }) + dryRunQuery(dryRun);
+      const path = objectPath(NODE_MAINTENANCES, { name }) + writeQuery(dryRun);
       // The UID makes the write fail if the maintenance was replaced since it was read.
       const body = { metadata: { uid, annotations }, spec };
       return await send<NodeMaintenance>({ method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404, 409], signal);

@@ -1,7 +1,9 @@
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import type { Deadline } from '../../decide/deadline/budget.ts';
-import { effectiveDrainPlan, entryCovers } from '../../decide/maintenance/drain-plan.ts';
+import { entryCovers, planOf } from '../../decide/maintenance/drain-plan.ts';
+import { isKept, keptBy } from '../../decide/kept-pods/kept-pods.ts';
+import { usesDriver } from '../../decide/plugin-pods.ts';
 import { type NodeIdentity, recordedNodes } from '../../decide/maintenance/recorded-node.ts';
 import { drainPodOf } from '../../decide/pod.ts';
 import type { PresentVolume } from '../../decide/volume/present.ts';
@@ -40,9 +42,12 @@ export function createVolumeWaits(maxWaitMs: number): VolumeWaits {
     of: (maintenance, { node, pods, present, due, deadline }, now) => {
       const { name } = maintenance.metadata;
       const byNode = known.get(name) ?? new Map<string, ReadonlyMap<string, number>>();
-      const reached = due === 0 ? [] : effectiveDrainPlan(maintenance.spec.drainPlan ?? []).slice(0, due);
+      const reached = due === 0 ? [] : planOf(maintenance).slice(0, due);
+      const keep = keptBy(maintenance);
+      // Whose volume is left is not known: where a pod stays that may have one, volumes are not waited for.
+      const leaving = (pod: Pod): boolean => usesDriver(pod) || !isKept(keep, drainPodOf(pod));
       const facts = {
-        pods,
+        pods: keep.length === 0 ? pods : pods.filter(leaving),
         present,
         known: () => byNode.get(node.name) ?? recordedWaits(recordedIn(maintenance)(node)),
         maxWaitMs,

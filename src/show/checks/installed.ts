@@ -12,7 +12,14 @@ export const INSTALLED_RESOURCES: readonly InstalledResource[] = [
   {
     crd: `nodemaintenances.${NODE_MAINTENANCE_GROUP}`,
     version: 'v1alpha1',
-    fields: ['spec.drainPlan', 'status.nodeStatuses', 'status.nodeGroups', 'status.summary', 'status.conditions'],
+    fields: [
+      'spec.drainPlan',
+      'spec.keepPods',
+      'status.nodeStatuses',
+      'status.nodeGroups',
+      'status.summary',
+      'status.conditions',
+    ],
   },
   {
     crd: `evictionrequests.${EVICTION_REQUEST_GROUP}`,

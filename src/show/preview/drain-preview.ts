@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
-import type { DrainPlanEntry, NodeMaintenance, PodType } from '../../api/node-maintenance.ts';
+import type { DrainPlanEntry, KeptPods, NodeMaintenance, PodType } from '../../api/node-maintenance.ts';
 import type { Machine } from '../../api/machine.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import { describeMachineDeletion } from './machine-deletion.ts';
@@ -16,10 +16,13 @@ import { isFromUrl, URL_POD_STAYS } from '../../decide/static-pod/url-pods.ts';
 import { describeGroup, type DisruptionMode, groupNameOf } from '../../decide/pod-group/pod-group.ts';
 import { registersPlugin } from '../../decide/plugin-pods.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
+import { firstNames } from '../../decide/name-list.ts';
 import type { Finding } from './finding.ts';
 import { formerAnnotationFindings } from './former-annotations.ts';
 import { replicaFindings } from './own-replicas.ts';
-import { drainPodOf, graceSecOf, isTerminal, podTypeOf } from '../../decide/pod.ts';
+import { flagOfLoss } from '../../decide/kept-pods/consent.ts';
+import { isKept, withoutKept } from '../../decide/kept-pods/kept-pods.ts';
+import { drainPodOf, graceSecOf, isTerminal, lossOf, type PodLoss, podTypeOf } from '../../decide/pod.ts';
 
 /** The parts of an apps/v1 DaemonSet that a preview looks at. */
 export interface PreviewDaemonSet extends KubeObject {
@@ -50,7 +53,12 @@ export interface PreviewFacts {
   readonly deadlineMs?: number;
   /** The plan of the maintenance; the default entries are added here. */
   readonly plan: readonly DrainPlanEntry[];
+  /** The kinds of pods that the maintenance leaves alone; absent for none. */
+  readonly keep?: readonly KeptPods[];
 }
+
+/** At most this many kept pods are named; the others are counted. */
+const MAX_KEPT = 10;
 
 /** A pod that the drain would remove. */
 export interface PreviewedPod {
@@ -125,7 +133,7 @@ function daemonSetFindings(pod: Pod, { daemonSets, isGateInstalled }: PreviewFac
 }
 
 function lossFindings(pod: Pod): readonly Finding[] {
-  const { ownerReferences = [], finalizers = [], deletionTimestamp } = pod.metadata;
+  const { finalizers = [], deletionTimestamp } = pod.metadata;
   const findings: Finding[] = [];
   if (finalizers.length > 0) {
     const message = `it stays until its finalizers are removed: ${finalizers.join(', ')}`;
@@ -133,11 +141,17 @@ function lossFindings(pod: Pod): readonly Finding[] {
   }
   if (deletionTimestamp !== undefined) findings.push({ level: 'note', message: 'it is already terminating' });
   if (podTypeOf(pod) !== 'Default') return findings;
-  if (!ownerReferences.some(({ controller }) => controller === true)) {
-    findings.push({ level: 'note', message: 'no controller owns it: it will not be recreated' });
+  const needs = (loss: PodLoss): string => `"nodemaint drain" needs ${flagOfLoss(loss)} for it`;
+  const losses = lossOf(pod);
+  if (losses.includes('Unmanaged')) {
+    const message = `no controller owns it: it will not be recreated; ${needs('Unmanaged')}`;
+    findings.push({ level: 'may block', message, needs: flagOfLoss('Unmanaged') });
   }
   const local = (pod.spec.volumes ?? []).filter(({ emptyDir }) => emptyDir !== undefined).map(({ name = '' }) => name);
-  if (local.length > 0) findings.push({ level: 'note', message: `local data is lost: ${local.join(', ')} (emptyDir)` });
+  if (losses.includes('EmptyDir')) {
+    const message = `local data is lost: ${local.join(', ')} (emptyDir); ${needs('EmptyDir')}`;
+    findings.push({ level: 'may block', message, needs: flagOfLoss('EmptyDir') });
+  }
   return findings;
 }
 
@@ -175,6 +189,14 @@ function nodeFindings({ node, maintenances, pods, machine, controlPlaneHarm }: P
       message: `${ended} ${ended === 1 ? 'pod has' : 'pods have'} already ended and will not be touched`,
     });
   return findings;
+}
+
+/** Which pods the drain leaves on the node. */
+function keptFindings(kept: readonly Pod[]): readonly Finding[] {
+  if (kept.length === 0) return [];
+  const names = kept.map(({ metadata }) => `${metadata.namespace ?? 'default'}/${metadata.name}`).toSorted();
+  const are = kept.length === 1 ? '1 pod is kept' : `${kept.length} pods are kept`;
+  return [{ level: 'note', message: `${are}, as keepPods of the maintenance says: ${firstNames(names, MAX_KEPT)}` }];
 }
 
 function groupFindings(pod: Pod, { podGroups }: PreviewFacts): readonly Finding[] {
@@ -238,13 +260,21 @@ function dueSeconds(
   return new Map(tiers.map(({ entry }, index) => [entry, { dueSec: Math.round((dues[index] ?? 0) / 100) / 10 }]));
 }
 
+/** Whether something blocks the drain now, or `nodemaint drain` asks for consent. */
+export function isHindered({ findings, tiers }: DrainPreview): boolean {
+  const ofPods = tiers.flatMap(({ pods }) => pods.flatMap((pod) => pod.findings));
+  return [...findings, ...ofPods].some(({ level, needs }) => level === 'blocks' || needs !== undefined);
+}
+
 /**
  * What a drain of a node would do now (KEP-4212, "Pod Selection"): the tiers of the effective plan with their pods, and what
  * would block them.
  */
 export function previewDrain(facts: PreviewFacts): DrainPreview {
-  const plan = effectiveDrainPlan(facts.plan);
-  const pods = facts.pods.filter((pod) => !isTerminal(pod));
+  const { keep = [] } = facts;
+  const plan = withoutKept(effectiveDrainPlan(facts.plan), keep);
+  const present = facts.pods.filter((pod) => !isTerminal(pod));
+  const pods = present.filter((pod) => !isKept(keep, drainPodOf(pod)));
   const left = pods.map(gracefulPodOf);
   const byEntry = new Map<DrainPlanEntry, PreviewedPod[]>(plan.map((entry) => [entry, []]));
   for (const pod of pods.toSorted((a, b) => (a.spec.priority ?? 0) - (b.spec.priority ?? 0))) {
@@ -261,5 +291,6 @@ export function previewDrain(facts: PreviewFacts): DrainPreview {
       return findings.some(({ level }) => level === 'blocks');
     }).length;
   const name = facts.node.metadata.name;
-  return { node: name, tiers, findings: nodeFindings(facts), pods: pods.length, blocked };
+  const findings = [...nodeFindings(facts), ...keptFindings(present.filter((pod) => !pods.includes(pod)))];
+  return { node: name, tiers, findings, pods: pods.length, blocked };
 }

@@ -5,4 +5,6 @@ type FindingLevel = 'blocks' | 'may block' | 'note';
 export interface Finding {
   readonly level: FindingLevel;
   readonly message: string;
+  /** The flag without which `nodemaint drain` refuses the pod; absent where it needs none. */
+  readonly needs?: string;
 }

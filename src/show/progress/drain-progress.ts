@@ -9,7 +9,8 @@ import {
 } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
-import { effectiveDrainPlan, entryCovers, targetsCover } from '../../decide/maintenance/drain-plan.ts';
+import { isKept, keptBy } from '../../decide/kept-pods/kept-pods.ts';
+import { entryCovers, planOf, targetsCover } from '../../decide/maintenance/drain-plan.ts';
 import { type BlockingCause, blockingCauses, hasNoKnownEnd } from './blocking-causes.ts';
 import { type EvictProgress, evictProgress } from './eviction-progress.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
@@ -47,6 +48,8 @@ export interface NodeView {
   readonly expectedFinishAt?: number;
   /** Tiers that have, or had, pods, and those that the drain has reached, in the order of the plan. */
   readonly tiers: readonly TierView[];
+  /** The pods that the maintenance leaves alone, NAMESPACE/NAME. */
+  readonly kept: readonly string[];
   /** What keeps pods on the node, each cause once. */
   readonly causes: readonly BlockingCause[];
   readonly escapedDaemonSets: readonly string[];
@@ -111,10 +114,12 @@ function nodeView(name: string, facts: DrainFacts, now: number): NodeView {
   const { maintenance, seen } = facts;
   const status = nodeStatusOf(maintenance.status, name);
   const targets = status?.drainTargets ?? [];
-  const plan = effectiveDrainPlan(maintenance.spec.drainPlan ?? []);
-  const present = facts.pods.filter((pod) => pod.spec.nodeName === name && !isTerminal(pod));
+  const [plan, keep] = [planOf(maintenance), keptBy(maintenance)];
+  const onNode = facts.pods.filter((pod) => pod.spec.nodeName === name && !isTerminal(pod));
+  const present = onNode.filter((pod) => !isKept(keep, drainPodOf(pod)));
+  const kept = onNode.filter((pod) => isKept(keep, drainPodOf(pod)));
   const byUid = new Map(present.map((pod) => [pod.metadata.uid ?? '', pod]));
-  const all = [...seen.values()].filter(({ node }) => node === name);
+  const all = [...seen.values()].filter((pod) => pod.node === name && !isKept(keep, pod));
   const reached = status?.drainPlanPosition ?? 0;
   const tiers = plan.flatMap((entry, index): TierView[] => {
     const own = all.filter((pod) => plan.find((each) => entryCovers(each, pod)) === entry);
@@ -139,6 +144,7 @@ function nodeView(name: string, facts: DrainFacts, now: number): NodeView {
     gone: total - present.length,
     ...(expectedFinishAt === undefined ? {} : { expectedFinishAt }),
     tiers,
+    kept: kept.map(({ metadata }) => `${metadata.namespace ?? 'default'}/${metadata.name}`).toSorted(),
     causes: blockingCauses(leaving),
     escapedDaemonSets: status?.escapedDaemonSets ?? [],
   };

@@ -2,7 +2,7 @@
 import { EVICTED, type EvictionRequest } from '../../api/eviction-request.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
-import { effectiveDrainPlan, entryCovers } from '../../decide/maintenance/drain-plan.ts';
+import { entryCovers, planOf } from '../../decide/maintenance/drain-plan.ts';
 import { drainPodOf } from '../../decide/pod.ts';
 import type { Pod } from '../../api/pod.ts';
 import { timeOf } from '../../decide/time.ts';
@@ -72,7 +72,7 @@ export function storyOfMaintenance(
   const { stageStatuses = [], conditions = [] } = maintenance.status ?? {};
   const begunAt = timeOf(stageStatuses.find(({ name }) => name === 'Drain')?.startTimestamp);
   if (begunAt === undefined) return undefined;
-  const plan = effectiveDrainPlan(maintenance.spec.drainPlan ?? []);
+  const plan = planOf(maintenance);
   const tiers = new Map<string, StoryTier>();
   for (const pod of pods) {
     const entry = plan.find((each) => entryCovers(each, drainPodOf(pod)));

@@ -59,16 +59,16 @@ describe('the commands of nodes around a cluster without a controller', () => {
     await rig.controlPlane.kubectl(['delete', 'nm', '--all']);
   });
 
-  it('the last healthy member of the control plane is not drained without --force', async () => {
+  it('the last healthy member of the control plane is not drained without --break-quorum', async () => {
     await makeNode('master', { 'node-role.kubernetes.io/control-plane': '' });
     const { code, stdout, stderr } = await run('drain', 'master');
     assert.deepEqual([code, stdout, await names()], [1, '', '']);
     assert.match(
       stderr,
-      /draining master takes the last healthy member of the control plane; nothing was done, see --force/,
+      /draining master takes the last healthy member of the control plane; nothing was done; to drain it all the same, use --break-quorum/,
     );
     assert.match((await run('preview', 'master')).stdout, /blocks: draining master takes the last healthy/);
-    const forced = await run('drain', 'master', '--force', '--dry-run');
+    const forced = await run('drain', 'master', '--break-quorum', '--dry-run');
     assert.equal(forced.code, 0);
     assert.match(forced.stderr, /warning: draining master takes the last healthy member/);
   });

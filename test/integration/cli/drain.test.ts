@@ -47,7 +47,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     assert.equal((await run('complete', 'absent')).code, 1);
     assert.equal((await run('status', 'nm/absent')).stderr, 'nodemaint: nodemaintenances "absent" not found\n');
     assert.equal((await run('drain', 'pod/web')).code, 2);
-    assert.equal((await run('drain', NODE, '--timeout', '5s')).code, 2);
+    assert.equal((await run('drain', NODE, '--no-wait', '--timeout', '5s')).code, 2);
   });
 
   it('a dry run previews tiers and everything that would block, and changes nothing', async () => {
@@ -75,10 +75,13 @@ describe('the commands of nodes on a real API server, with the real controller',
       /1\. Default, priority ≤ 1000000000\n[\s\S]*2\. Default, priority ≤ 2000001000\n[\s\S]*pod\/vital/,
     );
     assert.match(stdout, /pod\/kept .*\n +blocks: the PodDisruptionBudget only allows no disruption now/);
-    assert.match(stdout, /local data is lost: cache \(emptyDir\)/);
+    assert.match(stdout, /local data is lost: cache \(emptyDir\); "nodemaint drain" needs --delete-emptydir-data/);
     assert.match(stdout, /pod\/twice .*actor-a\.example\.com\n +blocks: several PodDisruptionBudgets \(one, two\)/);
     assert.match(stdout, /finalizers are removed: example\.com\/hold/);
-    assert.match(stdout, /note: no controller owns it: it will not be recreated/);
+    assert.match(
+      stdout,
+      /may block: no controller owns it: it will not be recreated; "nodemaint drain" needs --delete-unmanaged for it/,
+    );
     const hurried = await run('preview', NODE, '--deadline', '20s');
     assert.match(hurried.stdout, /^1\. Default, priority ≤ 1000000000, after 0s at the latest\n/m);
     assert.match(hurried.stdout, /^ +pod\/kept +default +0 +30s, shortened to 7s /m);
@@ -89,13 +92,20 @@ describe('the commands of nodes on a real API server, with the real controller',
       plan,
       'drainPlan:\n- {podType: Default, podPriority: 5, podSelector: {matchLabels: {app: kept}}}\n',
     );
-    const dry = await run('drain', NODE, '--plan', plan, '--dry-run');
+    const dry = await run('drain', NODE, '--plan', plan, '--delete-unmanaged', '--delete-emptydir-data', '--dry-run');
     assert.deepEqual([dry.code, dry.stderr], [0, '']);
     assert.match(
       dry.stdout,
       /^nodemaintenance\/maintenance-node-z created \(server dry run\): node\/node-z will be drained/,
     );
     assert.match(dry.stdout, /1\. Default, priority ≤ 5 \(app=kept\)\n.*\n +pod\/kept/);
+    const refused = await run('drain', NODE, '--delete-unmanaged');
+    assert.deepEqual([refused.code, refused.stdout], [1, '']);
+    assert.match(refused.stderr, /in emptyDir volumes would be lost: default\/kept; use --delete-emptydir-data, or/);
+    assert.match(
+      (await run('drain', NODE, '--no-wait')).stderr,
+      /^nodemaint: no controller owns these pods.*: default\/kept, default\/twice, default\/vital; use --delete-unmanaged, or leave them with --keep unmanaged\. Also, .*; nothing was done\n$/,
+    );
     assert.deepEqual(await maintenances(), []);
     await writeFile(plan, '- {podType: Static, podPriority: 5}\n- {podType: Default, podPriority: 5}\n');
     const wrong = await run('drain', NODE, '--plan', plan);
@@ -112,7 +122,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     await rig.createPod('first', intercepts(A, 10_000));
     await rig.createPod('second', {}, { priorityClassName: 'system-node-critical' });
     actor.turn = { kind: 'working', message: 'Moving the data.' };
-    await using drain = start('drain', `node/${NODE}`, '--watch', '--timeout', '60s');
+    await using drain = start('drain', `node/${NODE}`, '--delete-unmanaged', '--timeout', '60s');
     await drain.line(/^nodemaintenance\/maintenance-node-z configured: node\/node-z will be drained$/);
     await drain.line(/^nodemaintenance\/maintenance-node-z Drain: new kernel$/);
     await drain.line(/^node\/node-z evicting Default, priority ≤ 1000000000: 1 pod$/);
@@ -151,13 +161,16 @@ describe('the commands of nodes on a real API server, with the real controller',
     assert.match(end.stdout, /End the maintenance with: {2}nodemaint complete nm\/maintenance-node-z/);
     assert.equal((await maintenances()).length, 1);
 
-    const again = await run('drain', NODE, '--watch', '--timeout', '60s', '-o', 'json');
+    const again = await run('drain', NODE, '--timeout', '60s', '-o', 'json');
     assert.equal(again.code, 0);
     const views = again.stdout
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as DrainView);
     assert.equal(views.at(-1)?.drained, true);
+    const named = await run('drain', NODE, '-o', 'name');
+    const name = 'nodemaintenance.nodemaintenance.x-k8s.io/maintenance-node-z\n';
+    assert.deepEqual([named.code, named.stdout, named.stderr], [0, name, '']);
     const complete = await run('complete', NODE, '--delete');
     assert.equal(
       complete.stdout,
@@ -171,7 +184,7 @@ describe('the commands of nodes on a real API server, with the real controller',
   it('an interrupted or late command leaves the maintenance and says how to go on', async () => {
     await rig.createPod('slow', intercepts(A, 10_000));
     actor.turn = { kind: 'working', message: 'Still busy.' };
-    const late = await run('drain', NODE, '--watch', '--timeout', '2s');
+    const late = await run('drain', NODE, '--delete-unmanaged', '--timeout', '2s');
     assert.equal(late.code, 3, late.stderr);
     assert.match(
       late.stderr,
@@ -188,6 +201,13 @@ describe('the commands of nodes on a real API server, with the real controller',
       /interrupted;[\s\S]*nodemaint status nm\/maintenance-node-z --watch --kubeconfig .*\n.*nodemaint complete nm\//,
     );
     assert.equal((await maintenances())[0]?.spec.stage, 'Drain');
+    const asked = await run('drain', NODE, '--no-wait');
+    const is = 'nodemaintenance/maintenance-node-z unchanged: node/node-z will be drained\n';
+    assert.deepEqual(
+      [asked.code, asked.stdout, asked.stderr],
+      [0, is, ''],
+      'it does not wait for the pod that is left',
+    );
     await using watch = start('status', NODE, '--watch', '--timeout', '60s');
     await watch.line(/Still busy/);
     assert.equal((await run('complete', NODE)).code, 0);
@@ -196,7 +216,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     assert.match(over.stderr, /nodemaintenance\/maintenance-node-z was completed; not drained yet: node\/node-z/);
     // The complete one keeps its name: the next maintenance gets another.
     await rig.endPod('slow');
-    const next = await run('drain', NODE, '--watch', '--timeout', '60s');
+    const next = await run('drain', NODE, '--timeout', '60s');
     assert.match(next.stdout, /nodemaintenance\/maintenance-node-z-2 created/);
     assert.equal(next.code, 0);
     assert.equal((await run('complete', NODE, '--delete')).code, 0);
@@ -206,17 +226,7 @@ describe('the commands of nodes on a real API server, with the real controller',
   it('a drain of several nodes is one maintenance, and none of them is given back alone', async () => {
     await makeNode('node-b');
     await rig.controlPlane.kubectl(['cordon', 'node-b']);
-    const { code, stdout } = await run(
-      'drain',
-      'node-b',
-      NODE,
-      'node/node-b',
-      '--name',
-      'rack-1',
-      '--watch',
-      '--timeout',
-      '60s',
-    );
+    const { code, stdout } = await run('drain', 'node-b', NODE, 'node/node-b', '--name', 'rack-1', '--timeout', '60s');
     assert.equal(code, 0);
     assert.match(stdout, /^nodemaintenance\/rack-1 created: node\/node-b, node\/node-z will be drained\n/);
     const [maintenance] = await maintenances();

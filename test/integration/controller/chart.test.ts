@@ -218,8 +218,9 @@ describe('the Helm chart', () => {
       metadata: { name: 'web', namespace: 'default' },
       spec: { nodeName: NODE, containers: [{ name: 'main', image: 'none.invalid/none' }] },
     });
-    const asAdmin = ['--kubeconfig', controlPlane.adminKubeconfig];
-    await until('a drain begins', async () => (await runCommand(['drain', NODE, ...asAdmin])).code === 0);
+    const asAdmin = `--kubeconfig=${controlPlane.adminKubeconfig}`;
+    const drain = ['drain', NODE, '--no-wait', '--delete-unmanaged', asAdmin];
+    await until('a drain begins', async () => (await runCommand(drain)).code === 0);
     const leaves = async (): Promise<boolean> =>
       (await kubectl('get', 'pod', 'web', '-o', 'jsonpath={.metadata.deletionTimestamp}')) !== '';
     await until('the pod leaves', leaves);
@@ -251,7 +252,7 @@ describe('the Helm chart', () => {
       true;
     await until('the node is drained', isDrained);
 
-    const { code, stderr } = await runCommand(['uninstall-cluster', '--yes', ...asAdmin]);
+    const { code, stderr } = await runCommand(['uninstall-cluster', '--yes', asAdmin]);
     assert.equal(code, 0, stderr);
     await helm(['uninstall', 'nodemaint', '--namespace', HOME, '--wait']);
     const left = await kubectl('get', `${KINDS},${CLUSTER_KINDS}`, '-A', '-o', 'name');

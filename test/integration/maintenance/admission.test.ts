@@ -94,6 +94,25 @@ describe('the immutable fields of a NodeMaintenance', () => {
     assertRefused(await patchMaintenance(rig.admin, name, { spec: { stage: 'Drain', drainPlan: [] } }), words);
   });
 
+  it('the pods that are kept may change until the drain begins', async () => {
+    const name = await madeMaintenance(rig.admin, { stage: 'Idle' });
+    for (const spec of [
+      { keepPods: ['Static'] },
+      { stage: 'Cordon', keepPods: null },
+      { stage: 'Drain', keepPods: ['DaemonSet', 'Static'] },
+    ])
+      assertAllowed(await patchMaintenance(rig.admin, name, { spec }));
+    const words = /spec.keepPods: Forbidden: keepPods is immutable from the stage Drain on/;
+    for (const keepPods of [null, [], ['Static'], ['DaemonSet', 'Static', 'EmptyDir']])
+      assertRefused(await patchMaintenance(rig.admin, name, { spec: { keepPods } }), words);
+    assertAllowed(await patchMaintenance(rig.admin, name, { spec: { keepPods: ['Static', 'DaemonSet'] } }));
+    const all = await madeMaintenance(rig.admin, { stage: 'Drain' });
+    assertRefused(await patchMaintenance(rig.admin, all, { spec: { keepPods: ['Static'] } }), words);
+    const idle = await madeMaintenance(rig.admin, { stage: 'Idle' });
+    for (const keepPods of [['All'], ['Static', 'Static'], 'Static'])
+      assertRefused(await patchMaintenance(rig.admin, idle, { spec: { keepPods } }), /spec.keepPods/);
+  });
+
   const skip = withoutMutatingPolicies('no plan is changed');
 
   it('the plan may not change where the default entries were never injected', { skip }, async () => {

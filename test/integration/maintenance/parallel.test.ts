@@ -161,7 +161,16 @@ describe('limits of a drain, on a real API server', () => {
     await apply({ ...kind, metadata: { name: 'olga' }, roleRef, subjects });
     const run = async (user: string): Promise<{ code: number | null; stderr: string }> => {
       const kubeconfig = await rig.controlPlane.kubeconfigFor(user, []);
-      return await runCommand(['drain', 'three', '--kubeconfig', kubeconfig, '--reason', 'test']);
+      return await runCommand([
+        'drain',
+        'three',
+        '--no-wait',
+        '--delete-unmanaged',
+        '--kubeconfig',
+        kubeconfig,
+        '--reason',
+        'test',
+      ]);
     };
     const refused = await run('nobody');
     assert.equal(refused.code, 1, refused.stderr);

@@ -17,6 +17,8 @@ import {
   patchMaintenance,
   specOf,
 } from '../../support/maintenance/calls.ts';
+import { runCommand } from '../../support/commands/command.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
 import { ownMaintenanceOf } from '../../support/maintenance/node-writes.ts';
 
@@ -26,6 +28,10 @@ const MAINTAINS: Rule = {
   resources: ['nodemaintenances'],
   verbs: ['create', 'get', 'list', 'update', 'patch', 'delete', 'deletecollection'],
 };
+const drainsNodes = (...resourceNames: readonly string[]): Rule => ({
+  ...deletesNodes(...resourceNames),
+  verbs: ['drain'],
+});
 const deletesNodes = (...resourceNames: readonly string[]): Rule => ({
   apiGroups: [''],
   resources: ['nodes'],
@@ -61,27 +67,68 @@ describe('the rights of a user who makes, changes or deletes a NodeMaintenance',
   it('the user must be allowed to delete the node, by name', async () => {
     assertRefused(
       await asked(nobody, byName('node-a')),
-      /nobody may not create this NodeMaintenance, because it may not delete node node-a$/,
+      /nobody may not create this NodeMaintenance, because it may not drain node node-a$/,
     );
     assertAllowed(await asked(ofNodeA, byName('node-a')));
-    assertRefused(await asked(ofNodeA, byName('node-b')), /may not delete node node-b$/);
+    assertRefused(await asked(ofNodeA, byName('node-b')), /may not drain node node-b$/);
     assertAllowed(await asked(ofAll, byName('node-b')));
   });
 
+  it('the verb drain on nodes counts as delete does, by name, for twelve nodes and for all', async () => {
+    const onCall = await rig.user('on-call', [MAINTAINS, drainsNodes('node-a')]);
+    assertAllowed(await asked(onCall, byName('node-a')));
+    assertRefused(
+      await asked(onCall, byName('node-a', 'node-b')),
+      /on-call may not create .* may not drain node node-b$/,
+    );
+    const rack = await rig.user('on-call-of-rack', [MAINTAINS, drainsNodes(...TWELVE)]);
+    assertAllowed(await asked(rack, byName(...TWELVE)));
+    assertRefused(await asked(rack, byName(...TWELVE, 'rack-12')), /more than 12 need the right to drain all nodes$/);
+    const operator = await rig.user('on-call-of-all', [MAINTAINS, drainsNodes()]);
+    assertAllowed(await asked(operator, EVERYWHERE));
+    const name = await madeMaintenance(rig.admin);
+    assertAllowed(await patchMaintenance(onCall, name, { spec: { stage: 'Drain' } }));
+    assertAllowed(await deleteMaintenance(onCall, name));
+  });
+
+  it('whoever has the role nodemaint-operator drains all nodes, and may not delete a node', async () => {
+    const kubeconfig = await rig.controlPlane.kubeconfigFor('night-shift', []);
+    const binding = [
+      'create',
+      'clusterrolebinding',
+      'night-shift',
+      '--clusterrole=nodemaint-operator',
+      '--user=night-shift',
+    ];
+    await rig.controlPlane.kubectl(binding);
+    const can = async (verb: string): Promise<string> =>
+      await rig.controlPlane.kubectl(['auth', 'can-i', verb, 'nodes', '--as=night-shift']).catch(() => 'no');
+    assert.equal((await can('drain')).trim(), 'yes');
+    assert.equal(await can('delete'), 'no');
+    await rig.controlPlane.kubectl(
+      ['create', '-f', '-'],
+      JSON.stringify({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-o' } }),
+    );
+    const drain = ['drain', 'node-o', '--no-wait', '--kubeconfig', kubeconfig];
+    await waitFor('the right is there', async () => (await runCommand([...drain, '--dry-run'])).code === 0);
+    const asked = await runCommand(drain);
+    assert.equal(asked.code, 0, asked.stderr);
+  });
+
   it('the user must be allowed to delete every one of the nodes that are named, in whatever term', async () => {
-    assertRefused(await asked(ofNodeA, byName('node-a', 'node-b')), /may not delete node node-b$/);
+    assertRefused(await asked(ofNodeA, byName('node-a', 'node-b')), /may not drain node node-b$/);
     const terms = [...byName('node-a').nodeSelectorTerms, ...byName('node-c').nodeSelectorTerms];
-    assertRefused(await asked(ofNodeA, { nodeSelectorTerms: terms }), /may not delete node node-c$/);
+    assertRefused(await asked(ofNodeA, { nodeSelectorTerms: terms }), /may not drain node node-c$/);
     for (const [index] of TWELVE.entries()) {
       const names = TWELVE.with(index, 'node-a');
-      assertRefused(await asked(ofRack, byName(...names)), /may not delete node node-a$/);
+      assertRefused(await asked(ofRack, byName(...names)), /may not drain node node-a$/);
     }
     assertAllowed(await asked(ofRack, byName(...TWELVE)));
   });
 
   it('the user must be allowed to delete all nodes where more than twelve are named', async () => {
     const thirteen = byName(...TWELVE, 'rack-12');
-    assertRefused(await asked(ofRack, thirteen), /it names 13 nodes: more than 12 need the right to delete all nodes$/);
+    assertRefused(await asked(ofRack, thirteen), /it names 13 nodes: more than 12 need the right to drain all nodes$/);
     assertAllowed(await asked(ofAll, thirteen));
   });
 
@@ -93,7 +140,7 @@ describe('the rights of a user who makes, changes or deletes a NodeMaintenance',
       { nodeSelectorTerms: [notIn] },
     ];
     for (const selector of selectors) {
-      assertRefused(await asked(ofNodeA, selector), /because it may not delete all nodes: only nodes that are named/);
+      assertRefused(await asked(ofNodeA, selector), /because it may not drain all nodes: only nodes that are named/);
       assertAllowed(await asked(ofAll, selector));
     }
   });
@@ -108,11 +155,11 @@ describe('the rights of a user who makes, changes or deletes a NodeMaintenance',
     for (const body of [{ spec: { stage: 'Drain' } }, { metadata: { labels: { a: 'b' } } }]) {
       assertRefused(
         await patchMaintenance(nobody, name, body),
-        /nobody may not update this .* may not delete node node-a$/,
+        /nobody may not update this .* may not drain node node-a$/,
       );
       assertAllowed(await patchMaintenance(ofNodeA, name, body));
     }
-    assertRefused(await deleteMaintenance(nobody, name), /nobody may not delete this .* may not delete node node-a$/);
+    assertRefused(await deleteMaintenance(nobody, name), /nobody may not delete this .* may not drain node node-a$/);
     assertAllowed(await deleteMaintenance(ofNodeA, name));
   });
 });
@@ -135,7 +182,7 @@ describe('the controller', () => {
     for (const spec of [{ stage: 'Drain' }, { stage: 'Complete' }, { reason: 'mine' }]) {
       assertRefused(
         await patchMaintenance(rig.controller, name, { spec }),
-        /nodemaint-controller may not update this .* may not delete node node-a$/,
+        /nodemaint-controller may not update this .* may not drain node node-a$/,
         /the controller may only complete a NodeMaintenance that is deleted, or a shutdown/,
       );
     }
@@ -171,6 +218,6 @@ describe('a node', () => {
 
   it("the name of a node gives a user outside the nodes' group no way around the right to delete nodes", async () => {
     const impostor = await rig.user('system:node:node-a', [MAINTAINS]);
-    assertRefused(await asked(impostor, byName('node-a')), /may not delete node node-a$/);
+    assertRefused(await asked(impostor, byName('node-a')), /may not drain node node-a$/);
   });
 });

@@ -8,7 +8,7 @@ import { dry, patched, patchedStatus, RELEASE, TEAM } from './scene.ts';
 
 const NODES_POLICY = 'nodemaint-node-maintenance-nodes';
 const NAMES = policy(NODES_POLICY, /begin with shutdown- or notice- belong to the agents of the nodes/u);
-const OTHERS = policy(NODES_POLICY, /because it may not delete node n2/u);
+const OTHERS = policy(NODES_POLICY, /because it may not drain node n2/u);
 
 function made(metadata: object, node = 'n1'): Call {
   const spec = { stage: 'Idle', nodeSelector: byName(node) } as const;

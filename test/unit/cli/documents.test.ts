@@ -59,7 +59,7 @@ const CASES: readonly Case[] = [
   [`preview ${node}`, 'cluster', `${OWN} DrainPreview`],
   [`preview ${node} --deadline 90s`, 'cluster', `${OWN} DrainPreview`],
   [`preview ${node} other`, 'cluster', `${OWN} DrainPreviewList`],
-  [`drain ${node} --name other --dry-run`, 'cluster', MAINTENANCE],
+  [`drain ${node} --name other --delete-unmanaged --dry-run`, 'cluster', MAINTENANCE],
   [`cordon ${node} --name other --dry-run`, 'cluster', MAINTENANCE],
   [`complete nm/${maintenance} --dry-run`, 'cluster', MAINTENANCE],
   [`uncordon ${node} --dry-run`, 'cluster', MAINTENANCE],
@@ -179,7 +179,7 @@ describe('what commands print for programs', () => {
       [`status ${name}`, name],
       [`status ${node}`, `node/${node}`],
       [`complete ${name} --dry-run`, name],
-      [`drain ${node} --name other --dry-run`, name],
+      [`drain ${node} --name other --delete-unmanaged --dry-run`, name],
       [`evict ${pod} --dry-run`, `evictionrequest.coordination.x-k8s.io/${NAMES.uid}`],
     ] as const) {
       const { terminal, output, errors } = recordTerminal('pipe');

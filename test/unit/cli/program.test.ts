@@ -144,7 +144,7 @@ describe('the exit code', () => {
     ['drain', 2, /name a node, or choose nodes by their labels/],
     ['status -o xml', 2, /Allowed choices are table, name, wide, json, yaml/],
     ['trigger --reason=', 2, /must not be empty/],
-    ['drain n1 --timeout 5s', 2, /--timeout needs --watch/],
+    ['drain n1 --no-wait --timeout 5s', 2, /--timeout cannot be used with --no-wait/],
     ['drain pod/web', 2, /"pod\/web" is neither a node nor a NodeMaintenance/],
     ['status --run-directory /nonexistent --watch', 2, /--watch needs a node or a maintenance/],
     ['cancel --run-directory /nonexistent', 1, /no agent answers/],

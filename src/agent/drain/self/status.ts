@@ -1,8 +1,10 @@
 import type { EvictionRequest } from '../../../api/eviction-request.ts';
 import type { BlockingPod, NodeMaintenance, NodeMaintenanceStatus } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
+import { drainPodOf } from '../../../decide/pod.ts';
 import { estimateDrain } from '../../../decide/drain/estimate.ts';
-import { effectiveDrainPlan } from '../../../decide/maintenance/drain-plan.ts';
+import { isKept, keptBy } from '../../../decide/kept-pods/kept-pods.ts';
+import { planOf } from '../../../decide/maintenance/drain-plan.ts';
 import { evictingUids, type SelfDrain } from '../../../decide/drain/self-drain.ts';
 import { recordedNode } from '../../../decide/maintenance/recorded-node.ts';
 import { drainStatus, waitingStatus } from '../../../decide/drain/status.ts';
@@ -45,11 +47,12 @@ function statusOf(
   { list, blocking, requestOf }: ObservedPods,
   { why, now }: { readonly why: string; readonly now: number },
 ): NodeMaintenanceStatus {
-  const plan = effectiveDrainPlan(maintenance.spec.drainPlan ?? []);
+  const plan = planOf(maintenance);
   const evicting = evictingUids([{ maintenance, resolution }]);
   const isEvicting = ({ metadata }: Pod): boolean => evicting.has(metadata.uid ?? '');
   const leaving = list.filter(isEvicting);
-  const pending = list.filter((pod) => !isEvicting(pod));
+  const keep = keptBy(maintenance);
+  const pending = list.filter((pod) => !isEvicting(pod) && !isKept(keep, drainPodOf(pod)));
   const expectedFinishAt = estimateDrain(plan, { evicting: leaving, pending, requestOf }, now);
   const nodes = resolution.nodes.map((node) => {
     const message = node.message.slice(0, MAX_MESSAGE);

@@ -1,7 +1,7 @@
 import type { DrainView, LeavingPod, NodeView } from '../../../show/progress/drain-progress.ts';
 import { firstNames } from '../../../decide/name-list.ts';
 import { causeOf } from '../../../show/progress/blocking-causes.ts';
-import { causeText, tierName } from './frame.ts';
+import { causeText, keptText, tierName } from './frame.ts';
 import { isUnrequested, podState } from './pod-line.ts';
 import { printable } from '../../../printable.ts';
 
@@ -90,7 +90,7 @@ export function createDrainChanges(): DrainChanges {
     const message = printable(node.message);
     // "Drained" is derived from the pods; other messages are those of the controller.
     if (!node.drained && message !== '' && message !== 'Evacuating' && message !== 'Drained') say('message', message);
-    if (node.drained) say('drained', 'drained');
+    if (node.drained) say('drained', node.kept.length === 0 ? 'drained' : `drained, ${keptText(node.kept)}`);
     return lines;
   };
 

@@ -1,12 +1,15 @@
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import { createSystemClock } from '../../../host/clock.ts';
-import { type ClusterClients, type ClusterFlags, commandLine } from '../../cluster/cluster.ts';
+import { type ChangeFlags, type ClusterClients, type ClusterFlags, commandLine } from '../../cluster/cluster.ts';
 import type { UserAccessFlags } from '../../../kube/access/user.ts';
 import { EXIT } from '../../terminal/exit-code.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { createDrainScreen } from './screen.ts';
 import { STOP_REASONS } from '../follower.ts';
 import { type DrainWatchResult, watchDrain } from './watch.ts';
+
+/** How to show what is followed; with `name` nothing is shown but trouble. */
+type FollowFlags = ClusterFlags | ChangeFlags;
 
 /** The maintenance to follow, and for how long. */
 interface FollowTarget {
@@ -21,7 +24,7 @@ interface FollowTarget {
 export async function followMaintenance(
   { client }: Pick<ClusterClients, 'client'>,
   { maintenance, nodes, timeoutMs }: FollowTarget,
-  flags: ClusterFlags,
+  flags: FollowFlags,
   terminal: Terminal,
 ): Promise<number> {
   const { name, uid = '' } = maintenance.metadata;
@@ -35,7 +38,7 @@ export async function followMaintenance(
 export function concludeFollow(
   { ending, view }: DrainWatchResult,
   name: string,
-  flags: ClusterFlags,
+  flags: FollowFlags,
   terminal: Pick<Terminal, 'write' | 'warn'>,
 ): number {
   const left = (view?.nodes ?? []).filter(({ drained }) => !drained).map((node) => node.name);

@@ -1,5 +1,5 @@
 import type { DrainPlanEntry } from '../../../api/node-maintenance.ts';
-import { namesWithin } from '../../../decide/name-list.ts';
+import { firstNames, namesWithin } from '../../../decide/name-list.ts';
 import { tierText } from '../../../show/story/timeline.ts';
 import { type BlockingCause, causeOf } from '../../../show/progress/blocking-causes.ts';
 import type { DrainView, NodeView, TierView } from '../../../show/progress/drain-progress.ts';
@@ -15,6 +15,8 @@ const WIDE_FROM = 110;
 /** At most this many pods of a tier, and of a cause, are named; the others are counted. */
 const MAX_PODS = 8;
 const MAX_NAMES = 5;
+/** At most this many pods that stay are named; the others are counted. */
+const MAX_KEPT = 20;
 /** The names of the pods of a cause take at most so many characters, whatever the width. */
 const NAMES_WIDTH = 110;
 /** The most lines that a sentence may take. */
@@ -113,9 +115,18 @@ function nodeHead(name: string, text: string, columns: number, style: LineStyle)
   return lines.map((each) => ({ text: each, style }));
 }
 
+/** The pods that a drain has left alone, in a sentence's part. */
+export function keptText(kept: readonly string[]): string {
+  const pods = `${kept.length} ${kept.length === 1 ? 'pod' : 'pods'} kept`;
+  return `${pods}: ${printable(firstNames(kept, MAX_KEPT))}`;
+}
+
 function nodeLines(node: NodeView, stage: DrainView['stage'], columns: number, now: number): readonly FrameLine[] {
-  const { name, drained, total, gone, tiers, message, causes, escapedDaemonSets } = node;
-  if (drained) return nodeHead(name, `drained, ${gone} of ${total} pods gone`, columns, 'good');
+  const { name, drained, total, gone, kept, tiers, message, causes, escapedDaemonSets } = node;
+  if (drained) {
+    const left = kept.length === 0 ? '' : `, ${keptText(kept)}`;
+    return nodeHead(name, `drained, ${gone} of ${total} pods gone${left}`, columns, 'good');
+  }
   const percent = total === 0 ? 100 : Math.floor((100 * gone) / total);
   const bar = shareBar(gone, total, columns < WIDE_FROM ? BAR.narrow : BAR.wide, 'blocks');
   const head = `${bar} ${percent}%, ${gone} of ${total} pods gone${finishText(node, stage, now)}`;

@@ -1,7 +1,7 @@
 import type { DrainView } from '../../../show/progress/drain-progress.ts';
 import { printable } from '../../../printable.ts';
 import { formatStreamed } from '../../terminal/document.ts';
-import type { OutputFormat, Terminal } from '../../terminal/terminal.ts';
+import type { ObjectOutput, Terminal } from '../../terminal/terminal.ts';
 import { createBlock, createNotes, type FollowScreen, writeTimedLine } from '../screen.ts';
 import { createDrainChanges } from './changes.ts';
 import { drainFrame } from './frame.ts';
@@ -53,8 +53,19 @@ function createDocumentScreen(terminal: Terminal, output: 'json' | 'yaml'): Drai
   };
 }
 
-/** Makes the screen that fits the output: a block on a terminal, lines elsewhere, documents for machines. */
-export function createDrainScreen(terminal: Terminal, output: OutputFormat): DrainScreen {
+/** Shows notes alone, on standard error. */
+function createSilentScreen(terminal: Terminal): DrainScreen {
+  return {
+    ...createNotes((text) => {
+      terminal.warn(`nodemaint: ${printable(text)}\n`);
+    }),
+    changed: () => undefined,
+  };
+}
+
+/** Makes the screen that fits the output: a block on a terminal, lines elsewhere, documents for machines, nothing after a name. */
+export function createDrainScreen(terminal: Terminal, output: ObjectOutput): DrainScreen {
+  if (output === 'name') return createSilentScreen(terminal);
   if (output !== 'table') return createDocumentScreen(terminal, output);
   return terminal.isTerminal ? createBlockScreen(terminal) : createLineScreen(terminal);
 }

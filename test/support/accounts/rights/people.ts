@@ -128,7 +128,7 @@ export const PEOPLE: readonly Account[] = [
         usedBy: ['src/kube/maintenance/client.ts'],
         fence: {
           policies: ['nodemaint-node-maintenance-nodes'],
-          leaves: 'those of nodes that the person may delete, under names that agents do not use',
+          leaves: 'those of nodes that the person may drain or delete, under names that agents do not use',
         },
       },
       {
@@ -150,8 +150,8 @@ export const PEOPLE: readonly Account[] = [
       {
         group: '',
         resources: ['nodes'],
-        verbs: ['delete'],
-        why: 'the policy asks for it; no command deletes a node',
+        verbs: ['drain'],
+        why: 'the policy asks for it, and nothing else knows the verb',
         usedBy: ['manifests/policies/node-maintenance.yaml'],
         fence: { alone: 'a role with `resourceNames` restricts it to some nodes' },
       },

@@ -30,7 +30,7 @@ const SPEC = policy(
 /** Of two policies that refuse, the API server tells the words of either. */
 const STAGE: Refuser = {
   ...SPEC,
-  words: [SPEC.words[0] ?? /./u, /only complete a NodeMaintenance|may not delete node/u],
+  words: [SPEC.words[0] ?? /./u, /only complete a NodeMaintenance|may not drain node/u],
 };
 const NODES = policy(MAINTENANCES, /only the statuses of nodes that the NodeMaintenance names/u);
 const CONDITIONS = policy(MAINTENANCES, /only the condition Drained of a NodeMaintenance/u);

@@ -67,13 +67,13 @@ const READS = [
   `status nm/${maintenance}`,
   `status nm/${maintenance} --watch --timeout 1s`,
   `preview ${node}`,
-  `drain ${node} --dry-run`,
-  `drain ${node} --watch --timeout 1s`,
+  `drain ${node} --delete-unmanaged --dry-run`,
+  `drain ${node} --timeout 1s`,
   `complete nm/${maintenance} --timeout 1s -o yaml`,
   `evict ${pod} --watch --timeout 1s`,
 ];
 const WRITES = [
-  `drain ${node} --name other`,
+  `drain ${node} --name other --delete-unmanaged --no-wait`,
   `cordon ${node} --name other --timeout 1s`,
   `complete nm/${maintenance}`,
   `evict ${pod}`,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import type { KeptPods, NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import type { Consent } from '../../../../src/decide/kept-pods/consent.ts';
 import {
   decideMaintenanceStep,
   maintenanceNames,
@@ -13,6 +14,33 @@ function maintenance(name: string, spec: Partial<NodeMaintenance['spec']>, meta:
 
 describe('the maintenance that a command means', () => {
   const intent = { nodes: ['n'], stage: 'Drain' } as const;
+
+  it('what is kept is written while it may be, and a drain that does otherwise is no answer', () => {
+    const consent = { keep: ['Static'], lose: ['Unmanaged'] } as const;
+    const keepPods = ['Static', 'EmptyDir'] as const;
+    const made = decideMaintenanceStep({ ...intent, consent }, []);
+    assert.deepEqual(made.kind === 'create' && made.maintenance.spec.keepPods, keepPods);
+    const cordon = maintenance('m', { stage: 'Cordon' });
+    const change = { spec: { stage: 'Drain', keepPods } };
+    assert.deepEqual(decideMaintenanceStep({ ...intent, consent }, [cordon]), {
+      kind: 'change',
+      known: cordon,
+      change,
+    });
+    const refused = (known: readonly KeptPods[], said: Consent = consent): string => {
+      const step = decideMaintenanceStep({ ...intent, consent: said }, [
+        maintenance('m', { stage: 'Drain', keepPods: known }),
+      ]);
+      return step.kind === 'refused' ? step.message : step.kind;
+    };
+    assert.equal(refused(keepPods), 'already');
+    assert.equal(refused([], { keep: [], lose: [] }), 'already', 'it says nothing that the drain does not do');
+    assert.match(
+      refused(['EmptyDir']),
+      /drains already and keeps other pods \(keepPods: EmptyDir\), which cannot be changed/,
+    );
+    assert.match(refused(['Static', 'Unmanaged']), /keepPods: Static, Unmanaged\)/);
+  });
 
   it('the maintenance of the same nodes is moved on, never back, and not that of the agent', () => {
     const cordon = maintenance('m', { stage: 'Cordon' });

@@ -74,7 +74,7 @@ describe('the copy of a pod', () => {
     );
   });
 
-  it('keeps of the volumes those that a driver has to do with, without their names', () => {
+  it('keeps of the volumes those that a driver has to do with, and which are lost with the pod, without their names', () => {
     const volumes = [
       { name: 'a', persistentVolumeClaim: { claimName: 'data' } },
       { name: 'b', emptyDir: {} },
@@ -86,6 +86,7 @@ describe('the copy of a pod', () => {
     ];
     assert.deepEqual(transformPod(pod('a', { spec: { nodeName: 'n1', volumes } })).spec.volumes, [
       { persistentVolumeClaim: {} },
+      { emptyDir: {} },
       { csi: { driver: 'secrets.example.com' } },
       { hostPath: { path: '/var/lib/kubelet/plugins_registry/' } },
       { hostPath: { path: '/var/lib/kubelet/plugins/ebs.csi.aws.com/' } },

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod, PodDisruptionBudget } from '../../../../src/api/pod.ts';
-import { previewDrain, type PreviewDaemonSet, type PreviewFacts } from '../../../../src/show/preview/drain-preview.ts';
+import {
+  isHindered,
+  previewDrain,
+  type PreviewDaemonSet,
+  type PreviewFacts,
+} from '../../../../src/show/preview/drain-preview.ts';
 import type { Finding } from '../../../../src/show/preview/finding.ts';
 
 const NODE = { metadata: { name: 'n' } };
@@ -25,6 +30,18 @@ function findings(extra: Partial<PreviewFacts>): readonly Finding[] {
 }
 
 describe('the preview of a drain', () => {
+  it('a pod that blocks, and one that needs a flag, hinder the drain; a note does not', () => {
+    const web = pod('web', { metadata: owned('ReplicaSet') });
+    const hinders = (extra: Partial<PreviewFacts>): boolean => isHindered(preview(extra));
+    assert.equal(hinders({ pods: [web] }), false);
+    assert.equal(hinders({ pods: [web], isGateInstalled: false }), false);
+    assert.equal(hinders({ pods: [web, pod('naked')] }), true);
+    const scratch = { volumes: [{ name: 's', emptyDir: {} }] };
+    assert.equal(hinders({ pods: [pod('db', { metadata: owned('StatefulSet'), spec: scratch })] }), true);
+    assert.equal(hinders({ pods: [pod('naked')], keep: ['Unmanaged'] }), false);
+    assert.equal(hinders({ pods: [web], controlPlaneHarm: 'the last one' }), true);
+  });
+
   it('a DaemonSet that cannot be gated is named, with the reason', () => {
     const pods = [pod('log', { metadata: owned('DaemonSet') })];
     assert.deepEqual(findings({ pods }), []);

@@ -7,7 +7,7 @@ import type { DrainView, NodeView } from '../../../../../src/show/progress/drain
 import { recordTerminal } from '../../../../support/stand-ins/recorded-terminal.ts';
 
 function node(name: string, drained: boolean): NodeView {
-  const lists = { tiers: [], causes: [], escapedDaemonSets: [] };
+  const lists = { tiers: [], kept: [], causes: [], escapedDaemonSets: [] };
   return { name, drained, message: '', total: 1, gone: drained ? 1 : 0, ...lists };
 }
 
