@@ -1,9 +1,11 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { MaintenanceCounts } from '../show/counts/maintenances.ts';
+import type { NodeCounts } from '../show/counts/nodes.ts';
 import { registerBuildInfo, registerProcess } from './process-metrics.ts';
 import type { MetricsText } from './http.ts';
 import { setCounts } from './labelled-counts.ts';
 import { createQueueMetrics, type QueueObserver } from './queue-metrics.ts';
+import { createNodeMetrics } from './node-metrics.ts';
 import { createMaintenanceMetrics, type MaintenanceMetrics } from './maintenance-metrics.ts';
 
 /** Numbers that are counted when the metrics are read. */
@@ -19,6 +21,7 @@ interface ControllerCounts {
   /** Evictions in the background that are promised or under way (KEP-1397). */
   readonly inBackground: number;
   readonly maintenances: MaintenanceCounts;
+  readonly nodes: NodeCounts;
 }
 
 /** The metrics of the controller. */
@@ -58,6 +61,7 @@ export function createControllerMetrics(count: () => ControllerCounts, countEver
   });
   const show = createCountGauges(registry);
   const maintenances = createMaintenanceMetrics(registry);
+  const showNodes = createNodeMetrics(registry);
   const queue = createQueueMetrics(registry);
   let countedAt: number | undefined;
 
@@ -70,6 +74,7 @@ export function createControllerMetrics(count: () => ControllerCounts, countEver
         const counts = count();
         show(counts);
         maintenances.show(counts.maintenances);
+        showNodes(counts.nodes);
       }
       return registry.metrics();
     },

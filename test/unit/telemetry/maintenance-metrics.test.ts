@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../../src/api/node-maintenance.ts';
 import { countMaintenances } from '../../../src/show/counts/maintenances.ts';
+import { countNodes } from '../../../src/show/counts/nodes.ts';
 import { countEvictions } from '../../../src/show/counts/evictions.ts';
 import { createControllerMetrics } from '../../../src/telemetry/controller-metrics.ts';
 import { drainOf, maintenanceOf } from '../../support/maintenance/objects.ts';
@@ -28,7 +29,8 @@ function draining(name: string, is: 'True' | 'False', reason: string, hours: num
 
 async function textOf(maintenances: readonly NodeMaintenance[]): Promise<readonly string[]> {
   const metrics = createControllerMetrics(() => {
-    return { ...countEvictions([], [], []), maintenances: countMaintenances(maintenances, NOW) };
+    const nodes = countNodes([], '0.1.0', NOW);
+    return { ...countEvictions([], [], []), maintenances: countMaintenances(maintenances, NOW), nodes };
   });
   metrics.drained(120);
   return (await metrics.text()).split('\n').filter((line) => line.startsWith('nodemaintenance_controller_'));
