@@ -66,6 +66,7 @@ export interface BlockingPod {
     | 'Interceptor'
     | 'InterceptorSilent'
     | 'NoInterceptor'
+    | 'NoAgent'
     | 'NotSupported'
     | 'RequestHeld'
     | 'Finalizer'

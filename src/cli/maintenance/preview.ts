@@ -173,6 +173,7 @@ export async function readPreviewFacts(
     ...(harm === undefined ? {} : { controlPlaneHarm: harm }),
     ...(await readOthers(client, pods, leaving, signal)),
     plan: plan ?? own?.spec.drainPlan ?? [],
+    now: Date.now(),
   };
 }
 

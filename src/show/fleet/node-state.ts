@@ -9,8 +9,7 @@ import {
 import { formatSpan } from '../../decide/duration.ts';
 import { readNodeNote } from '../../decide/maintenance/node-note.ts';
 import { WAITS_FOR_TURN } from '../../decide/reboot/turns.ts';
-import { timeOf } from '../../decide/time.ts';
-import { readPresence, type WrittenPresence } from './presence.ts';
+import { overdueMs, readPresence, type WrittenPresence } from './presence.ts';
 
 /** All states of a node; `exempt` is one that has no agent and is not to have one. */
 export const FLEET_STATES = ['guarded', 'unguarded', 'outdated', 'going-down', 'back', 'exempt'] as const;
@@ -33,15 +32,6 @@ export interface FleetNode {
   readonly agent?: WrittenPresence;
   /** The maintenance that cordoned the node. */
   readonly maintenance?: string;
-}
-
-/** An agent that is later than this with its report does not live, or does not reach the API server. */
-const SLACK_MS = 15 * 60_000;
-
-/** The age of the agent's report in milliseconds, where the next one is overdue; else undefined. */
-function overdueMs({ at, everySec }: WrittenPresence, now: number): number | undefined {
-  const age = now - (timeOf(at) ?? 0);
-  return age > everySec * 1000 + SLACK_MS ? age : undefined;
 }
 
 type Judgement = Pick<FleetNode, 'state' | 'reason'>;

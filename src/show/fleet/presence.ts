@@ -3,6 +3,7 @@
  * are guarded. It is written when it changes, and else once an hour.
  */
 import { parseObject } from '../../decide/json.ts';
+import { timeOf } from '../../decide/time.ts';
 import { SHUTDOWN_RESULTS, type ShutdownResult } from './last-shutdown.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 
@@ -144,4 +145,13 @@ export function readPresence(text: string): WrittenPresence | undefined {
   const said = { version, phase, phaseSince, lock, lockSince, doctor, reason, at, everySec };
   const config = word(value['config']) ?? '';
   return { ...said, checks: checksOf(value['checks']), config, ...lastOf(value['last']) };
+}
+
+/** An agent that is later than this with its report does not live, or does not reach the API server. */
+const SLACK_MS = 15 * 60_000;
+
+/** The age of the agent's report in milliseconds, where the next one is overdue; else undefined. */
+export function overdueMs({ at, everySec }: WrittenPresence, now: number): number | undefined {
+  const age = now - (timeOf(at) ?? 0);
+  return age > everySec * 1000 + SLACK_MS ? age : undefined;
 }

@@ -34,6 +34,18 @@ describe('the monitoring', () => {
     );
   });
 
+  it('a page says of every reason for which a pod blocks a drain what to do', async () => {
+    const source = await readFile(path.join(DOCS, '..', 'src', 'api', 'node-maintenance.ts'), 'utf8');
+    const type = /interface BlockingPod \{[\s\S]*?readonly reason:([^;]*);/.exec(source)?.[1] ?? '';
+    const reasons = [...type.matchAll(/'(\w+)'/g)].map(([, reason]) => reason ?? '');
+    assert.ok(reasons.length > 10 && reasons.includes('NoAgent'), reasons.join());
+    const page = await readFile(path.join(DOCS, 'usage', 'troubleshooting.md'), 'utf8');
+    assert.deepEqual(
+      reasons.filter((reason) => !page.includes(`\n### ${reason}\n`)),
+      [],
+    );
+  });
+
   it('each alert has a section on the page of its runbook', async () => {
     const page = await readFile(path.join(DOCS, 'usage', 'monitoring.md'), 'utf8');
     const rules = await readFile(path.join(MONITORING, 'rules.yaml'), 'utf8');
