@@ -34,6 +34,8 @@ export interface ControllerMetrics extends MetricsText, Pick<MaintenanceMetrics,
   evictionEnded(outcome: 'evicted' | 'canceled', seconds: number): void;
   /** Sets whether this replica leads. */
   leading(isLeader: boolean): void;
+  /** Sets until when the certificate is valid with which the webhook serves, in milliseconds since the epoch. */
+  webhookCertificate(until: number): void;
   /** Creates the observer of the work queue of this name. */
   queue(name: string): QueueObserver;
 }
@@ -59,6 +61,11 @@ export function createControllerMetrics(count: () => ControllerCounts, countEver
     labelNames: ['name'],
     registers,
   });
+  const certificate = new Gauge({
+    name: 'nodemaint_webhook_certificate_expiry_timestamp_seconds',
+    help: 'Until when the certificate of the webhook is valid; 0 where this replica serves none.',
+    registers,
+  });
   const show = createCountGauges(registry);
   const maintenances = createMaintenanceMetrics(registry);
   const showNodes = createNodeMetrics(registry);
@@ -81,6 +88,9 @@ export function createControllerMetrics(count: () => ControllerCounts, countEver
     ...evictions,
     leading: (isLeader) => {
       master.set({ name: 'nodemaint-controller' }, isLeader ? 1 : 0);
+    },
+    webhookCertificate: (until) => {
+      certificate.set(until / 1000);
     },
     queue,
     drained: (seconds) => {

@@ -69,7 +69,9 @@ function startServers(dependencies: ControllerDependencies, replica: Replica, st
   if (webhookPort !== undefined) {
     const webhook = { listenAddress: '::', port: webhookPort, serviceHost: webhookHost, namespace };
     const known = (): readonly Node[] | undefined => (nodes.synced() ? nodes.list() : undefined);
-    serving.push(runWebhook(webhook, { ...dependencies, nodes: known }, stop));
+    serving.push(
+      runWebhook(webhook, { ...dependencies, nodes: known, onCertificate: metrics.webhookCertificate }, stop),
+    );
   }
   return serving;
 }
