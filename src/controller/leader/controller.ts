@@ -69,9 +69,10 @@ function startServers(dependencies: ControllerDependencies, replica: Replica, st
   if (webhookPort !== undefined) {
     const webhook = { listenAddress: '::', port: webhookPort, serviceHost: webhookHost, namespace };
     const known = (): readonly Node[] | undefined => (nodes.synced() ? nodes.list() : undefined);
-    serving.push(
-      runWebhook(webhook, { ...dependencies, nodes: known, onCertificate: metrics.webhookCertificate }, stop),
-    );
+    const onCertificate = (until: number): void => {
+      metrics.webhookCertificate(until);
+    };
+    serving.push(runWebhook(webhook, { ...dependencies, nodes: known, onCertificate }, stop));
   }
   return serving;
 }

@@ -128,34 +128,6 @@ describe('the Helm chart', () => {
     }
   });
 
-  it('the Helm chart gives the PodMonitor and the alerts the labels, times, thresholds and addresses of its values', async () => {
-    const rules = {
-      enabled: true,
-      labels: { release: 'x' },
-      alertLabels: { team: 'p' },
-      disabled: ['NodemaintReplicaDown'],
-    };
-    const more = { thresholds: { NodemaintDrainTakesLong: 172_800 }, for: { NodemaintAgentDown: '30m' } };
-    const podMonitor = { enabled: true, labels: { release: 'x' }, interval: '60s' };
-    const runbookUrl = 'https://wiki.example/monitoring';
-    const values = { monitoring: { podMonitor, rules: { ...rules, ...more, runbookUrl } } };
-    const file = path.join(folder, 'monitoring.json');
-    await writeFile(file, JSON.stringify(values));
-    const objects = [...objectsOf(await render('--values', file)).values()].map((object) => JSON.stringify(object));
-    const monitor = objects.find((text) => text.includes('"kind":"PodMonitor"')) ?? '';
-    assert.match(monitor, /"interval":"60s"/);
-    assert.match(monitor, /"release":"x"/);
-    const alerts = objects.find((text) => text.includes('"kind":"PrometheusRule"')) ?? '';
-    assert.match(alerts, /"release":"x"/);
-    assert.match(alerts, /drain_age_seconds\) > 172800"/);
-    assert.match(alerts, /"for":"30m"/);
-    assert.match(alerts, /"runbook_url":"https:\/\/wiki\.example\/monitoring#nodemaintagentdown"/);
-    assert.match(alerts, /"team":"p"/);
-    assert.doesNotMatch(alerts, /NodemaintReplicaDown/);
-    const wrong = 'monitoring.rules.enabled=true,monitoring.rules.disabled={NoSuchAlert}';
-    await assert.rejects(render('--set', wrong), /there is no alert NoSuchAlert/);
-  });
-
   it('the Helm chart gives the agents a drop-in, and its pods are replaced when that changes', async () => {
     const install = async (config: string): Promise<{ dropIn: string; pods: string }> => {
       const flags = ['--set', 'installer.enabled=true', '--set-json', `installer.config=${config}`];
