@@ -677,10 +677,11 @@ remove_older() {
 # --- the three actions
 
 # The kubelet's own graceful shutdown would kill pods by its own clock when the drain begins. This switches it off only if
-# the user asked for it.
+# the user asked for it, and is an error where it could not: the node would not be guarded.
 handle_kubelet_shutdown() {
   if [ "$disable_kubelet_shutdown" = yes ]; then
-    said=$("$lib/nodemaint" disable-kubelet-shutdown --config "$config") || return 0
+    said=$("$lib/nodemaint" disable-kubelet-shutdown --config "$config") ||
+      fail "node-maintenance-agent $version is installed, but the kubelet's own graceful shutdown could NOT be switched off, and would kill pods during a drain"
     echo "$said"
     case $said in
       *Wrote*) systemctl try-restart kubelet.service ;;
@@ -689,7 +690,7 @@ handle_kubelet_shutdown() {
     case $said in
       *'is now the drainPlan'*) systemctl try-restart nodemaint.service ;;
     esac
-  elif "$lib/nodemaint" doctor --config "$config" 2> /dev/null | grep -q '^warn .*graceful shutdown is on'; then
+  elif "$lib/nodemaint" doctor --config "$config" 2> /dev/null | grep -q '^fail .*graceful shutdown is on'; then
     warn "warning: the kubelet's own graceful shutdown is on; it will kill pods during a drain."
     echo "  Switch it off with: install.sh --disable-kubelet-graceful-shutdown" >&2
   fi
@@ -700,7 +701,9 @@ do_install() {
   check_places
   refuse_while_busy
   if [ "$unless_current" = yes ] && is_current; then
+    step=finished
     echo "exactly this node-maintenance-agent is installed, runs, and holds the lock"
+    [ "$disable_kubelet_shutdown" = no ] || handle_kubelet_shutdown
     return 0
   fi
   install -d -m 0755 "$versions"

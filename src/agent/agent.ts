@@ -105,6 +105,7 @@ function statusReader(
     startedAt: clock.now(),
     phase: () => phases.record().phase,
     changedAt: phases.changedAt,
+    lastShutdown: () => phases.record().last,
     lastPass,
     storageProblem,
     cluster: cluster && { ...cluster, controller: () => drain.controller?.state() },

@@ -1,11 +1,10 @@
-import type { DoctorResult } from '../show/fleet/presence.ts';
 import type { ContainerRuntime } from '../host/cri/runtime.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createServerClock } from '../kube/server-clock.ts';
 import { type Cluster, createCluster } from './cluster/cluster.ts';
 import type { ClusterDependencies } from './cluster/dependencies.ts';
 import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
-import { type AgentPresence, createPresence } from './cluster/presence.ts';
+import { type AgentPresence, createPresence, type PresenceSources } from './cluster/presence.ts';
 import { type ControllerLiveness, createControllerLiveness } from './drain/controller-liveness.ts';
 import { createOverduePods, type OverduePods } from './drain/overdue-pods.ts';
 import { createKubeletInterceptor, type KubeletInterceptor } from './static-pods/interceptor.ts';
@@ -33,8 +32,7 @@ interface ClusterPartOptions {
   /** The kernel's boot id, where this node's drains end with the boot. */
   readonly endsWithBoot: string | undefined;
   readonly runtime: ContainerRuntime;
-  /** Runs the checks of `nodemaint doctor`. */
-  readonly readDoctor: (signal: AbortSignal) => Promise<DoctorResult>;
+  readonly presence: PresenceSources;
 }
 
 /**
@@ -42,7 +40,7 @@ interface ClusterPartOptions {
  * `machine` is this machine's.
  */
 export function openCluster(
-  { server, endsWithBoot, runtime, readDoctor }: ClusterPartOptions,
+  { server, endsWithBoot, runtime, presence }: ClusterPartOptions,
   machine: Omit<ClusterDependencies, 'aheadMs'>,
   lifetime: AbortSignal,
 ): ClusterParts {
@@ -58,7 +56,7 @@ export function openCluster(
     cluster,
     liveness,
     ownNode,
-    presence: createPresence(dependencies, readDoctor),
+    presence: createPresence(dependencies, presence),
     unrecorded: createUnrecordedMaintenances(dependencies, cluster.maintenances, ownNode),
     interceptor: createKubeletInterceptor({ ...dependencies, cluster }),
     overduePods: createOverduePods(cluster.maintenances, runtime, dependencies, lifetime),

@@ -1,6 +1,7 @@
 import process from 'node:process';
+import { configHash } from '../config/hash.ts';
 import type { AgentConfig } from '../config/schema.ts';
-import type { DoctorResult } from '../show/fleet/presence.ts';
+import type { DoctorReport } from '../show/fleet/presence.ts';
 import type { MachineFacts } from '../decide/notice/provider.ts';
 import type { Clock } from '../host/clock.ts';
 import { type StateFiles } from '../host/files/state-files.ts';
@@ -49,8 +50,8 @@ export interface AgentDependencies {
   readonly log: Log;
   /** What the firmware says of this machine. */
   readonly readMachineFacts: (signal: AbortSignal) => Promise<MachineFacts>;
-  /** The worst result of the checks of `nodemaint doctor`. */
-  readonly readDoctor: (signal: AbortSignal) => Promise<DoctorResult>;
+  /** The worst result of the checks of `nodemaint doctor`, and which checks have it. */
+  readonly readDoctor: (signal: AbortSignal) => Promise<DoctorReport>;
   /** Connects to the API server; as a client of `createKubeClient` does unless given. */
   readonly connect?: (access: ClusterAccess) => KubeClient;
 }
@@ -121,8 +122,9 @@ function openClusterOf(
   const { clock, log, readDoctor, connect = connectAsAgent } = dependencies;
   const endsWithBoot = config.onBoot === 'complete' ? kernelBootIdOf(bootId) : undefined;
   const client = connect(access);
+  const presence = { readDoctor, config: configHash(config) };
   return openCluster(
-    { server: access.server.origin, endsWithBoot, runtime: machine.runtime, readDoctor },
+    { server: access.server.origin, endsWithBoot, runtime: machine.runtime, presence },
     { client, clock, log, nodeName, onChange: wake },
     living,
   );

@@ -2,6 +2,7 @@ import { nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
 import { interceptorEntry } from '../decide/eviction/heartbeat.ts';
 import { targetKeyOf } from '../decide/eviction/request.ts';
 import { turnWaitOf } from '../decide/reboot/turns.ts';
+import type { LastShutdown } from '../show/fleet/last-shutdown.ts';
 import { describePhase, type Phase } from '../decide/shutdown/phase.ts';
 import { timeOf } from '../decide/time.ts';
 import type { NodeEvictionRequests } from './cluster/eviction-requests.ts';
@@ -21,6 +22,7 @@ export interface StatusDependencies {
   readonly phase: () => Phase;
   /** When this process last changed the phase, in milliseconds since the epoch; undefined where it has not. */
   readonly changedAt?: () => number | undefined;
+  readonly lastShutdown?: () => LastShutdown | undefined;
   /** The last pass over the pods; undefined before the first one. */
   readonly lastPass: () => StaticPodPass | undefined;
   readonly storageProblem: () => string | undefined;
@@ -139,6 +141,7 @@ export function buildStatus(dependencies: StatusDependencies): AgentStatus {
   const view = dependencies.lastPass()?.view;
   const scheduled = dependencies.detector.scheduled();
   const controller = cluster?.controller();
+  const lastShutdown = dependencies.lastShutdown?.();
   const storageProblem = dependencies.storageProblem();
   return {
     node: nodeName,
@@ -150,6 +153,7 @@ export function buildStatus(dependencies: StatusDependencies): AgentStatus {
     cluster: clusterStatus(cluster),
     ...(controller === undefined ? {} : { controller: { state: controller.kind, silentMs: controller.silentMs } }),
     maintenance: maintenanceStatus(phase, nodeName, cluster),
+    ...(lastShutdown === undefined ? {} : { lastShutdown }),
     waitingFor: waitingFor(dependencies),
     inPlace: [...(view?.inPlace ?? []), ...(view?.ended ?? [])].map(({ file }) => file),
     parked: view?.parked.map(({ file }) => file) ?? [],

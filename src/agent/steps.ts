@@ -1,16 +1,17 @@
 import { turnWaitOf, WAITS_FOR_TURN } from '../decide/reboot/turns.ts';
 import { effectiveDrains, type RetentionFacts } from '../decide/static-pod/parked.ts';
+import { rfc3339 } from '../decide/time.ts';
 import { holdsLock, type Phase } from '../decide/shutdown/phase.ts';
 import type { ClusterParts } from './cluster-parts.ts';
 import type { FirstQuestion } from './shutdown/first-question.ts';
 import type { NodeMaintenances } from './cluster/maintenance-watch.ts';
 import type { PresenceFacts } from './cluster/presence.ts';
+import type { AgentRecord } from './phase/record.ts';
 import { completeOwn, createFailedPodRemoval, ensureMaintenance } from './shutdown/maintenance.ts';
 import type { AgentContext } from './context.ts';
 import { keepAnnotations } from './drain/deadline.ts';
 import type { HandOver } from './drain/offline/hand-over.ts';
 import { keepNoticeCordon } from './notices/cordon.ts';
-import type { AgentRecord } from './phase/record.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
 import type { IterationObservation } from './shutdown/story-recorder.ts';
 import { createRelocation } from './static-pods/when-to-find-directory.ts';
@@ -103,7 +104,7 @@ function machineSteps({ machine, notices }: AgentContext): readonly Step[] {
 
 /** What the agent says of itself on its Node. */
 function presenceOf(
-  phase: Phase,
+  { phase, last }: Pick<AgentRecord, 'phase' | 'last'>,
   lock: ReturnType<LockReconciler['status']>,
   maintenances: Pick<NodeMaintenances, 'get'>,
 ): PresenceFacts {
@@ -115,6 +116,7 @@ function presenceOf(
     phase: phase.kind,
     lock: lock.kind === 'none' ? 'none' : lock.held ? 'held' : 'missing',
     reason: isMissing ? lock.message : shutdown,
+    ...(last === undefined ? {} : { last: { result: last.result, at: rfc3339(last.at) } }),
   };
 }
 
@@ -137,7 +139,7 @@ function maintenanceStep(
 function clusterSteps(
   { config, log, node, notices, drain, machine }: AgentContext,
   { cluster, overduePods, presence }: ClusterParts,
-  isDrained: (phase: Phase) => boolean,
+  { isDrained, phases }: { isDrained: (phase: Phase) => boolean; phases: PassPhases },
 ): readonly Step[] {
   const removeFailedPods = createFailedPodRemoval(cluster, log);
   return [
@@ -163,7 +165,9 @@ function clusterSteps(
     {
       name: 'show the agent on its Node',
       run: async ({ phase }) => {
-        presence.show(presenceOf(phase, machine.lock.status(phase), cluster.maintenances));
+        const { last } = phases.record();
+        const shown = last === undefined ? { phase } : { phase, last };
+        presence.show(presenceOf(shown, machine.lock.status(phase), cluster.maintenances));
       },
     },
     {
@@ -205,7 +209,7 @@ export function createSteps(context: AgentContext, dependencies: StepDependencie
         cluster === undefined ? [] : [maintenanceStep(context, cluster, firstQuestion)],
       ],
     },
-    ...(cluster === undefined ? [] : clusterSteps(context, cluster, isDrained)),
+    ...(cluster === undefined ? [] : clusterSteps(context, cluster, { isDrained, phases })),
     { name: 'locate the static pods', run: relocate },
     { name: 'drain the node and move static pods', run: (_turn, signal) => passes.run(phases, signal) },
     {

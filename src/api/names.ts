@@ -40,6 +40,8 @@ export const MARKED_ANNOTATION = 'nodemaintenance.x-k8s.io/marked';
 export const NODE_NOTE_ANNOTATION = 'nodemaintenance.x-k8s.io/maintenances';
 /** On a Node: what its agent says of itself (JSON; `presenceText`). */
 export const AGENT_STATUS_ANNOTATION = 'nodemaintenance.x-k8s.io/agent-status';
+/** On a Node, `true`: no agent is to run there, so that its absence is no finding. */
+export const WITHOUT_AGENT_LABEL = 'nodemaintenance.x-k8s.io/without-agent';
 /** On the Lease of the controller: the version of the controller that wrote it last. */
 export const VERSION_ANNOTATION = 'nodemaintenance.x-k8s.io/version';
 /** On the Lease of the controller: the identity of a controller that writes that annotation. */

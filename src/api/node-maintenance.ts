@@ -74,6 +74,7 @@ export interface BlockingPod {
     | 'Interceptor'
     | 'InterceptorSilent'
     | 'NoInterceptor'
+    | 'NoAgent'
     | 'NotSupported'
     | 'RequestHeld'
     | 'Finalizer'

@@ -18,10 +18,10 @@ function nodesOfTable({ columnDefinitions = [], rows = [] }: NodeTable): readonl
   const column = columnDefinitions.findIndex(({ name }) => name === 'Status');
   return rows.flatMap(({ cells, object }) => {
     if (object === undefined) return [];
-    const { name, annotations = {} } = object.metadata;
+    const { name, annotations = {}, labels = {} } = object.metadata;
     const cell = cells[column];
     const nodeStatus = typeof cell === 'string' ? cell.slice(0, MAX_STATUS) : 'Unknown';
-    return [{ metadata: { name, annotations }, nodeStatus }];
+    return [{ metadata: { name, annotations, labels }, nodeStatus }];
   });
 }
 

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client';
+import type { LastShutdown } from '../show/fleet/last-shutdown.ts';
 import type { MetricsText } from './http.ts';
 import { setCounts } from './labelled-counts.ts';
 import { createNoticeMetrics, type NoticeObserver } from './notice-metrics.ts';
@@ -14,6 +15,8 @@ export interface AgentFigures {
   readonly lockLimitMs: number | undefined;
   /** Since when a shutdown is held; absent where none is. */
   readonly heldSince: number | undefined;
+  /** How the last shutdown ended; undefined where none is known. */
+  readonly lastShutdown: LastShutdown | undefined;
   /** What the agent waits for, by who is to act: an interceptor, the kubelet or the controller. */
   readonly waiting: ReadonlyMap<string, number>;
   readonly staticPodsInPlace: number;
@@ -41,6 +44,8 @@ const STEPS: ReadonlyMap<string, string> = new Map([
   ['ShutdownForced', 'forced'],
   ['ShutdownCanceled', 'canceled'],
   ['ShutdownOver', 'over'],
+  // The agent that counts a forced shutdown goes down at once, mostly before it is scraped: it is counted again after the boot.
+  ['BackAfterForced', 'forced'],
   ['WentDownUndrained', 'undrained'],
   ['WentDownUnasked', 'unasked'],
 ]);
@@ -61,6 +66,11 @@ function createAgentGauges(registry: Registry): AgentGauges {
   const held = gauge('shutdown_lock_held', 'Whether the shutdown lock is held: 1, or 0.');
   const limit = gauge('shutdown_lock_limit_seconds', 'For how long logind lets a lock delay a shutdown.');
   const heldFor = gauge('shutdown_held_seconds', 'For how long the present shutdown has been held; 0 without one.');
+  const last = gauge(
+    'last_shutdown_timestamp_seconds',
+    'When the last shutdown ended, by its result: drained, forced, undrained, canceled.',
+    ['result'],
+  );
   const waiting = gauge('waiting', 'What the agent waits for, by who is to act.', ['actor']);
   const inPlace = gauge('static_pods_in_place', 'Static pods whose manifests are in place.');
   const parked = gauge('static_pods_parked', 'Static pods whose manifests are parked.');
@@ -84,6 +94,10 @@ function createAgentGauges(registry: Registry): AgentGauges {
       setOrRemove(held, figures.isLockHeld === undefined ? undefined : Number(figures.isLockHeld));
       setOrRemove(limit, figures.lockLimitMs === undefined ? undefined : figures.lockLimitMs / 1000);
       heldFor.set(figures.heldSince === undefined ? 0 : Math.max(0, (now - figures.heldSince) / 1000));
+      last.reset();
+      if (figures.lastShutdown !== undefined) {
+        last.set({ result: figures.lastShutdown.result }, figures.lastShutdown.at / 1000);
+      }
       setCounts(waiting, 'actor', figures.waiting);
       inPlace.set(figures.staticPodsInPlace);
       parked.set(figures.staticPodsParked);

@@ -1,9 +1,11 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { MaintenanceCounts } from '../show/counts/maintenances.ts';
+import type { NodeCounts } from '../show/counts/nodes.ts';
 import { registerBuildInfo, registerProcess } from './process-metrics.ts';
 import type { MetricsText } from './http.ts';
 import { setCounts } from './labelled-counts.ts';
 import { createQueueMetrics, type QueueObserver } from './queue-metrics.ts';
+import { createNodeMetrics } from './node-metrics.ts';
 import { createMaintenanceMetrics, type MaintenanceMetrics } from './maintenance-metrics.ts';
 
 /** Numbers that are counted when the metrics are read. */
@@ -19,6 +21,7 @@ interface ControllerCounts {
   /** Evictions in the background that are promised or under way (KEP-1397). */
   readonly inBackground: number;
   readonly maintenances: MaintenanceCounts;
+  readonly nodes: NodeCounts;
 }
 
 /** The metrics of the controller. */
@@ -31,6 +34,8 @@ export interface ControllerMetrics extends MetricsText, Pick<MaintenanceMetrics,
   evictionEnded(outcome: 'evicted' | 'canceled', seconds: number): void;
   /** Sets whether this replica leads. */
   leading(isLeader: boolean): void;
+  /** Sets until when the certificate is valid with which the webhook serves, in milliseconds since the epoch. */
+  webhookCertificate(until: number): void;
   /** Creates the observer of the work queue of this name. */
   queue(name: string): QueueObserver;
 }
@@ -56,8 +61,14 @@ export function createControllerMetrics(count: () => ControllerCounts, countEver
     labelNames: ['name'],
     registers,
   });
+  const certificate = new Gauge({
+    name: 'nodemaint_webhook_certificate_expiry_timestamp_seconds',
+    help: 'Until when the certificate of the webhook is valid; 0 where this replica serves none.',
+    registers,
+  });
   const show = createCountGauges(registry);
   const maintenances = createMaintenanceMetrics(registry);
+  const showNodes = createNodeMetrics(registry);
   const queue = createQueueMetrics(registry);
   let countedAt: number | undefined;
 
@@ -70,12 +81,16 @@ export function createControllerMetrics(count: () => ControllerCounts, countEver
         const counts = count();
         show(counts);
         maintenances.show(counts.maintenances);
+        showNodes(counts.nodes);
       }
       return registry.metrics();
     },
     ...evictions,
     leading: (isLeader) => {
       master.set({ name: 'nodemaint-controller' }, isLeader ? 1 : 0);
+    },
+    webhookCertificate: (until) => {
+      certificate.set(until / 1000);
     },
     queue,
     drained: (seconds) => {

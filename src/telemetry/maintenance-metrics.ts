@@ -16,6 +16,11 @@ const MAX_DRAINS = 100;
 /** From a minute to a week. */
 const DURATIONS = [60, 300, 900, 3_600, 14_400, 86_400, 604_800];
 
+/** The largest values: a label whose values others choose has a bounded number of them. */
+function longest(counts: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  return new Map([...counts].toSorted(([, a], [, b]) => b - a).slice(0, MAX_DRAINS));
+}
+
 /** Registers the metrics. A label whose values others choose has a bounded number of them. */
 export function createMaintenanceMetrics(registry: Registry): MaintenanceMetrics {
   const gauge = (name: string, help: string, label: string): Gauge =>
@@ -24,7 +29,12 @@ export function createMaintenanceMetrics(registry: Registry): MaintenanceMetrics
   const drains = gauge('drains', 'Maintenances in the stage Drain: waiting, draining or drained.', 'state');
   const pods = gauge('pods', 'Pods of drains: pending, or evacuating.', 'state');
   const blocking = gauge('blocking_pods', 'Pods that block drains by reason.', 'reason');
-  const age = gauge('drain_age_seconds', 'Seconds since a drain began that has not drained its nodes.', 'maintenance');
+  const age = gauge('drain_age_seconds', 'Seconds since a drain began that is not through.', 'maintenance');
+  const blocked = gauge(
+    'blocked_seconds',
+    'For how long the pod that blocks longest has blocked a drain.',
+    'maintenance',
+  );
   const duration = new Histogram({
     name: `${PREFIX}_drain_duration_seconds`,
     help: 'Seconds from the beginning of the stage Drain until the last pod has left.',
@@ -37,8 +47,8 @@ export function createMaintenanceMetrics(registry: Registry): MaintenanceMetrics
       setCounts(drains, 'state', counts.drains);
       setCounts(pods, 'state', counts.pods);
       setCounts(blocking, 'reason', counts.blocking);
-      const oldest = [...counts.ageSec].toSorted(([, a], [, b]) => b - a).slice(0, MAX_DRAINS);
-      setCounts(age, 'maintenance', new Map(oldest));
+      setCounts(age, 'maintenance', longest(counts.ageSec));
+      setCounts(blocked, 'maintenance', longest(counts.blockedSec));
     },
     drained: (seconds) => {
       duration.observe(seconds);

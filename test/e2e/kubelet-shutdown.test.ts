@@ -35,13 +35,15 @@ describe("the kubelet's own graceful shutdown beside the agent on a real machine
 
       const warning = await diagnosis(machine);
       console.log(warning);
-      assert.match(warning, /^warn .*graceful shutdown is on \(20 s\)/);
+      assert.match(warning, /^fail .*graceful shutdown is on \(20 s\)/);
       const told = await machine.ssh(INSTALL, OPTIONS);
       console.log(told.stdout, told.stderr);
       assert.match(told.stderr, /the kubelet's own graceful shutdown is on/);
 
       const byHand = await machine.ssh(`${INSTALL} --disable-kubelet-graceful-shutdown`, OPTIONS);
       console.log(byHand.stdout, byHand.stderr);
+      assert.notEqual(byHand.code, 0);
+      assert.match(byHand.stderr, /could NOT be switched off/);
       assert.match(byHand.stderr, /has no --config-dir; in \/var\/lib\/kubelet\/config\.yaml set shutdownGracePeriod/);
 
       await machine.must(

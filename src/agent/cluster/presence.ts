@@ -1,6 +1,6 @@
 import { AGENT_STATUS_ANNOTATION } from '../../api/names.ts';
 import {
-  type DoctorResult,
+  type DoctorReport,
   type Presence,
   presenceDueMs,
   PRESENCE_EVERY_MS,
@@ -16,7 +16,17 @@ import { createWakeup, type Wakeup } from '../iteration/wakeup.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 
 /** What the agent's loop knows of itself. */
-export type PresenceFacts = Pick<Presence, 'phase' | 'lock' | 'reason'>;
+export type PresenceFacts = Pick<Presence, 'phase' | 'lock' | 'reason' | 'last'>;
+
+/** What is said on the Node beside what the loop knows. */
+export interface PresenceSources {
+  /** Runs the checks of `nodemaint doctor`; it may reject. */
+  readonly readDoctor: (signal: AbortSignal) => Promise<DoctorReport>;
+  /** The hash of the configuration. */
+  readonly config: string;
+}
+
+const NOT_CHECKED: DoctorReport = { doctor: 'unknown', checks: [] };
 
 /** Says on the Node object of this machine that its agent is there, and how it is. */
 export interface AgentPresence {
@@ -32,22 +42,24 @@ const WRITE_MS = 10_000;
 const LAST_WRITE_MS = 1_000;
 /** The checks run once the agent has settled, and then as often as the presence is written. */
 const DOCTOR_AFTER_MS = 60_000;
+/** A check that fails is mended by a person, who looks whether the node is guarded then. */
+const DOCTOR_AGAIN_MS = 5 * 60_000;
 
 class PresenceWriter implements AgentPresence {
   readonly #dependencies: ClusterDependencies;
-  readonly #readDoctor: (signal: AbortSignal) => Promise<DoctorResult>;
+  readonly #sources: PresenceSources;
   readonly #wakeup: Wakeup;
   readonly #warnOnce: LogOnce;
   #facts: PresenceFacts | undefined;
   /** Milliseconds since the epoch. */
   #phaseSince = 0;
   #lockSince = 0;
-  #doctor: DoctorResult = 'unknown';
+  #report = NOT_CHECKED;
   #last: PresenceWrite | undefined;
 
-  constructor(dependencies: ClusterDependencies, readDoctor: (signal: AbortSignal) => Promise<DoctorResult>) {
+  constructor(dependencies: ClusterDependencies, sources: PresenceSources) {
     this.#dependencies = dependencies;
-    this.#readDoctor = readDoctor;
+    this.#sources = sources;
     this.#wakeup = createWakeup(dependencies.clock);
     this.#warnOnce = createLogOnce((reason) => {
       dependencies.log.warn({ reason }, 'cannot write the state of the agent onto its Node');
@@ -56,8 +68,7 @@ class PresenceWriter implements AgentPresence {
 
   show(facts: PresenceFacts): void {
     const before = this.#facts;
-    const isNews = before?.phase !== facts.phase || before.lock !== facts.lock || before.reason !== facts.reason;
-    if (!isNews) return;
+    if (JSON.stringify(before) === JSON.stringify(facts)) return;
     const now = this.#dependencies.clock.now();
     if (facts.phase !== before?.phase) this.#phaseSince = now;
     if (facts.lock !== before?.lock) this.#lockSince = now;
@@ -78,7 +89,8 @@ class PresenceWriter implements AgentPresence {
       phase,
       phaseSince: rfc3339(this.#phaseSince),
       lockSince: rfc3339(this.#lockSince),
-      doctor: this.#doctor,
+      config: this.#sources.config,
+      ...this.#report,
     };
   }
 
@@ -114,10 +126,11 @@ class PresenceWriter implements AgentPresence {
     while (!signal.aborted) {
       // Not while the machine goes down: the checks would only take time from the drain.
       if (this.#facts?.phase === 'watching') {
-        this.#doctor = await this.#readDoctor(signal).catch(() => 'unknown' as const);
+        this.#report = await this.#sources.readDoctor(signal).catch(() => NOT_CHECKED);
         this.#wakeup.notify();
       }
-      await clock.sleep(PRESENCE_EVERY_MS, signal);
+      const isWell = this.#report.doctor === 'ok' || this.#report.doctor === 'warn';
+      await clock.sleep(isWell ? PRESENCE_EVERY_MS : DOCTOR_AGAIN_MS, signal);
     }
   }
 
@@ -134,10 +147,7 @@ class PresenceWriter implements AgentPresence {
   }
 }
 
-/** Creates it; nothing is written before `run`. `readDoctor` runs the checks of `nodemaint doctor`; it may reject. */
-export function createPresence(
-  dependencies: ClusterDependencies,
-  readDoctor: (signal: AbortSignal) => Promise<DoctorResult>,
-): AgentPresence {
-  return new PresenceWriter(dependencies, readDoctor);
+/** Creates it; nothing is written before `run`. */
+export function createPresence(dependencies: ClusterDependencies, sources: PresenceSources): AgentPresence {
+  return new PresenceWriter(dependencies, sources);
 }

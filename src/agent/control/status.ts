@@ -1,3 +1,4 @@
+import type { LastShutdown } from '../../show/fleet/last-shutdown.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import type { Waiting } from '../iteration/waited-for.ts';
 
@@ -27,6 +28,8 @@ export interface AgentStatus {
   readonly controller?: { readonly state: 'alive' | 'dead' | 'idle' | 'unknown'; readonly silentMs: number };
   /** The message is absent where its status says nothing of this node. */
   readonly maintenance: { readonly name: string; readonly message?: string } | null;
+  /** How the last shutdown ended; absent where none has, as far as the agent knows. */
+  readonly lastShutdown?: LastShutdown;
   readonly waitingFor: readonly Waiting[];
   readonly inPlace: readonly string[];
   readonly parked: readonly string[];

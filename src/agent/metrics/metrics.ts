@@ -23,7 +23,7 @@ export interface AgentMetrics {
 }
 
 /** The figures of a status. */
-function figuresOf({ phase, lock, cluster, waitingFor, ...rest }: AgentStatus): AgentFigures {
+function figuresOf({ phase, lock, cluster, waitingFor, lastShutdown, ...rest }: AgentStatus): AgentFigures {
   const waiting = new Map<string, number>();
   for (const { on } of waitingFor) waiting.set(on, (waiting.get(on) ?? 0) + 1);
   return {
@@ -33,6 +33,7 @@ function figuresOf({ phase, lock, cluster, waitingFor, ...rest }: AgentStatus): 
     lockLimitMs: lock.delay?.limitMs,
     heldSince: phase.kind === 'draining' ? phase.since : undefined,
     waiting,
+    lastShutdown,
     staticPodsInPlace: rest.inPlace.length,
     staticPodsParked: rest.parked.length,
     apiHeardAt: cluster.configured ? (cluster.heardAt ?? 0) : undefined,

@@ -1,6 +1,7 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { phaseEventOf, type PhaseEvent } from '../../decide/shutdown/events.ts';
 import { describePhase, type Phase, type PhaseFacts } from '../../decide/shutdown/phase.ts';
+import { lastShutdownAfter } from '../../show/fleet/last-shutdown.ts';
 import { decidePhase, type Transition } from '../../decide/shutdown/transition.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { StateFiles } from '../../host/files/state-files.ts';
@@ -50,7 +51,7 @@ export function createPhaseMachine(dependencies: PhaseMachineDependencies, initi
     changedAt: () => changedAt,
     decide: async (signal) => {
       const facts = await readFacts(current.record.phase, signal);
-      const { phase, offlineTargets } = current.record;
+      const { phase, offlineTargets, last: before } = current.record;
       const transition = decidePhase(phase, {
         ...facts,
         release: current.release,
@@ -61,7 +62,9 @@ export function createPhaseMachine(dependencies: PhaseMachineDependencies, initi
       const keepsTargets = to.kind === 'draining' || to.kind === 'released';
       current = { record: current.record };
       changedAt = facts.now;
-      await save({ phase: to, offlineTargets: keepsTargets ? offlineTargets : [] });
+      const last = lastShutdownAfter(before, transition, facts.now);
+      const targets = keepsTargets ? offlineTargets : [];
+      await save({ phase: to, offlineTargets: targets, ...(last === undefined ? {} : { last }) });
       log.info({ transition: name, phase: to }, describePhase(to));
       const event = phaseEventOf(nodeName, transition);
       if (event !== undefined) announce(event);

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { SHUTDOWN_KINDS } from '../../decide/shutdown/kind.ts';
+import { type LastShutdown, SHUTDOWN_RESULTS } from '../../show/fleet/last-shutdown.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { StateFiles } from '../../host/files/state-files.ts';
@@ -10,6 +11,8 @@ export interface AgentRecord {
   readonly phase: Phase;
   /** The drain targets that an offline drain has reached. Targets are added and never taken away. */
   readonly offlineTargets: readonly DrainPlanEntry[];
+  /** Absent where no shutdown has ended yet, and in records of older agents. */
+  readonly last?: LastShutdown;
 }
 
 const shutdown = {
@@ -69,6 +72,7 @@ const recordSchema = z.object({
     z.object({ kind: z.literal('recovering'), cause: z.enum(['boot', 'canceled']), ...shutdown }),
   ]),
   offlineTargets: z.array(z.custom<DrainPlanEntry>((value) => typeof value === 'object' && value !== null)),
+  last: z.object({ result: z.enum(SHUTDOWN_RESULTS), at: z.number().min(0).max(8.64e15) }).exactOptional(),
 });
 
 const EMPTY: AgentRecord = { phase: { kind: 'watching' }, offlineTargets: [] };

@@ -180,8 +180,12 @@ async function readWebhook(client: KubeClient, signal: AbortSignal): Promise<Web
   };
 }
 
-/** Reads everything. Throws API_UNREACHABLE; what cannot be read otherwise is part of the facts. */
-export async function readClusterFacts(client: KubeClient, clock: Clock, signal: AbortSignal): Promise<ClusterFacts> {
+/** Reads everything, and of the nodes those that the selector matches, '' for all. Throws API_UNREACHABLE; what cannot be read otherwise is part of the facts. */
+export async function readClusterFacts(
+  client: KubeClient,
+  { clock, selector }: { readonly clock: Clock; readonly selector: string },
+  signal: AbortSignal,
+): Promise<ClusterFacts> {
   const now = clock.now();
   const resources = Promise.all(INSTALLED_RESOURCES.map((resource) => readResource(client, resource, signal)));
   const reading = <T>(path: string): Promise<T | undefined> => get<T>(client, path, signal);
@@ -198,7 +202,7 @@ export async function readClusterFacts(client: KubeClient, clock: Clock, signal:
     factOf(readReplicas(reading), signal),
     factOf(readWebhook(client, signal), signal),
     factOf(
-      readFleet(client, '', now, signal).then((fleet) => fleet.nodes),
+      readFleet(client, selector, now, signal).then((fleet) => fleet.nodes),
       signal,
     ),
   ]);

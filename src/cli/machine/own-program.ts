@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import * as z from 'zod';
-import type { DoctorResult } from '../../show/fleet/presence.ts';
+import type { DoctorReport } from '../../show/fleet/presence.ts';
 import type { MachineFacts } from '../../decide/notice/provider.ts';
 
 const MAX_BYTES = 1024 * 1024;
@@ -11,14 +11,16 @@ const DOCTOR_MS = 60_000;
 
 const fact = z.string().max(1000);
 const machineFactsSchema = z.object({ manufacturer: fact, model: fact, serial: fact, uuid: fact, assetTag: fact });
-const checksSchema = z.object({ items: z.array(z.object({ result: z.enum(['ok', 'warn', 'fail']) })).min(1) });
+const checksSchema = z.object({
+  items: z.array(z.object({ name: z.string().max(100), result: z.enum(['ok', 'warn', 'fail']) })).min(1),
+});
 
 /** What this program can be asked. Both reject where it cannot be run, takes too long, or prints something else. */
 interface OwnProgram {
   /** The facts of this machine: the library that reads them would take 8 MiB of the agent's memory for good. */
   readonly machineFacts: (signal: AbortSignal) => Promise<MachineFacts>;
-  /** The worst result of `nodemaint doctor`. */
-  readonly doctor: (configPath: string, signal: AbortSignal) => Promise<DoctorResult>;
+  /** The worst result of `nodemaint doctor`, and which checks have it. */
+  readonly doctor: (configPath: string, signal: AbortSignal) => Promise<DoctorReport>;
 }
 
 /** `command` starts this program; the words of a command follow it. */
@@ -39,8 +41,9 @@ export function createOwnProgram([file, ...first]: readonly [string, ...string[]
     doctor: async (configPath, signal) => {
       const words = ['doctor', '--config', configPath, '--output', 'json'];
       const { items } = checksSchema.parse(await run(words, DOCTOR_MS, signal));
-      const results = items.map(({ result }) => result);
-      return results.includes('fail') ? 'fail' : results.includes('warn') ? 'warn' : 'ok';
+      const doctor = (['fail', 'warn'] as const).find((worst) => items.some(({ result }) => result === worst)) ?? 'ok';
+      const checks = items.filter(({ result }) => result === doctor && doctor !== 'ok').map(({ name }) => name);
+      return { doctor, checks };
     },
   };
 }

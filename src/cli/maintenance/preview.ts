@@ -183,6 +183,7 @@ export async function readPreviewFacts(
     ...(await readOthers(client, pods, leaving, signal)),
     plan: plan ?? own?.spec.drainPlan ?? [],
     keep: keep ?? own?.spec.keepPods ?? [],
+    now: Date.now(),
   };
 }
 

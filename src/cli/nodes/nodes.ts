@@ -28,11 +28,24 @@ const STYLES = {
   guarded: 'plain',
   'going-down': 'plain',
   back: 'plain',
+  exempt: 'plain',
   outdated: 'warn',
   unguarded: 'bad',
 } as const satisfies Record<FleetState, LineStyle>;
 const HEAD = ['NAME', 'STATE', 'REASON'];
-const WIDE_HEAD = ['NAME', 'STATE', 'NODE', 'VERSION', 'PHASE', 'LOCK', 'DOCTOR', 'REPORTED', 'REASON'];
+const WIDE_HEAD = [
+  'NAME',
+  'STATE',
+  'NODE',
+  'VERSION',
+  'PHASE',
+  'LOCK',
+  'DOCTOR',
+  'CONFIG',
+  'LAST SHUTDOWN',
+  'REPORTED',
+  'REASON',
+];
 
 function age(text: string | undefined, now: number): string {
   const at = timeOf(text);
@@ -42,8 +55,10 @@ function age(text: string | undefined, now: number): string {
 function cellsOf({ name, state, reason, nodeStatus, agent }: FleetNode, isWide: boolean, now: number): string[] {
   if (!isWide) return [name, state, reason];
   const lock = agent === undefined ? '-' : `${agent.lock} ${age(agent.lockSince, now)}`;
-  const { version = '-', phase = '-', doctor = '-' } = agent ?? {};
-  return [name, state, nodeStatus, version, phase, lock, doctor, age(agent?.at, now), reason];
+  const { version = '-', phase = '-', doctor = '-', last } = agent ?? {};
+  const config = agent?.config === undefined || agent.config === '' ? '-' : agent.config;
+  const ended = last === undefined ? '-' : `${last.result} ${age(last.at, now)}`;
+  return [name, state, nodeStatus, version, phase, lock, doctor, config, ended, age(agent?.at, now), reason];
 }
 
 function summaryOf(nodes: readonly FleetNode[]): string {

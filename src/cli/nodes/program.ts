@@ -8,7 +8,7 @@ export function addNodes(program: Command, terminal: Terminal): void {
   addAccessOptions(program.command('nodes'))
     .summary('show which nodes are guarded by an agent')
     .description(
-      'Show each node as guarded, unguarded, outdated, going-down or back, with the reason. Each agent reports on its Node object when something changes, and once an hour.',
+      'Show each node as guarded, unguarded, outdated, going-down, back or exempt, with the reason. Each agent reports on its Node object when something changes, and once an hour.',
     )
     .option('-l, --selector <labels>', 'only nodes with these labels, such as role=worker')
     .option('-w, --watch', 'print the nodes that change, until interrupted')

@@ -3,6 +3,7 @@ import { CONTROLLER_LEASE_NAME } from '../../api/lease.ts';
 import type { Node } from '../../api/pod.ts';
 import { countMaintenances } from '../../show/counts/maintenances.ts';
 import { countEvictions } from '../../show/counts/evictions.ts';
+import { countNodes } from '../../show/counts/nodes.ts';
 import { type EvictionSettings, settingsAnnotations } from '../../decide/eviction/settings.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -12,6 +13,7 @@ import { createServerClock } from '../../kube/server-clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { serveHttp } from '../../telemetry/http.ts';
 import { type ControllerMetrics, createControllerMetrics } from '../../telemetry/controller-metrics.ts';
+import { VERSION } from '../../version.ts';
 import { createUngatedDaemonSets } from '../../kube/eviction/ungated-daemon-sets.ts';
 import { createBudgetRule } from '../disruption-budget/budget-rule.ts';
 import { runElection } from '../../kube/leader/election.ts';
@@ -68,7 +70,10 @@ function startServers(dependencies: ControllerDependencies, replica: Replica, st
   if (webhookPort !== undefined) {
     const webhook = { listenAddress: '::', port: webhookPort, serviceHost: webhookHost, namespace };
     const known = (): readonly Node[] | undefined => (nodes.synced() ? nodes.list() : undefined);
-    serving.push(runWebhook(webhook, { ...dependencies, nodes: known }, stop));
+    const onCertificate = (until: number): void => {
+      metrics.webhookCertificate(until);
+    };
+    serving.push(runWebhook(webhook, { ...dependencies, nodes: known, onCertificate }, stop));
   }
   return serving;
 }
@@ -141,7 +146,9 @@ export async function runController(given: ControllerDependencies, signal: Abort
   const metrics = createControllerMetrics(() => {
     const all = [...requests.list(), ...(leading?.counted() ?? [])];
     const counts = countEvictions(all, pods.list(), leading?.promised() ?? []);
-    return { ...counts, maintenances: countMaintenances(maintenances.list(), clock.now()) };
+    const now = clock.now();
+    const counted = countMaintenances(maintenances.list(), now);
+    return { ...counts, maintenances: counted, nodes: countNodes(nodes.list(), VERSION, now) };
   });
 
   // A failure, such as an address that is in use, ends all other parts too.

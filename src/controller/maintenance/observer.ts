@@ -7,6 +7,7 @@ import { reachedTargets } from '../../decide/drain/observed-drain.ts';
 import { estimateDrain } from '../../decide/drain/estimate.ts';
 import { entryCovers, targetsCover } from '../../decide/maintenance/drain-plan.ts';
 import { isKept, keptBy, withoutKept } from '../../decide/kept-pods/kept-pods.ts';
+import { rfc3339 } from '../../decide/time.ts';
 import { identityOf, type NodeIdentity } from '../../decide/maintenance/recorded-node.ts';
 import type { DrainResolution, NodeResolution } from '../../decide/drain/resolution.ts';
 import {
@@ -20,6 +21,7 @@ import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { agentNodeOf } from '../../decide/maintenance/maintenance.ts';
 import { drainPodOf } from '../../decide/pod.ts';
 import { drainBegan, evictionPausedUntil, whyReturning } from '../../decide/staying-pod/returning-pod.ts';
+import { whyNobodyEnds } from '../../show/fleet/no-agent.ts';
 import { podByUid } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
 import { type EvictionIntent, requestKeyOf } from './wanted-evictions.ts';
@@ -155,11 +157,16 @@ function observeDrain(
       return whyBlocking(pod, requestOf(pod), object, now) ?? whyReturning(pod, began, since);
     };
     const refusal = refused.nodes.of(node.name)?.message;
+    // Also those that are to leave later: people learn at the beginning that the drain will not end.
+    const begun = began === undefined ? maintenance.metadata.creationTimestamp : rfc3339(began);
+    const unended = (pod: Pod): BlockingPod | undefined =>
+      whyNobodyEnds(pod, { node: object, request: requestOf(pod), since: begun ?? '' }, now);
+    const left = [...evicting, ...pending].flatMap((pod) => unended(pod) ?? []);
     return {
       evacuating: startedOf(context, evicting),
-      blocking: evicting.flatMap((pod) => why(pod) ?? []),
+      blocking: [...left, ...evicting.flatMap((pod) => (unended(pod) === undefined ? (why(pod) ?? []) : []))],
       ...(refusal === undefined ? {} : { refusal }),
-      expectedFinishAt: estimateDrain(plan, { evicting, pending, requestOf }, now),
+      ...(left.length > 0 ? {} : { expectedFinishAt: estimateDrain(plan, { evicting, pending, requestOf }, now) }),
       overLimit: overLimitOn.get(node.name) ?? 0,
       ungatedDaemonSets: context.ungated.on(node.name),
     };

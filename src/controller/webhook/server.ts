@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { Node } from '../../api/pod.ts';
@@ -52,6 +53,8 @@ interface WebhookDependencies {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Log;
+  /** Told until when the certificate is valid that is served from now on, in milliseconds since the epoch. */
+  readonly onCertificate?: (until: number) => void;
 }
 
 interface Answer {
@@ -182,6 +185,10 @@ export async function runWebhook(
   const manager = createCertificateManager({ namespace, hosts: [serviceHost, ...otherHosts] }, dependencies);
   const first = await reconcileUntilDone(manager, dependencies, signal);
   if (first === undefined) return;
+  const tell = ({ certificate }: ServingCertificate): void => {
+    dependencies.onCertificate?.(new X509Certificate(certificate).validToDate.getTime());
+  };
+  tell(first.serving);
   const readBody = createBodyReader();
   const times = { ...SERVER_TIMES, handshakeTimeout: HANDSHAKE_MS, keepAliveTimeout: KEEP_ALIVE_MS };
   const server = createServer({ ...tlsOf(first.serving), ...times }, (request, response) => {
@@ -208,6 +215,7 @@ export async function runWebhook(
       if (found.trustChanged) await clock.sleep(TRUST_SPREADS_MS, stop).catch(() => undefined);
       current = found.serving;
       server.setSecureContext(tlsOf(current));
+      tell(current);
       log.info({}, 'the webhook serves with its new certificate');
     }
   };

@@ -30,14 +30,22 @@ function tierOf({ nodeStatuses = [], nodeGroups = [] }: NodeMaintenanceStatus): 
   return targets.reduce((furthest, { podType }) => Math.max(furthest, POD_TYPES.indexOf(podType)), -1);
 }
 
+/** The pods that block by one reason. */
+interface Blocked {
+  readonly names: readonly string[];
+  /** What to do about it, where the names of the pods do not tell. */
+  readonly remedy: string;
+}
+
 /** The names of the blocking pods by the reason for which they block. */
-function blockingByReason(status: NodeMaintenanceStatus): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, string[]>();
+function blockingByReason(status: NodeMaintenanceStatus): ReadonlyMap<string, Blocked> {
+  const found = new Map<string, { readonly names: string[]; readonly remedy: string }>();
   for (const { podsBlocking = [] } of status.nodeStatuses ?? []) {
-    for (const { namespace, name, reason } of podsBlocking) {
-      const names = found.get(reason);
-      if (names === undefined) found.set(reason, [`${namespace}/${name}`]);
-      else names.push(`${namespace}/${name}`);
+    for (const { namespace, name, reason, message } of podsBlocking) {
+      const known = found.get(reason);
+      const remedy = reason === 'NoAgent' ? `: ${message}` : '';
+      if (known === undefined) found.set(reason, { names: [`${namespace}/${name}`], remedy });
+      else known.names.push(`${namespace}/${name}`);
     }
   }
   return found;
@@ -48,9 +56,9 @@ export function newlyBlocked(before: NodeMaintenanceStatus, after: NodeMaintenan
   const known = blockingByReason(before);
   return [...blockingByReason(after)]
     .filter(([reason]) => !known.has(reason))
-    .map(([reason, names]) => {
+    .map(([reason, { names, remedy }]) => {
       const pods = names.length === 1 ? '1 pod blocks' : `${names.length} pods block`;
-      const message = `${pods} the drain by ${reason}: ${namesText(names.toSorted())}.`;
+      const message = `${pods} the drain by ${reason}: ${namesText(names.toSorted())}${remedy}.`;
       return { type: 'Warning', reason: 'DrainBlocked', message };
     });
 }

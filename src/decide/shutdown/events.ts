@@ -44,6 +44,10 @@ function bootEvent(nodeName: string, from: Phase, { maintenance, reason }: Shutd
     const down = `Node ${nodeName} went down before its pods had ended (${maintenance}, ${reason})`;
     return event('WentDownUndrained', `${down}: the shutdown was forced, or the power was cut.`, false, 'Warning');
   }
+  if (from.kind === 'released' && from.forced !== undefined) {
+    const left = `Node ${nodeName} is back; it had gone down with pods still there (${maintenance})`;
+    return event('BackAfterForced', `${left}: ${from.forced}.`, false, 'Warning');
+  }
   return event('NodeBack', `Node ${nodeName} is back after ${maintenance} (${reason}).`, false);
 }
 

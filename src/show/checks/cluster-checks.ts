@@ -206,10 +206,14 @@ function judgeWebhook({ isConfigured, caUntil, endpoints }: WebhookFacts, now: n
   return ok(`${endpoints} endpoints are ready; its certificate authority is valid for ${days} days`);
 }
 
-function judgeNodes(nodes: readonly FleetNode[]): Omit<Check, 'name'> {
+function judgeNodes(all: readonly FleetNode[]): Omit<Check, 'name'> {
+  const nodes = all.filter(({ state }) => state !== 'exempt');
+  const leftOut =
+    all.length === nodes.length ? '' : `; ${all.length - nodes.length} can have none, or are to have none`;
   const unguarded = nodes.filter(({ state }) => state === 'unguarded');
-  if (unguarded.length === 0) return ok(`${nodes.length} nodes have an agent`);
-  const names = named(unguarded.map(({ name }) => name));
+  const have = nodes.length === 1 ? '1 node has an agent' : `${nodes.length} nodes have an agent`;
+  if (unguarded.length === 0) return ok(`${have}${leftOut}`);
+  const names = named(unguarded.map(({ name, reason }) => (reason === '' ? name : `${name} (${reason})`)));
   return fail(
     `${unguarded.length} of ${nodes.length} nodes are unguarded: ${names}`,
     'nodemaint nodes says why; nodemaint doctor on the node',

@@ -167,7 +167,7 @@ function checkKubelet({ kubelet, refusedKubelets }: DoctorFacts): Check {
   const found = judgeKubeletShutdown(kubelet);
   if (found.kind === 'off') return { name, ...OK, message: "the kubelet's own graceful shutdown is off" };
   const message = `the kubelet's own graceful shutdown is on (${found.totalMs / 1000} s): it ends pods while the agent drains the node`;
-  return { name, result: 'warn', message, fix: 'nodemaint disable-kubelet-shutdown' };
+  return { name, result: 'fail', message, fix: 'nodemaint disable-kubelet-shutdown' };
 }
 
 function checkKubeletUnit({ kubeletHome, kubeletUnit }: DoctorFacts): Check {

@@ -20,8 +20,10 @@ export interface MaintenanceCounts {
   readonly pods: Counts;
   /** Pods that block drains, by reason. */
   readonly blocking: Counts;
-  /** The seconds since the Drain stage began, of each maintenance that is not drained, by its name. */
+  /** The seconds since the Drain stage began, of each maintenance that drains and is not through, by its name. One that waits has none. */
   readonly ageSec: Counts;
+  /** For how many seconds the pod has blocked that has done so longest, of each maintenance with such pods, by its name. */
+  readonly blockedSec: Counts;
 }
 
 /** The summary counts also those that the statuses of the nodes leave out. */
@@ -31,6 +33,14 @@ function blockingOf({
 }: NodeMaintenanceStatus = {}): NonNullable<MaintenanceSummary['podsBlocking']> {
   const named = nodeStatuses.flatMap(({ podsBlocking = [] }) => podsBlocking);
   return summary?.podsBlocking ?? named.map(({ reason }) => ({ reason, pods: 1 }));
+}
+
+/** Since when the pod blocks that has done so longest, in milliseconds since the epoch; undefined where none does. */
+function blockedSinceOf({ nodeStatuses = [] }: NodeMaintenanceStatus = {}): number | undefined {
+  const times = nodeStatuses.flatMap(({ podsBlocking = [] }) =>
+    podsBlocking.flatMap(({ since }) => timeOf(since) ?? []),
+  );
+  return times.length === 0 ? undefined : times.reduce((first, at) => Math.min(first, at));
 }
 
 /** Adds up what the statuses of the maintenances say at `now`, in milliseconds since the epoch. */
@@ -53,6 +63,7 @@ export function countMaintenances(maintenances: readonly NodeMaintenance[], now:
   ]);
   const blocking = new Map<string, number>();
   const ageSec = new Map<string, number>();
+  const blockedSec = new Map<string, number>();
   const add = <K>(counts: Map<K, number>, key: K, count: number): void => {
     counts.set(key, (counts.get(key) ?? 0) + count);
   };
@@ -62,13 +73,16 @@ export function countMaintenances(maintenances: readonly NodeMaintenance[], now:
     if (stage !== 'Drain') continue;
     const { conditions = [], stageStatuses = [], summary } = maintenance.status ?? {};
     const drained = conditions.find(({ type }) => type === DRAINED);
-    const isDrained = drained?.status === 'True';
-    add(drains, isDrained ? 'drained' : drained?.reason === 'Waiting' ? 'waiting' : 'draining', 1);
+    const state = drained?.status === 'True' ? 'drained' : drained?.reason === 'Waiting' ? 'waiting' : 'draining';
+    add(drains, state, 1);
     const since = timeOf(stageStatuses.find(({ name }) => name === 'Drain')?.startTimestamp);
-    if (!isDrained && since !== undefined) ageSec.set(maintenance.metadata.name, Math.max(0, (now - since) / 1000));
+    const { name } = maintenance.metadata;
+    if (state === 'draining' && since !== undefined) ageSec.set(name, Math.max(0, (now - since) / 1000));
+    const blockedSince = blockedSinceOf(maintenance.status);
+    if (blockedSince !== undefined) blockedSec.set(name, Math.max(0, (now - blockedSince) / 1000));
     add(pods, 'pending', summary?.podsPendingEvacuation ?? 0);
     add(pods, 'evacuating', summary?.podsEvacuating ?? 0);
     for (const { reason, pods: many } of blockingOf(maintenance.status)) add(blocking, reason, many);
   }
-  return { stages, drains, pods, blocking, ageSec };
+  return { stages, drains, pods, blocking, ageSec, blockedSec };
 }

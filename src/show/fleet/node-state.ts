@@ -1,13 +1,20 @@
-/** The fleet view: what a Node object says of its agent, as one state of five with a reason. */
+/** The fleet view: what a Node object says of its agent, as one state of six with a reason. */
 import type { KubeObject } from '../../api/meta.ts';
-import { AGENT_STATUS_ANNOTATION, CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
+import {
+  AGENT_STATUS_ANNOTATION,
+  CORDONED_ANNOTATION,
+  NODE_NOTE_ANNOTATION,
+  WITHOUT_AGENT_LABEL,
+} from '../../api/names.ts';
 import { formatSpan } from '../../decide/duration.ts';
 import { readNodeNote } from '../../decide/maintenance/node-note.ts';
 import { WAITS_FOR_TURN } from '../../decide/reboot/turns.ts';
-import { timeOf } from '../../decide/time.ts';
-import { readPresence, type WrittenPresence } from './presence.ts';
+import { overdueMs, readPresence, type WrittenPresence } from './presence.ts';
 
-export type FleetState = 'guarded' | 'unguarded' | 'outdated' | 'going-down' | 'back';
+/** All states of a node; `exempt` is one that has no agent and is not to have one. */
+export const FLEET_STATES = ['guarded', 'unguarded', 'outdated', 'going-down', 'back', 'exempt'] as const;
+
+export type FleetState = (typeof FLEET_STATES)[number];
 
 /** A node with the words in which the API server prints its state, such as "Ready,SchedulingDisabled". */
 export interface ListedNode extends KubeObject {
@@ -27,15 +34,6 @@ export interface FleetNode {
   readonly maintenance?: string;
 }
 
-/** An agent that is later than this with its report does not live, or does not reach the API server. */
-const SLACK_MS = 15 * 60_000;
-
-/** The age of the agent's report in milliseconds, where the next one is overdue; else undefined. */
-function overdueMs({ at, everySec }: WrittenPresence, now: number): number | undefined {
-  const age = now - (timeOf(at) ?? 0);
-  return age > everySec * 1000 + SLACK_MS ? age : undefined;
-}
-
 type Judgement = Pick<FleetNode, 'state' | 'reason'>;
 
 /** Why nothing would hold a shutdown of the node; undefined where its agent does. */
@@ -48,7 +46,14 @@ function unguardedReason(agent: WrittenPresence, isReady: boolean, now: number):
   }
   if (agent.lock === 'missing') return `the shutdown lock is not held: ${agent.reason}`;
   if (agent.lock === 'none') return 'its agent is configured to hold no shutdown lock';
-  return agent.doctor === 'fail' ? 'a check fails: run "nodemaint doctor" on the node' : undefined;
+  return agent.doctor === 'fail' ? checkReason('fails', agent.checks) : undefined;
+}
+
+/** That a check fails or warns, with the names of the checks where the agent says them. */
+function checkReason(what: 'fails' | 'warns', checks: readonly string[]): string {
+  const many = checks.length > 1 ? `checks ${what === 'fails' ? 'fail' : 'warn'}` : `check ${what}`;
+  if (checks.length === 0) return `a check ${what}: run "nodemaint doctor" on the node`;
+  return `the ${many}: ${checks.join(', ')}; "nodemaint doctor" on the node says why`;
 }
 
 /** Why a maintenance has cordoned the node: its name, its stage and what people said, as far as the controller has noted it. */
@@ -74,12 +79,21 @@ function judge(node: ListedNode, agent: WrittenPresence, expected: string, now: 
   if (maintenance !== undefined) return { state: 'going-down', reason: maintenanceReason(node, maintenance) };
   if (expected !== '' && version !== expected)
     return { state: 'outdated', reason: `${version}; the cluster has ${expected}` };
-  return { state: 'guarded', reason: doctor === 'warn' ? 'a check warns: run "nodemaint doctor" on the node' : '' };
+  return { state: 'guarded', reason: doctor === 'warn' ? checkReason('warns', agent.checks) : '' };
+}
+
+/** Why a node without an agent is not to have one; undefined where it should. */
+function exemptReason(labels: Readonly<Record<string, string>>): string | undefined {
+  if (labels[WITHOUT_AGENT_LABEL] === 'true') return `the label ${WITHOUT_AGENT_LABEL} says that it is to have none`;
+  const system = labels['kubernetes.io/os'] ?? 'linux';
+  if (system !== 'linux') return `no agent runs on ${system}`;
+  if (labels['eks.amazonaws.com/compute-type'] === 'fargate') return 'Fargate runs one pod here, and no agent';
+  return labels['type'] === 'virtual-kubelet' ? 'no machine is behind a virtual kubelet' : undefined;
 }
 
 /** The state of a node at `now`, in milliseconds since the epoch; `expected` is the version that agents should have, '' for any. */
 export function fleetNode(node: ListedNode, expected: string, now: number): FleetNode {
-  const { name, annotations = {} } = node.metadata;
+  const { name, annotations = {}, labels = {} } = node.metadata;
   const text = annotations[AGENT_STATUS_ANNOTATION];
   const maintenance = annotations[CORDONED_ANNOTATION];
   const agent = text === undefined ? undefined : readPresence(text);
@@ -90,6 +104,8 @@ export function fleetNode(node: ListedNode, expected: string, now: number): Flee
     ...(maintenance === undefined ? {} : { maintenance }),
   };
   if (agent !== undefined) return { ...known, ...judge(node, agent, expected, now) };
+  const exempt = text === undefined ? exemptReason(labels) : undefined;
+  if (exempt !== undefined) return { ...known, state: 'exempt', reason: exempt };
   const reason = text === undefined ? 'no agent has reported' : 'the report of its agent cannot be read';
   return { ...known, state: 'unguarded', reason };
 }

@@ -3,13 +3,21 @@
  * are guarded. It is written when it changes, and else once an hour.
  */
 import { parseObject } from '../../decide/json.ts';
+import { timeOf } from '../../decide/time.ts';
+import { SHUTDOWN_RESULTS, type ShutdownResult } from './last-shutdown.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 
 /** The worst result of the checks of `nodemaint doctor`; unknown before they have run. */
-export type DoctorResult = 'ok' | 'warn' | 'fail' | 'unknown';
+type DoctorResult = 'ok' | 'warn' | 'fail' | 'unknown';
+
+/** The worst result of the checks, and the names of the checks that have it; none where all are well. */
+export interface DoctorReport {
+  readonly doctor: DoctorResult;
+  readonly checks: readonly string[];
+}
 
 /** What an agent says. */
-export interface Presence {
+export interface Presence extends DoctorReport {
   readonly version: string;
   /** The phase, or `stopped` where the agent has ended although the machine does not go down. */
   readonly phase: Phase['kind'] | 'stopped';
@@ -18,7 +26,10 @@ export interface Presence {
   readonly lock: 'held' | 'missing' | 'none';
   /** Since when the lock is held or missing, as far as this process of the agent knows, RFC 3339. */
   readonly lockSince: string;
-  readonly doctor: DoctorResult;
+  /** A hash of the configuration that the agent runs with, so that a node that differs is found; '' of an older agent. */
+  readonly config: string;
+  /** How the last shutdown ended, and when, RFC 3339; absent where none has, as far as the agent knows. */
+  readonly last?: { readonly result: ShutdownResult; readonly at: string };
   /** Why the node goes down, or why the lock is missing; '' where there is nothing to say. */
   readonly reason: string;
 }
@@ -40,9 +51,11 @@ const RETRY_MS = 60_000;
 /** The agents of a fleet that started together write at different times: up to so much earlier. */
 const SPREAD_MS = 5 * 60_000;
 
-const MAX_TEXT = 2_048;
+const MAX_TEXT = 4_096;
 const MAX_REASON = 256;
 const MAX_WORD = 64;
+const MAX_CHECKS = 8;
+const MAX_CHECK = 32;
 const PHASES: readonly Presence['phase'][] = ['watching', 'draining', 'released', 'recovering', 'stopped'];
 const LOCKS: readonly Presence['lock'][] = ['held', 'missing', 'none'];
 const RESULTS: readonly DoctorResult[] = ['ok', 'warn', 'fail', 'unknown'];
@@ -56,7 +69,7 @@ export interface PresenceWrite {
 }
 
 function isSame(a: Presence, b: Presence): boolean {
-  return (Object.keys(a) as (keyof Presence)[]).every((key) => a[key] === b[key]);
+  return JSON.stringify(a) === JSON.stringify(b);
 }
 
 /** How much earlier than an hour the agent of this node writes, in milliseconds: always the same for one name. */
@@ -82,7 +95,14 @@ export function presenceDueMs(
 /** The text of the annotation; `at` is RFC 3339. */
 export function presenceText(presence: Presence, at: string): string {
   const reason = presence.reason.slice(0, MAX_REASON);
-  return JSON.stringify({ ...presence, reason, at, everySec: PRESENCE_EVERY_MS / 1000 } satisfies WrittenPresence);
+  const checks = presence.checks.slice(0, MAX_CHECKS).map((name) => name.slice(0, MAX_CHECK));
+  return JSON.stringify({
+    ...presence,
+    checks,
+    reason,
+    at,
+    everySec: PRESENCE_EVERY_MS / 1000,
+  } satisfies WrittenPresence);
 }
 
 function oneOf<T extends string>(words: readonly T[], value: unknown): T | undefined {
@@ -91,6 +111,19 @@ function oneOf<T extends string>(words: readonly T[], value: unknown): T | undef
 
 function word(value: unknown, max = MAX_WORD): string | undefined {
   return typeof value === 'string' && value.length <= max ? value : undefined;
+}
+
+/** The names of checks; none of an older agent. */
+function checksOf(value: unknown): readonly string[] {
+  const names = Array.isArray(value) ? value : [];
+  return names.slice(0, MAX_CHECKS).flatMap((name) => word(name, MAX_CHECK) ?? []);
+}
+
+function lastOf(value: unknown): Pick<Presence, 'last'> {
+  if (typeof value !== 'object' || value === null) return {};
+  const { result, at } = value as Readonly<Record<string, unknown>>;
+  const [known, when] = [oneOf(SHUTDOWN_RESULTS, result), word(at)];
+  return known === undefined || when === undefined ? {} : { last: { result: known, at: when } };
 }
 
 /** Reads the annotation; undefined for a text that no agent writes. */
@@ -109,5 +142,16 @@ export function readPresence(text: string): WrittenPresence | undefined {
   if (version === undefined || phase === undefined || lock === undefined || doctor === undefined) return undefined;
   if (phaseSince === undefined || lockSince === undefined || reason === undefined || at === undefined) return undefined;
   if (typeof everySec !== 'number' || !(everySec >= 1 && everySec <= 86_400)) return undefined;
-  return { version, phase, phaseSince, lock, lockSince, doctor, reason, at, everySec };
+  const said = { version, phase, phaseSince, lock, lockSince, doctor, reason, at, everySec };
+  const config = word(value['config']) ?? '';
+  return { ...said, checks: checksOf(value['checks']), config, ...lastOf(value['last']) };
+}
+
+/** An agent that is later than this with its report does not live, or does not reach the API server. */
+const SLACK_MS = 15 * 60_000;
+
+/** The age of the agent's report in milliseconds, where the next one is overdue; else undefined. */
+export function overdueMs({ at, everySec }: WrittenPresence, now: number): number | undefined {
+  const age = now - (timeOf(at) ?? 0);
+  return age > everySec * 1000 + SLACK_MS ? age : undefined;
 }

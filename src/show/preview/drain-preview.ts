@@ -19,6 +19,7 @@ import { isOwnController } from '../../decide/own-controller.ts';
 import { firstNames } from '../../decide/name-list.ts';
 import type { Finding } from './finding.ts';
 import { formerAnnotationFindings } from './former-annotations.ts';
+import { staticPodsStay } from '../fleet/no-agent.ts';
 import { replicaFindings } from './own-replicas.ts';
 import { flagOfLoss } from '../../decide/kept-pods/consent.ts';
 import { isKept, withoutKept } from '../../decide/kept-pods/kept-pods.ts';
@@ -49,6 +50,8 @@ export interface PreviewFacts {
   readonly machine?: Machine | undefined;
   /** How a drain would harm the control plane; absent where it would not. */
   readonly controlPlaneHarm?: string;
+  /** The present, in milliseconds since the epoch; absent where the reports of agents do not matter. */
+  readonly now?: number;
   /** How long the drain may take, in milliseconds; absent without a deadline. */
   readonly deadlineMs?: number;
   /** The plan of the maintenance; the default entries are added here. */
@@ -155,9 +158,27 @@ function lossFindings(pod: Pod): readonly Finding[] {
   return findings;
 }
 
-function nodeFindings({ node, maintenances, pods, machine, controlPlaneHarm }: PreviewFacts): readonly Finding[] {
+/** Static pods that nobody would end, because no agent lives on the node. */
+function staticPodFindings({ node, pods, keep = [], now }: PreviewFacts): readonly Finding[] {
+  const present = pods.filter((pod) => !isTerminal(pod) && !isKept(keep, drainPodOf(pod)));
+  const stay = now === undefined ? undefined : staticPodsStay(node, present, now);
+  return stay === undefined ? [] : [{ level: 'blocks', message: stay }];
+}
+
+function volumeFindings({ node }: PreviewFacts): readonly Finding[] {
+  const { volumesInUse = [], volumesAttached = [] } = node.status ?? {};
+  const volumes = new Set([...volumesInUse, ...volumesAttached.map(({ name }) => name)]).size;
+  if (volumes === 0) return [];
+  const are = volumes === 1 ? '1 volume is' : `${volumes} volumes are`;
+  const message = `${are} attached to the node: it counts as drained when they are unmounted and detached`;
+  return [{ level: 'note', message }];
+}
+
+function nodeFindings(facts: PreviewFacts): readonly Finding[] {
+  const { node, maintenances, pods, machine, controlPlaneHarm } = facts;
   const findings: Finding[] = [];
   if (controlPlaneHarm !== undefined) findings.push({ level: 'blocks', message: controlPlaneHarm });
+  findings.push(...staticPodFindings(facts));
   const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready !== undefined && ready.status !== 'True') {
     findings.push({
@@ -175,13 +196,7 @@ function nodeFindings({ node, maintenances, pods, machine, controlPlaneHarm }: P
   const deletion = machine && describeMachineDeletion(machine, node.metadata.name);
   const others = [...otherMaintainers(node), ...(deletion === undefined ? [] : [deletion])];
   for (const message of others) findings.push({ level: 'may block', message });
-  const { volumesInUse = [], volumesAttached = [] } = node.status ?? {};
-  const volumes = new Set([...volumesInUse, ...volumesAttached.map(({ name }) => name)]).size;
-  if (volumes > 0) {
-    const are = volumes === 1 ? '1 volume is' : `${volumes} volumes are`;
-    const message = `${are} attached to the node: it counts as drained when they are unmounted and detached`;
-    findings.push({ level: 'note', message });
-  }
+  findings.push(...volumeFindings(facts));
   const ended = pods.filter(isTerminal).length;
   if (ended > 0)
     findings.push({

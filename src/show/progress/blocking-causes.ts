@@ -83,6 +83,8 @@ function wordsOf({ reason, message }: BlockingPod): Words {
       ];
     case 'NoInterceptor':
       return ['has', 'have', `no interceptor that acts${said === '' ? '' : `: ${said}`}`];
+    case 'NoAgent':
+      return ['is', 'are', `static, and ${said}`];
     case 'NotSupported':
       return ['cannot', 'cannot', `be evicted: ${said}`];
     case 'RequestHeld':

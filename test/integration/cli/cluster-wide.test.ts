@@ -94,8 +94,9 @@ describe('the commands of a whole cluster on a real API server', () => {
     await waitFor('the list is printed', async () => (await shown()).includes('1 node: 1 unguarded'), options);
     const at = rfc3339(Date.now());
     const presence = { version: '0.1.0', phaseSince: at, lock: 'held', lockSince: at, doctor: 'ok' } as const;
+    const checked = { ...presence, checks: [], config: '' };
     const report = async (phase: 'watching' | 'draining', reason: string): Promise<void> => {
-      const text = presenceText({ ...presence, phase, reason }, at);
+      const text = presenceText({ ...checked, phase, reason }, at);
       const body = { metadata: { annotations: { [AGENT_STATUS_ANNOTATION]: text } } };
       await rig.controlPlane.kubectl(['patch', 'node', NODE, '--type=merge', '-p', JSON.stringify(body)]);
     };

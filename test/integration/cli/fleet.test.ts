@@ -45,8 +45,10 @@ describe('the fleet view on a real API server', () => {
     assert.equal(code, 0, stderr);
     return new Map((JSON.parse(stdout) as { items: FleetNode[] }).items.map((node) => [node.name, node]));
   };
-  const check = async (): Promise<{ readonly code: number; readonly checks: ReadonlyMap<string, Check> }> => {
-    const { stdout, stderr, code } = await run('check', '-o', 'json');
+  const check = async (
+    ...args: readonly string[]
+  ): Promise<{ readonly code: number; readonly checks: ReadonlyMap<string, Check> }> => {
+    const { stdout, stderr, code } = await run('check', '-o', 'json', ...args);
     assert.notEqual(stdout, '', stderr);
     return { code, checks: new Map((JSON.parse(stdout) as { items: Check[] }).items.map((each) => [each.name, each])) };
   };
@@ -113,6 +115,20 @@ describe('the fleet view on a real API server', () => {
     );
     assert.match(found.get('rights')?.message ?? '', /agents may not create nodemaintenances/);
     assert.match(found.get('policies')?.fix ?? '', /kubectl apply -k manifests/);
+  });
+
+  it('the checks look at the nodes with the labels, and leave out a node that is to have no agent', async () => {
+    const agents = async (): Promise<Check | undefined> => (await check('-l', 'role=other')).checks.get('agents');
+    assert.match((await agents())?.message ?? '', /1 of 1 nodes are unguarded: node-other \(no agent has reported\)/);
+    const label = 'nodemaintenance.x-k8s.io/without-agent';
+    await rig.controlPlane.kubectl(['label', 'node', OTHER, `${label}=true`]);
+    const found = await agents();
+    assert.deepEqual(
+      [found?.result, found?.message],
+      ['ok', '0 nodes have an agent; 1 can have none, or are to have none'],
+    );
+    assert.equal((await fleet()).get(OTHER)?.state, 'exempt');
+    await rig.controlPlane.kubectl(['label', 'node', OTHER, `${label}-`]);
   });
 
   it('a person without rights gets warnings in place of checks', async () => {

@@ -10,6 +10,7 @@ import { createIndexes, type Indexes } from '../../../src/controller/cache/index
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import { createLeader, type Leader } from '../../../src/controller/leader/leader-loops.ts';
 import { countMaintenances } from '../../../src/show/counts/maintenances.ts';
+import { countNodes } from '../../../src/show/counts/nodes.ts';
 import { countEvictions } from '../../../src/show/counts/evictions.ts';
 import { sortedJson } from '../../../src/decide/json.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
@@ -40,7 +41,11 @@ const KINDS = {
   Attachment: VOLUME_ATTACHMENTS,
 } as const;
 /** What the metrics count of an empty cluster: no test reads these here. */
-export const NO_COUNTS = { ...countEvictions([], [], []), maintenances: countMaintenances([], 0) };
+export const NO_COUNTS = {
+  ...countEvictions([], [], []),
+  maintenances: countMaintenances([], 0),
+  nodes: countNodes([], '', 0),
+};
 type Kind = keyof typeof KINDS;
 
 interface Objects {

@@ -14,20 +14,22 @@ const AGENT = {
   lock: 'held',
   lockSince: rfc3339(NOW - 40 * 86_400_000),
   doctor: 'ok',
+  checks: [],
+  config: '3f9a0c41',
   reason: '',
   at: rfc3339(NOW - 600_000),
   everySec: 3_600,
 } as const;
 
-/** One node of each state. */
+/** Nodes of each state. */
 export const FLEET: readonly FleetNode[] = [
   { name: 'worker-1', state: 'guarded', reason: '', nodeStatus: 'Ready', agent: AGENT },
   {
     name: 'worker-2',
     state: 'guarded',
-    reason: 'a check warns: run "nodemaint doctor" on the node',
+    reason: 'the check warns: kubelet unit; "nodemaint doctor" on the node says why',
     nodeStatus: 'Ready',
-    agent: { ...AGENT, doctor: 'warn' },
+    agent: { ...AGENT, doctor: 'warn', checks: ['kubelet unit'] },
   },
   {
     name: 'worker-3',
@@ -44,7 +46,20 @@ export const FLEET: readonly FleetNode[] = [
     nodeStatus: 'Ready',
     agent: AGENT,
   },
-  { name: 'worker-6', state: 'unguarded', reason: 'no agent has reported', nodeStatus: 'NotReady' },
+  {
+    name: 'worker-6',
+    state: 'unguarded',
+    reason: 'the checks fail: lock delay, kubelet shutdown; "nodemaint doctor" on the node says why',
+    nodeStatus: 'Ready',
+    agent: {
+      ...AGENT,
+      doctor: 'fail',
+      checks: ['lock delay', 'kubelet shutdown'],
+      last: { result: 'forced', at: rfc3339(NOW - 3 * 86_400_000) },
+    },
+  },
+  { name: 'worker-7', state: 'unguarded', reason: 'no agent has reported', nodeStatus: 'NotReady' },
+  { name: 'windows-1', state: 'exempt', reason: 'no agent runs on windows', nodeStatus: 'Ready' },
 ];
 
 /** The same with names as clouds give them. */

@@ -107,7 +107,7 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: 'kubelet shutdown',
-    result: 'warn',
+    result: 'fail',
     message: 'the kubelet ends pods by itself after 30s of a shutdown (shutdownGracePeriod)',
     fix: 'nodemaint disable-kubelet-shutdown',
   },

@@ -32,7 +32,7 @@ function open(t: TestContext, endsWithBoot: string | undefined): { parts: Cluste
     server: 'https://api.example:6443',
     endsWithBoot,
     runtime,
-    readDoctor: () => Promise.resolve('ok' as const),
+    presence: { readDoctor: () => Promise.resolve({ doctor: 'ok' as const, checks: [] }), config: '' },
   };
   return { parts: openCluster(options, dependencies, lifetime.signal), server };
 }

@@ -19,7 +19,7 @@ async function runIn(sandbox: AgentSandbox, lines: string[]): Promise<AsyncDispo
   const config = await loadAgentConfig(sandbox.configFile);
   const log = createRecordingLog();
   const stop = new AbortController();
-  const readDoctor = () => Promise.resolve('ok' as const);
+  const readDoctor = () => Promise.resolve({ doctor: 'ok' as const, checks: [] });
   const dependencies = { clock: createSystemClock(), log, readMachineFacts: () => Promise.resolve(FACTS), readDoctor };
   const running = runAgent(config, dependencies, stop.signal, AbortSignal.timeout(60_000));
   return {

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../../src/api/node-maintenance.ts';
 import { countMaintenances } from '../../../src/show/counts/maintenances.ts';
+import { countNodes } from '../../../src/show/counts/nodes.ts';
 import { countEvictions } from '../../../src/show/counts/evictions.ts';
 import { createControllerMetrics } from '../../../src/telemetry/controller-metrics.ts';
 import { drainOf, maintenanceOf } from '../../support/maintenance/objects.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
+const BLOCKED_SINCE = '2026-01-01T23:50:00Z';
 
 function draining(name: string, is: 'True' | 'False', reason: string, hours: number): NodeMaintenance {
   const startTimestamp = new Date(NOW - hours * 3_600_000).toISOString();
@@ -17,7 +19,7 @@ function draining(name: string, is: 'True' | 'False', reason: string, hours: num
         nodeRef: { name: 'one' },
         podsPendingEvacuation: 3,
         podsEvacuating: 2,
-        podsBlocking: [{ namespace: 'n', name: 'p', reason: 'PodDisruptionBudget', message: '', since: '' }],
+        podsBlocking: [{ namespace: 'n', name: 'p', reason: 'PodDisruptionBudget', message: '', since: BLOCKED_SINCE }],
       },
     ],
     summary: { nodes: 'one', podsPendingEvacuation: 3, podsEvacuating: 2 },
@@ -28,7 +30,8 @@ function draining(name: string, is: 'True' | 'False', reason: string, hours: num
 
 async function textOf(maintenances: readonly NodeMaintenance[]): Promise<readonly string[]> {
   const metrics = createControllerMetrics(() => {
-    return { ...countEvictions([], [], []), maintenances: countMaintenances(maintenances, NOW) };
+    const nodes = countNodes([], '0.1.0', NOW);
+    return { ...countEvictions([], [], []), maintenances: countMaintenances(maintenances, NOW), nodes };
   });
   metrics.drained(120);
   return (await metrics.text()).split('\n').filter((line) => line.startsWith('nodemaintenance_controller_'));
@@ -51,12 +54,13 @@ describe('the metrics of maintenances', () => {
       'nodemaintenance_controller_pods{state="pending"} 9',
       'nodemaintenance_controller_blocking_pods{reason="PodDisruptionBudget"} 3',
       'nodemaintenance_controller_drain_age_seconds{maintenance="long"} 86400',
-      'nodemaintenance_controller_drain_age_seconds{maintenance="held"} 3600',
+      'nodemaintenance_controller_blocked_seconds{maintenance="held"} 600',
       'nodemaintenance_controller_drain_duration_seconds_bucket{le="300"} 1',
     ]) {
       assert.ok(lines.includes(line), `${line} is not in\n${lines.join('\n')}`);
     }
-    assert.equal(lines.filter((line) => line.includes('maintenance="over"')).length, 0);
+    const aged = lines.filter((line) => line.includes('drain_age_seconds{'));
+    assert.equal(aged.length, 1, 'one that waits for its turn, or is through, has no age');
   });
 
   it('the metrics have the age of at most 100 drains, the oldest', async () => {

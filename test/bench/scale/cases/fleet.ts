@@ -83,7 +83,10 @@ async function reportOnce({ client, signal }: ScaleCluster, nodeName: string): P
     nodeName,
     onChange: () => undefined,
   };
-  const presence = createPresence(dependencies, () => Promise.resolve('ok'));
+  const presence = createPresence(dependencies, {
+    readDoctor: () => Promise.resolve({ doctor: 'ok', checks: [] }),
+    config: 'b0',
+  });
   // Not watching: at its end such an agent writes nothing more.
   presence.show({ phase: 'draining', lock: 'held', reason: 'bench' });
   await presence.run(AbortSignal.any([signal, end.signal]));
@@ -94,7 +97,7 @@ async function reportOnce({ client, signal }: ScaleCluster, nodeName: string): P
 async function reportAll({ client, signal }: ScaleCluster, names: readonly string[]): Promise<void> {
   const at = rfc3339(Date.now());
   const presence = { version: VERSION, phase: 'watching', phaseSince: at, lock: 'held', lockSince: at } as const;
-  const text = presenceText({ ...presence, doctor: 'ok', reason: '' }, at);
+  const text = presenceText({ ...presence, doctor: 'ok', checks: [], config: '', reason: '' }, at);
   await inParallel(names, 16, async (name) => {
     const body = { metadata: { annotations: { [AGENT_STATUS_ANNOTATION]: text } } };
     await send(client, { method: 'PATCH', path: objectPath(NODES, { name }), body, patch: { kind: 'merge' } }, signal);

@@ -41,15 +41,18 @@ async function runFor(ms: number, refusedBy?: number): Promise<Running & { reado
   };
   const log = createRecordingLog();
   const dependencies = { client: server.client, clock, log, nodeName: 'n', onChange: () => undefined };
-  const presence = createPresence(dependencies, () => Promise.resolve('warn'));
+  const presence = createPresence(dependencies, {
+    readDoctor: () => Promise.resolve({ doctor: 'warn', checks: ['UPS'] }),
+    config: 'c0ffee',
+  });
   presence.show(HELD);
   presence.show(HELD);
   await presence.run(end.signal);
   const words = (): readonly string[] =>
     server.requests.map(({ body }) => {
       const { annotations } = (body as { metadata: { annotations: Record<string, string> } }).metadata;
-      const { phase, doctor } = readPresence(annotations[AGENT_STATUS_ANNOTATION] ?? '') ?? {};
-      return `${phase} ${doctor}`;
+      const { phase, doctor, checks, config } = readPresence(annotations[AGENT_STATUS_ANNOTATION] ?? '') ?? {};
+      return `${phase} ${doctor} ${checks?.join() ?? ''} ${config}`;
     });
   return { server, words, lines: log.lines.length };
 }
@@ -63,7 +66,10 @@ describe('the presence on the Node object', () => {
     const { server, words } = await runFor(3 * 3_600_000);
     assert.deepEqual(new Set(server.asked), new Set(['PATCH /api/v1/nodes/n']));
     const [first, second] = words();
-    assert.deepEqual([first, second, words().at(-1)], ['watching unknown', 'watching warn', 'stopped warn']);
+    assert.deepEqual(
+      [first, second, words().at(-1)],
+      ['watching unknown  c0ffee', 'watching warn UPS c0ffee', 'stopped warn UPS c0ffee'],
+    );
     assert.ok(server.asked.length >= 5 && server.asked.length <= 8, String(server.asked.length));
   });
 

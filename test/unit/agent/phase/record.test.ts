@@ -61,6 +61,15 @@ describe('the record of the phase', () => {
     const { phase } = await readRecord(state, assert.fail);
     assert.deepEqual(phase, RECORD.phase);
   });
+
+  it('the record keeps how the last shutdown ended, and one of an older agent says nothing of it', async (t) => {
+    const state = await openTestState(await temporaryFolder(t, 'state'));
+    const record: AgentRecord = { ...RECORD, last: { result: 'forced', at: 5 } };
+    await writeRecord(state, record);
+    assert.deepEqual((await readRecord(state, assert.fail)).last, record.last);
+    await writeRecord(state, RECORD);
+    assert.equal((await readRecord(state, assert.fail)).last, undefined);
+  });
 });
 
 describe('a record of version 1', () => {

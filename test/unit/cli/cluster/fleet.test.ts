@@ -18,6 +18,8 @@ function rowOf(name: string, version: string): object {
     lock: 'held',
     lockSince: at,
     doctor: 'ok',
+    checks: [],
+    config: '',
     reason: '',
   } as const;
   const annotations = { [AGENT_STATUS_ANNOTATION]: presenceText(said, at) };

@@ -16,7 +16,10 @@ async function printing(t: TestContext, text: string, code = 0): Promise<readonl
 }
 
 function checks(...results: readonly string[]): string {
-  return JSON.stringify({ kind: 'CheckList', items: results.map((result) => ({ result })) });
+  return JSON.stringify({
+    kind: 'CheckList',
+    items: results.map((result, index) => ({ name: `check ${index}`, result })),
+  });
 }
 
 describe('what the agent has this program do', () => {
@@ -25,7 +28,9 @@ describe('what the agent has this program do', () => {
       await writeConfig({ nodeName: 'n' });
       const own = createOwnProgram(nodemaintCommand([]));
       // Without an agent the check of its lock fails.
-      assert.equal(await own.doctor(configFile, t.signal), 'fail');
+      const { doctor, checks: failed } = await own.doctor(configFile, t.signal);
+      assert.equal(doctor, 'fail');
+      assert.ok(failed.includes('lock'), failed.join());
       assert.deepEqual(Object.keys(await own.machineFacts(t.signal)).toSorted(), [
         'assetTag',
         'manufacturer',
@@ -38,13 +43,13 @@ describe('what the agent has this program do', () => {
 
   it('the result is the worst of the checks, also where the exit code says that one fails', async (t) => {
     const cases = [
-      [['ok', 'ok'], 0, 'ok'],
-      [['ok', 'warn'], 0, 'warn'],
-      [['warn', 'fail'], 1, 'fail'],
+      [['ok', 'ok'], 0, { doctor: 'ok', checks: [] }],
+      [['ok', 'warn'], 0, { doctor: 'warn', checks: ['check 1'] }],
+      [['warn', 'fail', 'fail'], 1, { doctor: 'fail', checks: ['check 1', 'check 2'] }],
     ] as const;
     for (const [results, code, worst] of cases) {
       const own = createOwnProgram(await printing(t, checks(...results), code));
-      assert.equal(await own.doctor('x', t.signal), worst);
+      assert.deepEqual(await own.doctor('x', t.signal), worst);
     }
   });
 

@@ -5,6 +5,8 @@ import type { Pod } from '../../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
 import { createDrainObserver } from '../../../../src/controller/maintenance/observer.ts';
 import { isSettled } from '../../../../src/decide/maintenance/maintenance.ts';
+import { AGENT_STATUS_ANNOTATION, MIRROR_ANNOTATION } from '../../../../src/api/names.ts';
+import { presenceText } from '../../../../src/show/fleet/presence.ts';
 import { indexesOf, type ListedObjects } from '../../../support/maintenance/indexes.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -196,5 +198,49 @@ describe('a maintenance', () => {
     assert.equal(isSettled(maintenance(undefined, 'Drain')), false);
     assert.equal(isSettled({ ...complete, metadata: { ...complete.metadata, ...held } }), false);
     assert.equal(isSettled(complete), true);
+  });
+});
+
+describe('the drain of a node with a static pod', () => {
+  const web: Pod = { metadata: { name: 'web', namespace: 'n', uid: 'w' }, spec: { nodeName: 'one', priority: 0 } };
+  const etcd: Pod = {
+    metadata: { name: 'etcd', namespace: 'n', uid: 'e', annotations: { [MIRROR_ANNOTATION]: 'hash' } },
+    spec: { nodeName: 'one', priority: 2_000_001_000 },
+  };
+  /** What the first look at the drain says of the node, whose agent has said this of itself. */
+  const observed = (report: string | undefined, pods: readonly Pod[]) => {
+    const annotations = report === undefined ? {} : { [AGENT_STATUS_ANNOTATION]: report };
+    const node = { metadata: { name: 'one', uid: 'uid-one', annotations } };
+    const context = contextOf({ maintenances: [maintenance(undefined)], pods, nodes: [node] });
+    const { status } = createDrainObserver(context).observe(maintenance(undefined), NOW);
+    return status.nodeStatuses?.[0];
+  };
+  const at = '2026-01-01T00:00:00Z';
+  const said = { version: '0.1.0', phaseSince: at, lock: 'held', lockSince: at, doctor: 'ok', reason: '' } as const;
+  const report = (phase: 'watching' | 'stopped', when = at): string =>
+    presenceText({ ...said, phase, checks: [], config: '' }, when);
+
+  it('a node without an agent is said at once to have nobody who ends it, and nobody says when the drain ends', () => {
+    const node = observed(undefined, [web, etcd]);
+    const [first, ...more] = node?.podsBlocking ?? [];
+    assert.deepEqual([first?.name, first?.reason, more], ['etcd', 'NoAgent', []]);
+    assert.match(
+      first?.message ?? '',
+      /^no agent has reported from node one, and only an agent ends static pods: start/,
+    );
+    assert.equal(node?.expectedFinishTime, undefined);
+  });
+
+  it('an agent that was stopped, or has not reported for hours, ends nothing either', () => {
+    assert.match(observed(report('stopped'), [etcd])?.podsBlocking?.[0]?.message ?? '', /was stopped at 2026-01-01/);
+    const late = observed(report('watching', '2025-12-31T20:00:00Z'), [etcd]);
+    assert.match(late?.podsBlocking?.[0]?.message ?? '', /last reported at 2025-12-31T20:00:00Z/);
+  });
+
+  it('an agent that reports is trusted to end it, and a node without static pods needs none', () => {
+    const guarded = observed(report('watching'), [web, etcd]);
+    assert.equal(guarded?.podsBlocking, undefined);
+    assert.notEqual(guarded?.expectedFinishTime, undefined);
+    assert.equal(observed(undefined, [web])?.podsBlocking, undefined);
   });
 });

@@ -49,6 +49,13 @@ describe('the Events of a drain', () => {
     assert.deepEqual(drainEvents(first, next), [], 'the reason is known');
   });
 
+  it('the Event says what to do where nobody ends a static pod', () => {
+    const pod = { ...blocking('etcd', 'no agent has reported, and a person has to act'), reason: 'NoAgent' } as const;
+    const [event] = drainEvents(begun, statusOf('False', 'Draining', 1, [pod]));
+    const expected = '1 pod blocks the drain by NoAgent: n/etcd: no agent has reported, and a person has to act.';
+    assert.equal(event?.message, expected);
+  });
+
   it('the Events tell once of a reason, however many pods it blocks', () => {
     const pods = Array.from({ length: 20 }, (_, index) => blocking(`p-${index}`, ''));
     const [event, ...more] = drainEvents(begun, statusOf('False', 'Draining', 1, pods));

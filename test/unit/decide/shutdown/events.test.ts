@@ -36,6 +36,7 @@ const cases: [TransitionName, string, Phase, Phase, string][] = [
   ['force', 'when an operator did not wait', DRAINING, FORCED, 'Warning ShutdownForced wall'],
   ['cancel', 'in mid-drain', DRAINING, { ...BACK, cause: 'canceled' }, 'Normal ShutdownCanceled wall'],
   ['boot', 'after the release', RELEASED, BACK, 'Normal NodeBack'],
+  ['boot', 'after a release with pods left', FORCED, BACK, 'Warning BackAfterForced'],
   ['boot', 'in mid-drain', DRAINING, BACK, 'Warning WentDownUndrained'],
   ['settle', 'when everything is back', BACK, WATCHING, 'Normal ShutdownOver'],
 ];

@@ -117,6 +117,19 @@ describe('the checks of a cluster', () => {
     assert.match(said(0, []) ?? '', /^no replica/);
   });
 
+  it('nodes that are to have no agent are left out, and counted', () => {
+    const nodes = known([nodeOf('a', 'guarded'), nodeOf('w', 'exempt')]);
+    const agents = examineCluster({ ...RIGHT, nodes }).find(({ name }) => name === 'agents');
+    assert.deepEqual(
+      [agents?.result, agents?.message],
+      ['ok', '1 node has an agent; 1 can have none, or are to have none'],
+    );
+    assert.match(
+      finding({ nodes: known([nodeOf('a', 'unguarded'), nodeOf('w', 'exempt')]) }),
+      /^fail agents: 1 of 1 nodes are unguarded: a/,
+    );
+  });
+
   const right = { who: 'agents', verb: 'create', group: 'g', resource: 'things' } as const;
   const cases: readonly [string, Partial<ClusterFacts>, RegExp][] = [
     [

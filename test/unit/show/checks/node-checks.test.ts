@@ -124,7 +124,7 @@ const cases: [string, Partial<DoctorFacts>, string, Check['result'], RegExp][] =
     'the kubelet kills pods itself',
     { kubelet: effectiveKubelet(1, new Map(), { shutdownGracePeriod: '30s' }) },
     'kubelet shutdown',
-    'warn',
+    'fail',
     /is on \(30 s\)/,
   ],
   [

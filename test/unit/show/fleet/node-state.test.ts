@@ -13,7 +13,7 @@ const NOTE = JSON.stringify({
 
 function nodeOf(
   agent: Partial<Presence> | string | undefined,
-  more: { status?: string; ageMs?: number; by?: string; note?: string } = {},
+  more: { status?: string; ageMs?: number; by?: string; note?: string; labels?: Record<string, string> } = {},
 ): ListedNode {
   const presence: Presence = {
     version: '0.1.0',
@@ -22,6 +22,8 @@ function nodeOf(
     lock: 'held',
     lockSince: rfc3339(NOW),
     doctor: 'ok',
+    checks: [],
+    config: '',
     reason: '',
     ...(typeof agent === 'object' ? agent : {}),
   };
@@ -31,7 +33,10 @@ function nodeOf(
     ...(more.by === undefined ? {} : { [CORDONED_ANNOTATION]: more.by }),
     ...(more.note === undefined ? {} : { [NODE_NOTE_ANNOTATION]: more.note }),
   };
-  return { metadata: { name: 'n', annotations }, nodeStatus: more.status ?? 'Ready' };
+  return {
+    metadata: { name: 'n', annotations, ...(more.labels === undefined ? {} : { labels: more.labels }) },
+    nodeStatus: more.status ?? 'Ready',
+  };
 }
 
 describe('the state of a node in the fleet view', () => {
@@ -39,7 +44,45 @@ describe('the state of a node in the fleet view', () => {
     ['an agent that holds the lock', nodeOf({}), 'guarded', /^$/],
     ['a check that warns', nodeOf({ doctor: 'warn' }), 'guarded', /warns/],
     ['checks that have not run', nodeOf({ doctor: 'unknown' }), 'guarded', /^$/],
-    ['a check that fails', nodeOf({ doctor: 'fail' }), 'unguarded', /doctor/],
+    ['a check that fails, of an older agent', nodeOf({ doctor: 'fail' }), 'unguarded', /a check fails: run .*doctor/],
+    [
+      'a check that fails',
+      nodeOf({ doctor: 'fail', checks: ['kubelet shutdown'] }),
+      'unguarded',
+      /^the check fails: kubelet shutdown; "nodemaint doctor"/,
+    ],
+    [
+      'checks that fail',
+      nodeOf({ doctor: 'fail', checks: ['lock delay', 'kubelet shutdown'] }),
+      'unguarded',
+      /^the checks fail: lock delay, kubelet shutdown;/,
+    ],
+    ['a check that warns', nodeOf({ doctor: 'warn', checks: ['UPS'] }), 'guarded', /^the check warns: UPS;/],
+    [
+      'Windows',
+      nodeOf(undefined, { labels: { 'kubernetes.io/os': 'windows' } }),
+      'exempt',
+      /^no agent runs on windows$/,
+    ],
+    [
+      'Fargate',
+      nodeOf(undefined, { labels: { 'kubernetes.io/os': 'linux', 'eks.amazonaws.com/compute-type': 'fargate' } }),
+      'exempt',
+      /Fargate/,
+    ],
+    ['a virtual kubelet', nodeOf(undefined, { labels: { type: 'virtual-kubelet' } }), 'exempt', /virtual kubelet/],
+    [
+      'a node that is to have no agent',
+      nodeOf(undefined, { labels: { 'nodemaintenance.x-k8s.io/without-agent': 'true' } }),
+      'exempt',
+      /without-agent/,
+    ],
+    [
+      'an agent that fails where none was wanted',
+      nodeOf({ lock: 'none' }, { labels: { 'nodemaintenance.x-k8s.io/without-agent': 'true' } }),
+      'unguarded',
+      /configured/,
+    ],
     ['no agent', nodeOf(undefined), 'unguarded', /no agent has reported/],
     ['a text of another program', nodeOf('hello'), 'unguarded', /cannot be read/],
     ['an agent that was stopped', nodeOf({ phase: 'stopped' }), 'unguarded', /stopped at 2026/],

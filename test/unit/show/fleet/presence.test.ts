@@ -15,7 +15,10 @@ const PRESENCE: Presence = {
   phaseSince: '2026-01-01T00:00:00Z',
   lock: 'held',
   lockSince: '2026-01-01T00:00:00Z',
-  doctor: 'ok',
+  doctor: 'fail',
+  checks: ['kubelet shutdown'],
+  config: '0123456789ab',
+  last: { result: 'forced', at: '2025-12-31T23:00:00Z' },
   reason: '',
 };
 const MINUTE = 60_000;
@@ -29,9 +32,35 @@ describe('the presence of an agent', () => {
   it('a text that no agent writes is not read', () => {
     const written = presenceText(PRESENCE, '2026-01-01T01:00:00Z');
     const texts = ['', 'x', 'null', '[]', '{}', written.replace('watching', 'dancing'), written.replace('3600', '-1')];
-    for (const text of [...texts, written.replace('0.1.0', 'x'.repeat(100)), ' '.repeat(3_000) + written]) {
+    for (const text of [...texts, written.replace('0.1.0', 'x'.repeat(100)), ' '.repeat(5_000) + written]) {
       assert.equal(readPresence(text), undefined, text.slice(0, 80));
     }
+  });
+
+  it('the report of an older agent is read, without what it does not say', () => {
+    const { checks: _checks, config: _config, last: _last, ...older } = PRESENCE;
+    const at = '2026-01-01T01:00:00Z';
+    const read = readPresence(JSON.stringify({ ...older, at, everySec: 3600 }));
+    assert.deepEqual(read, { ...older, at, everySec: 3600, checks: [], config: '' });
+  });
+
+  it('what is longest is cut, so that every report can be read again', () => {
+    const checks = Array.from({ length: 50 }, (_, index) => `${index}${'\u0000'.repeat(100)}`);
+    const text = presenceText({ ...PRESENCE, checks, reason: '\u0000'.repeat(5_000) }, '2026-01-01T01:00:00Z');
+    assert.ok(text.length <= 4_096, String(text.length));
+    assert.equal(readPresence(text)?.checks.length, 8);
+  });
+
+  it('words that no agent writes for the checks, the configuration and the last shutdown are left out', () => {
+    const at = '2026-01-01T01:00:00Z';
+    const strange = { ...PRESENCE, checks: [7, 'x'.repeat(99), 'lock'], config: {}, last: { result: 'exploded', at } };
+    const read = readPresence(JSON.stringify({ ...strange, at, everySec: 3600 }));
+    assert.deepEqual([read?.checks, read?.config, read?.last], [['lock'], '', undefined]);
+  });
+
+  it('another check that fails is a change that is written', () => {
+    const other = { ...PRESENCE, checks: ['lock delay'] };
+    assert.equal(presenceDueMs({ presence: PRESENCE, at: 0, succeeded: true }, other, 'n', 10_000), 0);
   });
 
   it('a long reason is cut, so that it can be read again', () => {

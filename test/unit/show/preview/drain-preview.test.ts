@@ -58,6 +58,23 @@ describe('the preview of a drain', () => {
     assert.match(foreign?.message ?? '', /is drained as a Default pod, and may come back/);
   });
 
+  it('static pods of a node without an agent are named, with what to do', () => {
+    const mirror = { 'kubernetes.io/config.mirror': 'hash' };
+    const pods = [pod('etcd', { metadata: { namespace: 'kube-system', annotations: mirror } }), pod('web')];
+    const now = Date.UTC(2026, 0, 1);
+    const [found] = preview({ pods, now }).findings;
+    assert.equal(found?.level, 'blocks');
+    assert.match(
+      found.message,
+      /^no agent has reported from node n, and it has static pods \(kube-system\/etcd\); only an/,
+    );
+    assert.match(found.message, /start it there, or move their manifests out of/);
+    assert.deepEqual(preview({ pods: [pod('web')], now }).findings, [], 'nothing else needs an agent');
+    const url = { 'kubernetes.io/config.mirror': 'hash', 'kubernetes.io/config.source': 'http' };
+    const fromUrl = [pod('far', { metadata: { annotations: url } })];
+    assert.deepEqual(preview({ pods: fromUrl, now }).findings, [], 'no agent ends these');
+  });
+
   it('a replica of the controller leaves last, no budget blocks it, and the preview says where no other node can take it', () => {
     const labels = { 'app.kubernetes.io/name': 'nodemaint-controller' };
     const replica = pod('c', { metadata: { ...owned('ReplicaSet'), namespace: 'nodemaint-system', labels } });

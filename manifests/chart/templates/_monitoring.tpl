@@ -1,0 +1,40 @@
+{{- /* The PodMonitor with the labels by which a Prometheus selects it, and its interval. */ -}}
+{{- define "nodemaint.podMonitor" -}}
+{{- $values := .Values.monitoring.podMonitor -}}
+{{- $object := fromYaml (.Files.Get "objects/monitoring/pod-monitor.yaml") -}}
+{{- $_ := set $object.metadata "labels" (merge (deepCopy $values.labels) $object.metadata.labels) -}}
+{{- if $values.interval }}{{ range $object.spec.podMetricsEndpoints }}{{ $_ := set . "interval" $values.interval }}{{ end }}{{ end -}}
+{{ toYaml $object }}
+{{- end -}}
+
+{{- /* The alerts with the labels, thresholds, times and the address of the runbook that the values give them. */ -}}
+{{- define "nodemaint.rules" -}}
+{{- $values := .Values.monitoring.rules -}}
+{{- $object := fromYaml (.Files.Get "objects/monitoring/rules.yaml") -}}
+{{- $_ := set $object.metadata "labels" (merge (deepCopy $values.labels) $object.metadata.labels) -}}
+{{- $known := list -}}
+{{- range $group := $object.spec.groups -}}
+  {{- $rules := list -}}
+  {{- range $rule := $group.rules -}}
+    {{- $known = append $known $rule.alert -}}
+    {{- if not (has $rule.alert $values.disabled) -}}
+      {{- $_ := set $rule "labels" (merge (deepCopy $values.alertLabels) $rule.labels) -}}
+      {{- if $values.runbookUrl -}}
+        {{- $_ := set $rule.annotations "runbook_url" (printf "%s#%s" $values.runbookUrl (lower $rule.alert)) -}}
+      {{- end -}}
+      {{- with get $values.for $rule.alert }}{{ $_ := set $rule "for" . }}{{ end -}}
+      {{- if hasKey $values.thresholds $rule.alert -}}
+        {{- if not (regexMatch "[0-9]+$" $rule.expr) }}{{ fail (printf "monitoring.rules: the alert %s has no threshold" $rule.alert) }}{{ end -}}
+        {{- $threshold := get $values.thresholds $rule.alert | int64 | toString -}}
+        {{- $_ := set $rule "expr" (regexReplaceAll "[0-9]+$" $rule.expr $threshold) -}}
+      {{- end -}}
+      {{- $rules = append $rules $rule -}}
+    {{- end -}}
+  {{- end -}}
+  {{- $_ := set $group "rules" $rules -}}
+{{- end -}}
+{{- range $name := concat $values.disabled (keys $values.for) (keys $values.thresholds) -}}
+  {{- if not (has $name $known) }}{{ fail (printf "monitoring.rules: there is no alert %s" $name) }}{{ end -}}
+{{- end -}}
+{{ toYaml $object }}
+{{- end -}}
