@@ -10,12 +10,8 @@ import {
 } from '../../kube/maintenance/machines.ts';
 import { type DisruptionMode, disruptionModeOf, groupNameOf, type PodGroup } from '../../decide/pod-group/pod-group.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
-import {
-  isHindered,
-  previewDrain,
-  type PreviewDaemonSet,
-  type PreviewFacts,
-} from '../../show/preview/drain-preview.ts';
+import { isHindered, previewDrain } from '../../show/preview/drain-preview.ts';
+import type { PreviewDaemonSet, PreviewFacts } from '../../show/preview/preview-facts.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';

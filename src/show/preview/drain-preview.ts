@@ -1,64 +1,25 @@
-import type { KubeObject } from '../../api/meta.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
-import type { DrainPlanEntry, KeptPods, NodeMaintenance, PodType } from '../../api/node-maintenance.ts';
-import type { Machine } from '../../api/machine.ts';
-import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
-import { describeMachineDeletion } from './machine-deletion.ts';
+import type { DrainPlanEntry, PodType } from '../../api/node-maintenance.ts';
+import type { Pod } from '../../api/pod.ts';
 import { budgetCovers } from '../../decide/disruption-budget/covers.ts';
 import { type GracefulPod, graceSecFor, tierDues, tiersOf } from '../../decide/deadline/budget.ts';
 import { effectiveDrainPlan, entryCovers } from '../../decide/maintenance/drain-plan.ts';
 import { askedFor } from '../../decide/lifecycle/dialect.ts';
-import { isInProgress, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { gracefulPodOf } from '../../decide/deadline/maintenance.ts';
-import { otherMaintainers } from '../../decide/node-mark/maintainers.ts';
 import { tolerates } from '../../decide/disruption-budget/placement.ts';
 import { isFromUrl, URL_POD_STAYS } from '../../decide/static-pod/url-pods.ts';
-import { describeGroup, type DisruptionMode, groupNameOf } from '../../decide/pod-group/pod-group.ts';
+import { describeGroup, groupNameOf } from '../../decide/pod-group/pod-group.ts';
 import { registersPlugin } from '../../decide/plugin-pods.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
 import { firstNames } from '../../decide/name-list.ts';
 import type { Finding } from './finding.ts';
 import { formerAnnotationFindings } from './former-annotations.ts';
-import { staticPodsStay } from '../fleet/no-agent.ts';
+import { nodeFindings } from './node-findings.ts';
 import { replicaFindings } from './own-replicas.ts';
+import type { PreviewFacts } from './preview-facts.ts';
 import { flagOfLoss } from '../../decide/kept-pods/consent.ts';
 import { isKept, withoutKept } from '../../decide/kept-pods/kept-pods.ts';
 import { drainPodOf, graceSecOf, isTerminal, lossOf, type PodLoss, podTypeOf } from '../../decide/pod.ts';
-
-/** The parts of an apps/v1 DaemonSet that a preview looks at. */
-export interface PreviewDaemonSet extends KubeObject {
-  readonly spec?: { readonly template?: { readonly spec?: { readonly nodeName?: string } } };
-}
-
-/** The input of a preview. */
-export interface PreviewFacts {
-  readonly node: Node;
-  /** Maintenances that select the node. */
-  readonly maintenances: readonly NodeMaintenance[];
-  /** Pods of the node. */
-  readonly pods: readonly Pod[];
-  readonly budgets: readonly PodDisruptionBudget[];
-  /** The nodes that are not to be drained; absent where they need not be known, or may not be read. */
-  readonly others?: readonly Node[];
-  /** The DaemonSets of pods on the node, as far as they can be read. */
-  readonly daemonSets: readonly PreviewDaemonSet[];
-  /** Whether the cluster has the policy that gates DaemonSet pods; undefined where that cannot be read. */
-  readonly isGateInstalled: boolean | undefined;
-  /** How the PodGroups of the pods can be disrupted, by NAMESPACE/NAME, as far as they can be read. */
-  readonly podGroups?: ReadonlyMap<string, DisruptionMode>;
-  /** The Machine of Cluster API that the node names; absent where there is none, or it may not be read. */
-  readonly machine?: Machine | undefined;
-  /** How a drain would harm the control plane; absent where it would not. */
-  readonly controlPlaneHarm?: string;
-  /** The present, in milliseconds since the epoch; absent where the reports of agents do not matter. */
-  readonly now?: number;
-  /** How long the drain may take, in milliseconds; absent without a deadline. */
-  readonly deadlineMs?: number;
-  /** The plan of the maintenance; the default entries are added here. */
-  readonly plan: readonly DrainPlanEntry[];
-  /** The kinds of pods that the maintenance leaves alone; absent for none. */
-  readonly keep?: readonly KeptPods[];
-}
 
 /** At most this many kept pods are named; the others are counted. */
 const MAX_KEPT = 10;
@@ -155,54 +116,6 @@ function lossFindings(pod: Pod): readonly Finding[] {
     const message = `local data is lost: ${local.join(', ')} (emptyDir); ${needs('EmptyDir')}`;
     findings.push({ level: 'may block', message, needs: flagOfLoss('EmptyDir') });
   }
-  return findings;
-}
-
-/** Static pods that nobody would end, because no agent lives on the node. */
-function staticPodFindings({ node, pods, keep = [], now }: PreviewFacts): readonly Finding[] {
-  const present = pods.filter((pod) => !isTerminal(pod) && !isKept(keep, drainPodOf(pod)));
-  const stay = now === undefined ? undefined : staticPodsStay(node, present, now);
-  return stay === undefined ? [] : [{ level: 'blocks', message: stay }];
-}
-
-function volumeFindings({ node }: PreviewFacts): readonly Finding[] {
-  const { volumesInUse = [], volumesAttached = [] } = node.status ?? {};
-  const volumes = new Set([...volumesInUse, ...volumesAttached.map(({ name }) => name)]).size;
-  if (volumes === 0) return [];
-  const are = volumes === 1 ? '1 volume is' : `${volumes} volumes are`;
-  const message = `${are} attached to the node: it counts as drained when they are unmounted and detached`;
-  return [{ level: 'note', message }];
-}
-
-function nodeFindings(facts: PreviewFacts): readonly Finding[] {
-  const { node, maintenances, pods, machine, controlPlaneHarm } = facts;
-  const findings: Finding[] = [];
-  if (controlPlaneHarm !== undefined) findings.push({ level: 'blocks', message: controlPlaneHarm });
-  findings.push(...staticPodFindings(facts));
-  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
-  if (ready !== undefined && ready.status !== 'True') {
-    findings.push({
-      level: 'blocks',
-      message: 'the node is not Ready: it cannot be known whether its pods have ended',
-    });
-  }
-  for (const maintenance of maintenances.filter(isInProgress)) {
-    const message = `nodemaintenance/${maintenance.metadata.name} (${stageOf(maintenance)}) already covers this node`;
-    findings.push({ level: 'note', message });
-  }
-  if (node.spec?.unschedulable === true && !maintenances.some(isInProgress)) {
-    findings.push({ level: 'note', message: 'it was cordoned by a person and stays cordoned after a maintenance' });
-  }
-  const deletion = machine && describeMachineDeletion(machine, node.metadata.name);
-  const others = [...otherMaintainers(node), ...(deletion === undefined ? [] : [deletion])];
-  for (const message of others) findings.push({ level: 'may block', message });
-  findings.push(...volumeFindings(facts));
-  const ended = pods.filter(isTerminal).length;
-  if (ended > 0)
-    findings.push({
-      level: 'note',
-      message: `${ended} ${ended === 1 ? 'pod has' : 'pods have'} already ended and will not be touched`,
-    });
   return findings;
 }
 

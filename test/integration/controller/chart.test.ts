@@ -112,10 +112,8 @@ describe('the Helm chart', () => {
     ]);
     assert.deepEqual(new Map(plain), installing);
     const kinds = ['podMonitor', 'rules', 'dashboard'].map((kind) => `monitoring.${kind}.enabled=true`);
-    const kustomized = async (name: string): Promise<ReadonlyMap<string, unknown>> =>
-      objectsOf(await kubectl('kustomize', path.join(MANIFESTS, name)));
-    const withValue = async (value: string): Promise<ReadonlyMap<string, unknown>> =>
-      objectsOf(await render(...flags, ...NEW_SERVER, '--set', value));
+    const kustomized = async (name: string) => objectsOf(await kubectl('kustomize', path.join(MANIFESTS, name)));
+    const withValue = async (value: string) => objectsOf(await render(...flags, ...NEW_SERVER, '--set', value));
     assert.deepEqual(await withValue(kinds.join(',')), new Map([...current, ...(await kustomized('monitoring'))]));
     for (const [value, folder] of [
       ['surge', 'surge'],

@@ -1,26 +1,15 @@
 import assert from 'node:assert/strict';
-import { globSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import path from 'node:path';
 import { describe, it } from 'node:test';
-import { parseAllDocuments } from 'yaml';
-import { INSTALLED_ADDONS } from '../../../../src/addons/installed.ts';
 import {
   type AddonFact,
   type ClusterFacts,
   examineCluster,
   type Fact,
 } from '../../../../src/show/checks/cluster-checks.ts';
-import {
-  INSTALLED_RESOURCES,
-  MUTATING_POLICIES,
-  type PolicyNames,
-  VALIDATING_POLICIES,
-} from '../../../../src/show/checks/installed.ts';
+import { INSTALLED_RESOURCES } from '../../../../src/show/checks/installed.ts';
 import type { Check } from '../../../../src/show/checks/node-checks.ts';
 import type { FleetNode } from '../../../../src/show/fleet/node-state.ts';
 
-const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', '..', 'manifests');
 const NOW = Date.UTC(2026, 0, 1);
 
 function known<T>(value: T): Fact<T> {
@@ -43,37 +32,6 @@ const RIGHT: ClusterFacts = {
   webhook: known({ isConfigured: true, caUntil: NOW + 86_400_000, endpoints: 2 }),
   nodes: known([nodeOf('a', 'guarded')]),
 };
-
-interface ManifestObject {
-  readonly kind?: string;
-  readonly metadata?: { readonly name: string };
-  readonly spec?: { readonly versions: readonly { readonly name: string; readonly schema: unknown }[] };
-}
-
-/** The objects of the files of the manifests. */
-async function manifestObjects(...files: readonly string[]): Promise<readonly ManifestObject[]> {
-  const found = globSync(files, { cwd: MANIFESTS });
-  const texts = await Promise.all(found.map((file) => readFile(path.join(MANIFESTS, file), 'utf8')));
-  return texts.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS() as ManifestObject));
-}
-
-/** The names of the objects of a kind, in their order. */
-function namesOf(objects: readonly ManifestObject[], kind: string): readonly string[] {
-  return objects
-    .filter((each) => each.kind === kind)
-    .map(({ metadata }) => metadata?.name ?? '')
-    .toSorted();
-}
-
-/** The names of the policies of both kinds, each of which has a binding of its name. */
-function policiesOf(objects: readonly ManifestObject[]): PolicyNames {
-  const [validating, mutating] = ['ValidatingAdmissionPolicy', 'MutatingAdmissionPolicy'].map((kind) => {
-    const names = namesOf(objects, kind);
-    assert.deepEqual(namesOf(objects, `${kind}Binding`), names);
-    return names;
-  });
-  return { validating: validating ?? [], mutating: mutating ?? [] };
-}
 
 /** The result of the only check that is not ok, with its message. */
 function finding(change: Partial<ClusterFacts>): string {
@@ -231,50 +189,6 @@ describe('the checks of a cluster', () => {
       const found = checks.find(({ name }) => name === 'policies');
       assert.equal(found?.result, 'ok', state);
       assert.match(found?.message ?? '', /older-agents/);
-    }
-  });
-
-  it('the policies and bindings that are looked for are those of the manifests', async () => {
-    const { validating, mutating } = policiesOf(await manifestObjects('policies/*.yaml'));
-    assert.deepEqual([validating, mutating], [VALIDATING_POLICIES.toSorted(), MUTATING_POLICIES.toSorted()]);
-  });
-
-  it('the table of add-ons has every other folder of the manifests with policies, its policies, and what shows that it is installed', async () => {
-    const folders = globSync('*/', { cwd: MANIFESTS }).filter((each) => !['policies', 'chart'].includes(each));
-    const found = await Promise.all(
-      folders.map(async (folder) => {
-        const objects = await manifestObjects(`${folder}/**/*.yaml`);
-        const accounts = new Set([...namesOf(objects, 'ServiceAccount'), ...namesOf(objects, 'Deployment')]);
-        const roleBindings = namesOf(objects, 'ClusterRoleBinding');
-        return { folder, ...policiesOf(objects), accounts: [...accounts], roleBindings };
-      }),
-    );
-    const withPolicies = found.filter(({ validating, mutating }) => validating.length + mutating.length > 0);
-    const sorted = INSTALLED_ADDONS.map(({ folder, validating, mutating, accounts, roleBindings }) => ({
-      folder,
-      validating: validating.toSorted(),
-      mutating: mutating.toSorted(),
-      accounts: accounts.toSorted(),
-      roleBindings: roleBindings.toSorted(),
-    }));
-    assert.deepEqual(
-      sorted.toSorted((a, b) => (a.folder < b.folder ? -1 : 1)),
-      withPolicies.toSorted((a, b) => (a.folder < b.folder ? -1 : 1)),
-    );
-  });
-
-  it('the fields that are looked for are in the custom resources of the manifests', async () => {
-    const objects = await manifestObjects('crds/*.yaml');
-    for (const { crd, version, fields } of INSTALLED_RESOURCES) {
-      const found = objects
-        .find(({ metadata }) => metadata?.name === crd)
-        ?.spec?.versions.find(({ name }) => name === version);
-      for (const field of fields) {
-        let at: unknown = (found?.schema as { openAPIV3Schema?: unknown } | undefined)?.openAPIV3Schema;
-        for (const part of field.split('.'))
-          at = (at as { properties?: Record<string, unknown> } | undefined)?.properties?.[part];
-        assert.ok(at !== undefined, `${crd} ${field}`);
-      }
     }
   });
 });
