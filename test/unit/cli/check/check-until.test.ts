@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { checkUntil } from '../../../../src/cli/check/check.ts';
+import { checkUntil } from '../../../../src/cli/check/check-until.ts';
 import type { ClusterFacts } from '../../../../src/show/checks/cluster-checks.ts';
 import type { FleetState } from '../../../../src/show/fleet/node-state.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
