@@ -166,8 +166,8 @@ function waiting(overlap: OverlappingDrains, drain: Drain): string {
     : `Waiting for node ${namesText(overlap.busyNodesOf(other))} (${other.name}).`;
 }
 
-function volumesOf({ volumes }: DrainNode): Pick<NodeResolution, 'volumes'> {
-  return volumes === undefined ? {} : { volumes };
+function seenOn({ volumes, kept }: DrainNode): Pick<NodeResolution, 'volumes' | 'kept'> {
+  return { ...(volumes === undefined ? {} : { volumes }), ...(kept === undefined ? {} : { kept }) };
 }
 
 function isNodeDrained({ pods, volumes }: DrainNode): boolean {
@@ -201,16 +201,14 @@ function resolveNodes(overlap: OverlappingDrains, drain: Drain, reached: number)
     const own = isQuiet ? (wait ?? '') : text;
     const message = isNodeDrained(node) ? drainedMessage(node) : (volumesMessage(node, evicting) ?? own);
     const position = Math.max(reached, within(drain, node.position));
-    const drainTargets = overlap.targetsFor(drain, node.name);
     return {
       ...identityOf(node),
-      drainTargets,
+      drainTargets: overlap.targetsFor(drain, node.name),
       position,
       evicting,
       pending,
       message,
-      ...(node.kept === undefined ? {} : { kept: node.kept }),
-      ...volumesOf(node),
+      ...seenOn(node),
       ...explained,
     };
   });
