@@ -1,18 +1,14 @@
-import { turnWaitOf, WAITS_FOR_TURN } from '../decide/reboot/turns.ts';
 import { effectiveDrains, type RetentionFacts } from '../decide/static-pod/parked.ts';
-import { rfc3339 } from '../decide/time.ts';
-import { holdsLock, type Phase } from '../decide/shutdown/phase.ts';
+import type { Phase } from '../decide/shutdown/phase.ts';
 import type { ClusterParts } from './cluster-parts.ts';
 import type { FirstQuestion } from './shutdown/first-question.ts';
-import type { NodeMaintenances } from './cluster/maintenance-watch.ts';
-import type { PresenceFacts } from './cluster/presence.ts';
+import { presenceFactsOf } from './presence-facts.ts';
 import type { AgentRecord } from './phase/record.ts';
 import { completeOwn, createFailedPodRemoval, ensureMaintenance } from './shutdown/maintenance.ts';
 import type { AgentContext } from './context.ts';
 import { keepAnnotations } from './drain/deadline.ts';
 import type { HandOver } from './drain/offline/hand-over.ts';
 import { keepNoticeCordon } from './notices/cordon.ts';
-import type { LockReconciler } from './shutdown/lock.ts';
 import type { IterationObservation } from './shutdown/story-recorder.ts';
 import { createRelocation } from './static-pods/when-to-find-directory.ts';
 import type { PassPhases, StaticPodPasses } from './drain/pod-pass.ts';
@@ -102,24 +98,6 @@ function machineSteps({ machine, notices }: AgentContext): readonly Step[] {
   ];
 }
 
-/** What the agent says of itself on its Node. */
-function presenceOf(
-  { phase, last }: Pick<AgentRecord, 'phase' | 'last'>,
-  lock: ReturnType<LockReconciler['status']>,
-  maintenances: Pick<NodeMaintenances, 'get'>,
-): PresenceFacts {
-  const isMissing = !lock.held && holdsLock(phase) && lock.kind !== 'none';
-  const turn = phase.kind === 'draining' ? turnWaitOf(maintenances.get(phase.maintenance)) : undefined;
-  const waits = turn === undefined ? '' : `${WAITS_FOR_TURN}, ${turn}: `;
-  const shutdown = phase.kind === 'draining' || phase.kind === 'released' ? `${waits}${phase.reason}` : '';
-  return {
-    phase: phase.kind,
-    lock: lock.kind === 'none' ? 'none' : lock.held ? 'held' : 'missing',
-    reason: isMissing ? lock.message : shutdown,
-    ...(last === undefined ? {} : { last: { result: last.result, at: rfc3339(last.at) } }),
-  };
-}
-
 /** The step that creates the maintenance of a shutdown. */
 function maintenanceStep(
   { config }: AgentContext,
@@ -167,7 +145,7 @@ function clusterSteps(
       run: async ({ phase }) => {
         const { last } = phases.record();
         const shown = last === undefined ? { phase } : { phase, last };
-        presence.show(presenceOf(shown, machine.lock.status(phase), cluster.maintenances));
+        presence.show(presenceFactsOf(shown, machine.lock.status(phase), cluster.maintenances));
       },
     },
     {
