@@ -1,5 +1,5 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import { selectorKey, targetsCover } from '../maintenance/drain-plan.ts';
+import { targetsCover } from '../maintenance/drain-plan.ts';
 import { type Drain, type DrainNode, type OverlappingDrains, overlapAt, indexDrains } from './overlapping-drains.ts';
 import { nodesGoingDown, separateDrains } from './going-down.ts';
 import { identityOf, type NodeIdentity } from '../maintenance/recorded-node.ts';
@@ -40,36 +40,6 @@ export interface DrainResolution {
   readonly nodes: readonly NodeResolution[];
   /** Whether no pod and no volume that is waited for is left on any node. */
   readonly drained: boolean;
-}
-
-function isSameTargets(a: Targets, b: Targets): boolean {
-  return (
-    a.length === b.length &&
-    a.every((entry, index) => {
-      const other = b[index];
-      return (
-        entry.podType === other?.podType &&
-        entry.podPriority === other.podPriority &&
-        selectorKey(entry.podSelector) === selectorKey(other.podSelector)
-      );
-    })
-  );
-}
-
-/** Whether a drain does the same by both on the same nodes; which pods are left there is not compared. */
-export function isSameResolution(a: DrainResolution, b: DrainResolution): boolean {
-  if (a === b) return true;
-  if (a.position !== b.position || a.drained !== b.drained || a.nodes.length !== b.nodes.length) return false;
-  return a.nodes.every((node, index) => {
-    const other = b.nodes[index];
-    return (
-      node.name === other?.name &&
-      node.uid === other.uid &&
-      node.position === other.position &&
-      node.message === other.message &&
-      isSameTargets(node.drainTargets, other.drainTargets)
-    );
-  });
 }
 
 /**

@@ -210,12 +210,8 @@ describe('the Helm chart', () => {
     const create = (object: object): Promise<string> =>
       controlPlane.kubectl(['create', '-f', '-'], JSON.stringify(object));
     await create({ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } });
-    await create({
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: 'web', namespace: 'default' },
-      spec: { nodeName: NODE, containers: [{ name: 'main', image: 'none.invalid/none' }] },
-    });
+    const spec = { nodeName: NODE, containers: [{ name: 'main', image: 'none.invalid/none' }] };
+    await create({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'default' }, spec });
     const asAdmin = `--kubeconfig=${controlPlane.adminKubeconfig}`;
     const drain = ['drain', NODE, '--no-wait', '--delete-unmanaged', asAdmin];
     await until('a drain begins', async () => (await runCommand(drain)).code === 0);
