@@ -1,13 +1,11 @@
-/** Histories of the whole controller in virtual time: some that are always the same, and a new one each time. */
+/** Histories of the whole controller in virtual time, always the same ones. */
 import assert from 'node:assert/strict';
-import process from 'node:process';
 import { describe, it } from 'node:test';
 import { signatureOf } from '../../chaos/invariants/violation.ts';
 import { playHistory } from '../../simulation/play.ts';
 
-/** Played in each run; `npm run simulation -- --seeds 1000` plays as many as there is time for. */
-const FIXED = [1, 2, 3, 4, 5, 6, 7, 8];
-const FRESH = Number(process.env['NODEMAINT_SEED'] ?? Math.floor(Math.random() * 1e9));
+/** `npm run simulation -- --seconds 60` plays others. */
+const SEEDS = [1, 2, 3, 4];
 
 describe('simulated histories', () => {
   it('the same seed gives the same history, to the byte', async () => {
@@ -16,7 +14,7 @@ describe('simulated histories', () => {
     assert.equal(first.trace.join('\n'), second.trace.join('\n'));
   });
 
-  for (const seed of [...FIXED, FRESH]) {
+  for (const seed of SEEDS) {
     it(`the history of seed ${seed} violates no invariant`, async () => {
       const { violations } = await playHistory(seed);
       const found = violations.map((each) => `${signatureOf(each)}\n  ${each.detail.slice(0, 1_000)}`).join('\n');
