@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Pod } from '../../../src/api/pod.ts';
 import type { DrainView } from '../../../src/show/progress/drain-progress.ts';
 import { freePort } from '../../control-plane/port.ts';
@@ -57,6 +58,8 @@ export function addLookCases({ rigOf, scene, createNode, createPod, drain }: Dra
     });
     await rig.respond(eviction, report(B, false));
     assert.match(await nodemaint('status', 'nm/of-z4'), /b\.example\.com\/bar/);
+    // The times in the cluster, and so those of the report, are whole seconds: it shows nobody who acted for less than one.
+    await delay(1_500);
     await rig.respond(eviction, report(B, true));
 
     const pods = async (): Promise<DrainView['nodes'][number]['tiers'][number]['pods']> => {
