@@ -157,6 +157,17 @@ describe('a hostile interceptor whose turn it is', () => {
     await inVain(name, apply(mallory, name, { interceptors: [{ name: OWN }] }), /message: Required value/);
   });
 
+  it('a hostile interceptor cannot fill a request by applying under ever new names, and the controller can still write it', async () => {
+    const name = await started(rig, NAMES);
+    let answer: KubeResponse = await report(mallory, name, WORKING);
+    for (let at = 0; at < 110 && answer.status === 200; at += 1)
+      answer = await report(mallory, name, WORKING, `m${at}`);
+    assertRefused(answer, /at most 100 entries in metadata.managedFields/);
+    assert.equal((await read(rig.admin, name)).metadata.managedFields?.length, 100);
+    const next = { activeInterceptors: ['b.example.com'], processedInterceptors: [OWN] };
+    assertAllowed(await patchStatus(rig.controller, name, next));
+  });
+
   it('a hostile interceptor cannot change labels, owners, finalizers or the spec through the status', async () => {
     const name = await started(rig, NAMES);
     const old = await read(rig.admin, name);

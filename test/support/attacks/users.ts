@@ -179,16 +179,6 @@ const entry = (name: string, first = 'actor.example.com'): object => ({
     each.name === name ? { ...each, startTime: TIME, heartbeatTime: TIME } : each,
   ),
 });
-/** What the API server notes of fields that were applied under a name. */
-const applied = (manager: string): object => ({
-  apiVersion: 'coordination.x-k8s.io/v1alpha1',
-  manager,
-  operation: 'Apply',
-  subresource: 'status',
-  time: TIME,
-  fieldsType: 'FieldsV1',
-  fieldsV1: { 'f:status': { 'f:interceptors': {} } },
-});
 const INTERCEPTOR: Family = {
   attacker: 'interceptor',
   title: 'EvictionRequests, with the ClusterRole nodemaint-interceptor',
@@ -213,15 +203,6 @@ const INTERCEPTOR: Family = {
           conditions: [conditionWith('Progressing', 'False'), conditionWith('Canceled', 'True')],
           activeInterceptors: [],
           processedInterceptors: ['actor.example.com'],
-        }),
-    ),
-    intercepts(
-      'fills the request with names under which fields were applied, so that nobody can write it',
-      policy('nodemaint-eviction-request-status', /at most 100 entries in metadata.managedFields/u),
-      (scene) =>
-        dry('PATCH', objectPath(EVICTION_REQUESTS, requestOf(scene, 'web-1'), 'status'), {
-          body: { metadata: { managedFields: Array.from({ length: 101 }, (_, at) => applied(`name-${at}`)) } },
-          patch: { kind: 'merge' },
         }),
     ),
     intercepts('asks for an eviction', RBAC, madeRequest(TEAM, 'web-1')),
