@@ -85,7 +85,8 @@ export async function startClusterNode(stack: AsyncDisposableStack, loggerSec: n
 /** What the journal of the boot before this one says, in order: who ended when, and when the machine went down. */
 export async function journalOfShutdown(machine: Machine): Promise<readonly string[]> {
   const text = await machine.must('journalctl -b -1 -o short-iso-precise --no-pager', { timeoutMs: 120_000 });
-  const told = /witness\[|node\[|nodemaint|System is rebooting|systemd\[1\]: (Reached target .*shutdown|Stopp\w+ kubelet)/;
+  const told =
+    /witness\[|node\[|nodemaint|System is rebooting|systemd\[1\]: (Reached target .*shutdown|Stopp\w+ kubelet)/;
   return text.split('\n').filter((line) => told.test(line));
 }
 
