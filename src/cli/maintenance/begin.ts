@@ -75,15 +75,23 @@ function warnOfOthers(
   }
 }
 
+/** The pods of a node. Throws API_REFUSED where the person may not list them. */
+async function podsOn(
+  client: MaintenanceClient,
+  { metadata: { name } }: Node,
+  signal: AbortSignal,
+): Promise<readonly Pod[]> {
+  return await client.list<Pod>(PODS, `fieldSelector=${encodeURIComponent(onNode(name))}`, signal);
+}
+
 /** The pods of the members of the control plane, by their node; none of those that the person may not list. */
 async function podsOfMembers(
   client: MaintenanceClient,
   members: readonly Node[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, readonly Pod[]>> {
-  const podsOf = async ({ metadata: { name } }: Node): Promise<readonly Pod[]> => {
-    const query = new URLSearchParams({ fieldSelector: `spec.nodeName=${name}` }).toString();
-    return await client.list<Pod>(PODS, query, signal).catch((error: unknown) => {
+  const podsOf = async (node: Node): Promise<readonly Pod[]> => {
+    return await podsOn(client, node, signal).catch((error: unknown) => {
       // The controller judges the drain by them in any case.
       if (hasCode(error, 'API_REFUSED')) return [];
       throw error;
@@ -136,10 +144,8 @@ async function assertConsent(
   signal: AbortSignal,
 ): Promise<void> {
   if (keepPodsOf({ keep: [], lose: consent.lose }).length === 0) return;
-  const lists = nodes.map(({ metadata }) =>
-    client.list<Pod>(PODS, `fieldSelector=${encodeURIComponent(onNode(metadata.name))}`, signal),
-  );
-  const missing = missingConsent((await Promise.all(lists)).flat(), consent);
+  const lists = await Promise.all(nodes.map((node) => podsOn(client, node, signal)));
+  const missing = missingConsent(lists.flat(), consent);
   if (missing !== undefined) throw new NodemaintError('API_REFUSED', `${missing}; nothing was done`);
 }
 

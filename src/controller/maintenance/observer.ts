@@ -159,14 +159,16 @@ function observeDrain(
     const refusal = refused.nodes.of(node.name)?.message;
     // Also those that are to leave later: people learn at the beginning that the drain will not end.
     const begun = began === undefined ? maintenance.metadata.creationTimestamp : rfc3339(began);
-    const unended = (pod: Pod): BlockingPod | undefined =>
-      whyNobodyEnds(pod, { node: object, request: requestOf(pod), since: begun ?? '' }, now);
-    const left = [...evicting, ...pending].flatMap((pod) => unended(pod) ?? []);
+    const left = new Map<Pod, BlockingPod>();
+    for (const pod of [...evicting, ...pending]) {
+      const unended = whyNobodyEnds(pod, { node: object, request: requestOf(pod), since: begun ?? '' }, now);
+      if (unended !== undefined) left.set(pod, unended);
+    }
     return {
       evacuating: startedOf(context, evicting),
-      blocking: [...left, ...evicting.flatMap((pod) => (unended(pod) === undefined ? (why(pod) ?? []) : []))],
+      blocking: [...left.values(), ...evicting.filter((pod) => !left.has(pod)).flatMap((pod) => why(pod) ?? [])],
       ...(refusal === undefined ? {} : { refusal }),
-      ...(left.length > 0 ? {} : { expectedFinishAt: estimateDrain(plan, { evicting, pending, requestOf }, now) }),
+      ...(left.size > 0 ? {} : { expectedFinishAt: estimateDrain(plan, { evicting, pending, requestOf }, now) }),
       overLimit: overLimitOn.get(node.name) ?? 0,
       ungatedDaemonSets: context.ungated.on(node.name),
     };

@@ -1,37 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { providerSources } from '../../../src/cloud/providers.ts';
-import type { NoticeSource } from '../../../src/cloud/notice-source.ts';
-import type { Notice } from '../../../src/decide/notice/notices.ts';
-import type { Provider } from '../../../src/decide/notice/provider.ts';
-import { type MetadataServer, startMetadataServer } from '../../support/stand-ins/metadata-server.ts';
-
-const SIGNAL = AbortSignal.timeout(60_000);
-
-interface Cloud extends AsyncDisposable {
-  readonly server: MetadataServer;
-  readonly sources: readonly NoticeSource[];
-  /** What all sources have, or the message of the first that fails. */
-  read(): Promise<readonly Notice[]>;
-}
-
-async function startCloud(
-  provider: Provider,
-  answers: MetadataServer['answers'],
-  azureStartRequests = false,
-): Promise<Cloud> {
-  const server = await startMetadataServer(answers);
-  const { sources, close } = providerSources(provider, { metadataUrl: server.url, azureStartRequests });
-  return {
-    server,
-    sources,
-    read: async () => (await Promise.all(sources.map((source) => source.read(SIGNAL)))).flat(),
-    [Symbol.asyncDispose]: async () => {
-      close();
-      await server[Symbol.asyncDispose]();
-    },
-  };
-}
+import { startCloud } from '../../support/stand-ins/cloud.ts';
 
 describe('notices of Alibaba Cloud and Tencent Cloud', () => {
   const PATH = 'GET /latest/meta-data/instance/spot/termination-time';
