@@ -20,6 +20,7 @@ import { type LifecycleWork, NO_LIFECYCLE } from '../lifecycle/work.ts';
 import { createDrains, maintenanceLoop, requesterLoop } from '../maintenance/loops.ts';
 import { nodeLoop } from '../maintenance/nodes.ts';
 import { createGroupEvictions } from '../pod-group/evictions.ts';
+import { withGroups } from '../pod-group/requests.ts';
 import { groupLoop } from '../pod-group/reconciler.ts';
 
 /** After this time the runs under way are cut short when the leader is to stop. */
@@ -101,9 +102,10 @@ export function createLeader(
   const groups = createGroupEvictions(context, underWay, (key) => {
     tell('Grouped', key);
   });
+  const drained = { ...both, requests: withGroups(both.requests, groups) };
   const gate = createDaemonSetGate(context);
   const all: readonly Loop<Changes>[] = [
-    maintenanceLoop(both, drains),
+    maintenanceLoop(drained, drains),
     nodeLoop(both, drains.refused.nodes),
     requesterLoop(context, drains, groups),
     evictionRequestLoop(context),

@@ -112,13 +112,13 @@ export function maintenanceLoop(context: ControllerContext, drains: Drains): Loo
 export function requesterLoop(
   context: ControllerContext,
   { intents, refused, newer, tell }: Drains,
-  groups: Pick<GroupedPods, 'has'>,
+  groups: { get(key: string): unknown },
 ): Loop<Changes> {
   const { requests } = context;
   const onNode = (node: string): readonly string[] => [...requests.onNode(node), ...newer.onNode(node)];
   const isUntouched = (node: string): boolean => onNode(node).length === 0;
   const grouped: GroupedPods = {
-    has: (key) => groups.has(key),
+    has: (key) => groups.get(key) !== undefined,
     add: (key) => {
       tell('Grouped', key);
     },

@@ -3,19 +3,17 @@
  * and leaves by the same engine as every other pod.
  */
 import type { EvictionRequest } from '../../api/eviction-request.ts';
-import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 import { attemptsOf } from '../../decide/eviction/api-answer.ts';
+import { HEARTBEAT_EVERY_MS } from '../../decide/eviction/heartbeat.ts';
 import { isMarked, isTakenOver, rememberedAttempts } from '../../decide/eviction/imperative.ts';
-import { ownRequest } from '../../decide/eviction/own-request.ts';
 import { drainPodOf, isTerminal } from '../../decide/pod.ts';
 import { groupNameOf } from '../../decide/pod-group/pod-group.ts';
-import { asOfNow, type Moment, momentOf } from '../../host/clock.ts';
+import { momentOf } from '../../host/clock.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { podByUid } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
-import { deadlineAnnotations } from '../deadline.ts';
 import { createImperativeEviction } from '../eviction/imperative.ts';
 import { writeMark } from '../../kube/eviction/evict-mark.ts';
 import type { EvictionEngine } from '../../kube/eviction/imperative.ts';
@@ -23,9 +21,7 @@ import type { EvictionConcurrency } from '../../kube/eviction/concurrency.ts';
 import { requestKeyOf } from '../maintenance/wanted-evictions.ts';
 import { createGroupGate, type GroupGate } from './gate.ts';
 import { createGroupModes, type GroupModes } from './modes.ts';
-
-/** The requester of a pod that leaves only because others of its group do. */
-const GROUP_REQUESTER = 'podgroup.scheduling.k8s.io';
+import { type GroupEviction, requestOfEviction } from './requests.ts';
 
 /** What has become of the eviction of a pod. */
 export interface GroupStep {
@@ -40,25 +36,16 @@ export interface GroupEvictions {
   evict(pod: Pod, signal: AbortSignal): Promise<GroupStep>;
   /** The next step for a pod that no drain targets: it goes on to leave with its group, or its eviction is over. */
   release(key: string, signal: AbortSignal): Promise<GroupStep>;
-  /** Whether anything is known of the eviction. */
-  has(key: string): boolean;
+  /** The eviction as a request that is only in memory; undefined where nothing is known of it. */
+  get(key: string): EvictionRequest | undefined;
+  /** All of them, as `get` has them. */
+  list(): readonly EvictionRequest[];
   /** The keys of the evictions of the pod, NAMESPACE/NAME. */
   ofPod(pod: string): readonly string[];
   /** The keys that are worth another step after this PodDisruptionBudget, NAMESPACE/NAME, has changed. */
   budgetChanged(budget: string): readonly string[];
   /** The keys of those whose eviction is promised (KEP-1397). */
   promised(): readonly string[];
-}
-
-/** One eviction, without a request in the cluster. */
-interface GroupEviction {
-  readonly pod: Pod;
-  readonly group: string;
-  readonly begun: Moment;
-  /** Who asks: a drain, or the group whose other pods leave. */
-  by: 'drain' | 'group';
-  /** What the engine said last. */
-  message: string;
 }
 
 /** Events of the engine about its request are about the pod. */
@@ -133,8 +120,12 @@ class Groups implements GroupEvictions {
     return {};
   }
 
-  has(key: string): boolean {
-    return this.#evictions.has(key);
+  get(key: string): EvictionRequest | undefined {
+    return this.#requestOf(key);
+  }
+
+  list(): readonly EvictionRequest[] {
+    return [...this.#evictions.keys()].flatMap((key) => this.#requestOf(key) ?? []);
   }
 
   ofPod(pod: string): readonly string[] {
@@ -177,9 +168,10 @@ class Groups implements GroupEvictions {
     if (request === undefined) return {};
     const step = await this.#engine.act(request, pod, signal);
     if (step.kind !== 'silent') eviction.message = step.message;
-    const { againMs } = step.kind === 'completed' ? { againMs: undefined } : step;
+    eviction.heard = momentOf(this.#context.clock);
+    const { againMs = Infinity } = step.kind === 'completed' ? {} : step;
     return {
-      ...(againMs === undefined ? {} : { againMs }),
+      againMs: Math.min(againMs, HEARTBEAT_EVERY_MS),
       ...(attemptsOf(eviction.message) === 0 ? {} : { refused: eviction.message }),
     };
   }
@@ -203,13 +195,7 @@ class Groups implements GroupEvictions {
 
   #requestOf(key: string): EvictionRequest | undefined {
     const eviction = this.#evictions.get(key);
-    if (eviction === undefined) return undefined;
-    const { pod, by, message, begun } = eviction;
-    const { clock } = this.#context;
-    const request = ownRequest(pod, { startedAt: asOfNow(begun, momentOf(clock)), message });
-    const annotations = deadlineAnnotations(this.#context, drainPodOf(pod), pod.spec.nodeName ?? '', undefined);
-    const requesters = [{ name: by === 'drain' ? MAINTENANCE_REQUESTER : GROUP_REQUESTER }];
-    return { ...request, metadata: { ...request.metadata, annotations }, spec: { ...request.spec, requesters } };
+    return eviction === undefined ? undefined : requestOfEviction(this.#context, eviction);
   }
 
   #ofGroup(group: string): readonly (readonly [string, GroupEviction])[] {

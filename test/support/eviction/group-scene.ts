@@ -2,7 +2,11 @@
 import assert from 'node:assert/strict';
 import type { Pod } from '../../../src/api/pod.ts';
 import { type EvictionConcurrency, createEvictionConcurrency } from '../../../src/kube/eviction/concurrency.ts';
-import { createGroupEvictions, type GroupStep } from '../../../src/controller/pod-group/evictions.ts';
+import {
+  createGroupEvictions,
+  type GroupEvictions,
+  type GroupStep,
+} from '../../../src/controller/pod-group/evictions.ts';
 import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { createEvictionScene, type EvictionScene } from './scene.ts';
 
@@ -26,6 +30,7 @@ export interface GroupScene extends EvictionScene {
   annotate(name: string, annotations: Readonly<Record<string, string>>): void;
   promised(): readonly string[];
   budgetChanged(): readonly string[];
+  readonly groups: GroupEvictions;
 }
 
 /** A scene with three pods of one group, on two nodes, and one of another group. The node n is drained. */
@@ -71,6 +76,7 @@ export function groupScene(disruptionMode: object, podGroups = 200, underWay?: E
     },
     promised: () => groups.promised(),
     budgetChanged: () => groups.budgetChanged('default/pdb'),
+    groups,
   });
 }
 
