@@ -34,6 +34,8 @@ export interface PodLoad {
   readonly perNode: number;
   /** Each pod of this number is held by a budget; none where it is absent. */
   readonly heldEvery?: number;
+  /** How long each needs to end, in seconds; absent where it is gone at once. */
+  readonly endSec?: number;
 }
 
 /** A control plane whose nodes and pods are kwok's, with the manifests installed and no controller yet. */
@@ -68,11 +70,12 @@ export async function send<T>(client: KubeClient, request: KubeRequest, signal: 
   return (await sendForObject<T>(client, request, [], signal)) as T;
 }
 
-function podOf(node: string, index: number, labels: object): object {
+function podOf(node: string, index: number, labels: object, endSec: number | undefined): object {
+  const annotations = endSec === undefined ? {} : { annotations: { 'bench/ends-after': `${endSec}s` } };
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name: `${node}.${index}`, labels: { ...labels, bench: 'scale' } },
+    metadata: { name: `${node}.${index}`, labels: { ...labels, bench: 'scale' }, ...annotations },
     spec: {
       nodeName: node,
       tolerations: [{ operator: 'Exists' }],
@@ -109,10 +112,10 @@ async function makeNodes({ client, signal }: Hands, names: readonly string[]): P
 }
 
 async function addPods({ client, signal, pods }: Hands, nodes: readonly string[], load: PodLoad): Promise<void> {
-  const { perNode, heldEvery = Infinity } = load;
+  const { perNode, heldEvery = Infinity, endSec } = load;
   const wanted = nodes.flatMap((node) => Array.from({ length: perNode }, (_, index) => [node, index] as const));
   await inParallel(wanted, PARALLEL, async ([node, index], count) => {
-    const body = podOf(node, index, (count + 1) % heldEvery === 0 ? HELD : {});
+    const body = podOf(node, index, (count + 1) % heldEvery === 0 ? HELD : {}, endSec);
     await send(client, { method: 'POST', path: collectionPath(PODS, 'default'), body }, signal);
   });
   const run = (): boolean => {

@@ -9,7 +9,7 @@ import { FLEET } from './cases/fleet.ts';
 import { HELD } from './cases/held.ts';
 import { MEMORY } from './cases/memory.ts';
 import { ONE_AFTER_ANOTHER } from './cases/one-after-another.ts';
-import { STORM } from './cases/storm.ts';
+import { SLOW_STORM, STORM } from './cases/storm.ts';
 import { UNINVOLVED_AGENT } from './cases/uninvolved-agent.ts';
 import { WRITES } from './cases/writes.ts';
 import { growthOf, tableOf, type Finding } from './table.ts';
@@ -19,6 +19,7 @@ const CASES: Readonly<Record<string, Case>> = {
   one: ONE,
   many: MANY,
   storm: STORM,
+  'slow-storm': SLOW_STORM,
   held: HELD,
   fleet: FLEET,
   'delete-all': DELETE_ALL,
