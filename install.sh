@@ -236,9 +236,10 @@ is_current() {
   drop_in_is_current && [ "$(cat "$current/build.sum" 2> /dev/null || true)" = "$(sum_of_build)" ] && [ ! -e "$unproven" ] && is_up
 }
 
-# Writes the command nodemaint of the folder DIR. It keeps using the Node.js of that folder after an upgrade.
+# Writes the command nodemaint of the folder DIR. It keeps using the Node.js of that folder after an upgrade, and says by which
+# name it was called: its help for "kubectl nodemaint" is about that.
 write_wrapper() {
-  printf '#!/bin/sh\nexec "%s/node" "%s/nodemaint.cjs" "$@"\n' "$2" "$2" > "$1/nodemaint"
+  printf '#!/bin/sh\nNODEMAINT_CALLED_AS=$0\nexport NODEMAINT_CALLED_AS\nexec "%s/node" "%s/nodemaint.cjs" "$@"\n' "$2" "$2" > "$1/nodemaint"
   chmod 0755 "$1/nodemaint"
 }
 

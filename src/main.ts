@@ -3,6 +3,7 @@
 import process from 'node:process';
 import { inspect } from 'node:util';
 import { agentConfigPath } from './cli/machine/agent-line.ts';
+import { programName } from './cli/terminal/called-as.ts';
 import { createTerminal, type Terminal } from './cli/terminal/terminal.ts';
 import { escaped } from './printable.ts';
 
@@ -29,6 +30,7 @@ async function main(): Promise<void> {
     output: process.stdout,
     errors: process.stderr,
     now: () => Date.now(),
+    program: programName(process.argv[1], process.env['NODEMAINT_CALLED_AS']),
     stop: stop.signal,
     signal: abort.signal,
   });

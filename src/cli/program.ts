@@ -10,7 +10,7 @@ import { addDoctor } from './doctor/program.ts';
 import { addEvict } from './evict/program.ts';
 import { addInstaller } from './installer/program.ts';
 import { addMaintenanceCommands } from './maintenance/program.ts';
-import { examples, type ExitWith, withDryRunMode } from './arguments/options.ts';
+import { examples, type ExitWith, asLibraryReads } from './arguments/options.ts';
 import { addReport } from './report/program.ts';
 import { addShutdown } from './shutdown/program.ts';
 import { addStaticPods } from './static-pods/program.ts';
@@ -51,13 +51,16 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith, argv: read
     .configureHelp({ minWidthToWrap: 24, commandDescription: (command) => sentenceOf(command.description()) })
     .configureOutput({
       writeOut: (text) => {
-        terminal.write(text);
+        terminal.say(text);
       },
       writeErr: (text) => {
         terminal.warn(text);
       },
       outputError: (text) => {
-        terminal.warn(usageAdvice(text, argv, new Set(program.commands.map((command) => command.name()))));
+        const flags = program.commands.map(
+          (command) => [command.name(), new Set(command.options.map(({ long }) => long ?? ''))] as const,
+        );
+        terminal.warn(usageAdvice(text, argv, new Map(flags)));
       },
     });
   program.commandsGroup('This machine:');
@@ -115,7 +118,8 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
   };
   try {
     const program = createProgram(terminal, exitWith, argv);
-    await program.parseAsync([...withDryRunMode(withKnownHelp(program, argv))], { from: 'user' });
+    const options = program.commands.find((command) => command.name() === argv[0])?.options ?? [];
+    await program.parseAsync([...asLibraryReads(withKnownHelp(program, argv), options)], { from: 'user' });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;

@@ -176,24 +176,29 @@ class ApiServerConnections {
 
 /**
  * Creates a client. `userAgent` names the part of the program in the API server's audit log. Answers, and events of a watch,
- * that have more than `maxBytes` are refused.
+ * that have more than `maxBytes` are refused. Each request but a watch is given up after `wholeMs` milliseconds, where that is
+ * given, and not after a silence: never where it is 0.
  */
 export function createKubeClient(
   access: ClusterAccess,
   userAgent: string,
   maxBytes: number = MAX_ANSWER_BYTES,
+  wholeMs?: number,
 ): KubeClient {
   const connections = new ApiServerConnections(access, userAgent);
   return {
     send: async (request, signal) => {
+      const limit = wholeMs === undefined || wholeMs === 0 ? undefined : AbortSignal.timeout(wholeMs);
       try {
-        const timeoutMs = request.behindWebhooks === true ? WEBHOOK_TIMEOUT_MS : REQUEST_TIMEOUT_MS;
-        const response = await connections.open(request, timeoutMs, signal);
+        const usual = request.behindWebhooks === true ? WEBHOOK_TIMEOUT_MS : REQUEST_TIMEOUT_MS;
+        const until = limit === undefined ? signal : AbortSignal.any([signal, limit]);
+        const response = await connections.open(request, wholeMs === undefined ? usual : 0, until);
         const text = await readText(response, maxBytes, () => tooLarge(request, 'the answer', maxBytes));
         return { status: response.statusCode ?? 0, headers: response.headers, body: parseJson(text) };
       } catch (error) {
         signal.throwIfAborted();
-        throw connections.failureOf(request, error);
+        const late = limit?.aborted === true ? new Error(`not within ${(wholeMs ?? 0) / 1000} s`) : undefined;
+        throw connections.failureOf(request, late ?? error);
       }
     },
     watch: async function* (path, signal) {

@@ -1,5 +1,6 @@
 /** The flags that several commands share, with one text each. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { parseDuration } from '../../decide/duration.ts';
 import { AGENT_CONFIG_PATH } from './paths.ts';
 
 /** How a command sets the exit code of the program. */
@@ -30,7 +31,7 @@ export type DryRun = 'server' | 'client';
 
 const DRY_RUNS = ['none', 'server', 'client'];
 
-/** The flag --dry-run, which may stand alone, as `withDryRunMode` reads it. */
+/** The flag --dry-run, which may stand alone, as `asLibraryReads` has it. */
 export function dryRunOption(more = ''): Option {
   const text = `server: let the server check everything and change nothing${more}; client: ask for no change at all; alone: server`;
   const option = new Option('--dry-run <mode>', text).choices(DRY_RUNS);
@@ -40,10 +41,21 @@ export function dryRunOption(more = ''): Option {
   });
 }
 
-/** The words of a command line, where a --dry-run without a mode gets one: else it would take the next word for it. */
-export function withDryRunMode(argv: readonly string[]): readonly string[] {
+/**
+ * The words of a command line that kubectl would understand, as the library reads them: it takes the next word for the mode of a
+ * --dry-run that stands alone, "=json" for the value of -o=json, and knows no --watch=true.
+ */
+export function asLibraryReads(argv: readonly string[], options: readonly Option[]): readonly string[] {
   const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
-  return argv.map((word, index) => (word === '--dry-run' && index < end ? '--dry-run=server' : word));
+  return argv.map((word, index) => {
+    if (index >= end) return word;
+    if (word === '--dry-run') return '--dry-run=server';
+    const [flag = '', value = ''] = word.split(/=(.*)/s, 2);
+    const option = options.find(({ short, long }) => flag === short || flag === long);
+    if (option === undefined || value === '') return word;
+    if (option.isBoolean()) return value === 'true' ? flag : word;
+    return flag === option.short ? flag + value : word;
+  });
 }
 
 /** The flag -l of the commands that take nodes. */
@@ -70,13 +82,37 @@ function addGroup(group: string, before: readonly string[] = []): readonly strin
   return [...before, nonEmpty(group)];
 }
 
-/** Adds the flags that choose a cluster, and as whom. */
+/** The time of --request-timeout in milliseconds, written as for kubectl: a number alone counts seconds. */
+function requestTime(text: string): number {
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : parseDuration(text);
+  // A timer of Node.js can wait no longer.
+  if (ms !== undefined && ms < 2 ** 31) return ms;
+  throw new InvalidArgumentError('Write a time such as 30s or 2m, or 0 for no limit.');
+}
+
+function verbosity(text: string): number {
+  if (/^\d{1,2}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Write a number from 0 to 10: 6 shows the requests, 8 also what is in them.');
+}
+
+/** Adds the flags that choose a cluster, and as whom, and how its API server is asked. */
 export function addAccessOptions(command: Command): Command {
   return command
     .option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, or the service account of the pod')
     .option('--context <name>', 'context of the kubeconfig')
     .addOption(new Option('--as <user>', 'act as this user, as kubectl does').argParser(nonEmpty))
-    .addOption(new Option('--as-group <group>', 'and as this group; can be repeated').argParser(addGroup));
+    .addOption(new Option('--as-group <group>', 'and as this group; can be repeated').argParser(addGroup))
+    .addOption(
+      new Option(
+        '--request-timeout <time>',
+        'give each request up after this time; 0: never; default: after 30s without a sign of the server',
+      ).argParser(requestTime),
+    )
+    .addOption(
+      new Option('-v, --v <level>', 'show requests on standard error: 6 and 7, or from 8 on with bodies').argParser(
+        verbosity,
+      ),
+    );
 }
 
 /** Adds the flags of every command that reads or changes a cluster. */

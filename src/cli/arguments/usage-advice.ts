@@ -1,5 +1,11 @@
 /** What a person is told who writes a command line that this program does not have, in place of a guess. */
 
+const OF_CLUSTER = 'only commands that ask the API server have it';
+const IN_KUBECONFIG = 'write it in a kubeconfig, and name that with --kubeconfig';
+const SECRET = 'name a kubeconfig with --kubeconfig: a secret on a command line is seen by every user of the machine';
+const NO_NAMESPACE =
+  'leave it out: nodes and maintenances are in no namespace, and a drain takes the pods of all of them';
+
 /** Flags of `kubectl drain`, and of other commands that people know, with what is used instead. */
 const FOREIGN: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -17,20 +23,46 @@ const FOREIGN: ReadonlyMap<string, string> = new Map(
     '--chunk-size': 'it is not needed: lists are read in parts',
     '--all': 'select nodes by their labels with -l; an empty selector is refused',
     '--field-selector': 'select nodes by their labels with -l, or by their names',
-    '--as': 'only commands that ask the API server have it',
-    '--as-group': 'only commands that ask the API server have it',
+    '--as': OF_CLUSTER,
+    '--as-group': OF_CLUSTER,
+    '--as-uid': 'act as somebody else with --as and --as-group',
+    '--as-user-extra': 'act as somebody else with --as and --as-group',
+    '--kubeconfig': OF_CLUSTER,
+    '--context': OF_CLUSTER,
+    '--request-timeout': OF_CLUSTER,
+    '-v': `${OF_CLUSTER}; the agent has the key logLevel, and the controller --log-level`,
+    '--v': `${OF_CLUSTER}; the agent has the key logLevel, and the controller --log-level`,
+    '--vmodule': 'use -v 6 to see the requests, or -v 8 to see also what is in them',
+    '--log-flush-frequency': 'leave it out: nothing is kept back',
+    '-n': NO_NAMESPACE,
+    '--namespace': NO_NAMESPACE,
     '--user': 'name a context of the kubeconfig with --context',
     '--cluster': 'name a context of the kubeconfig with --context',
-    '--server': 'name a kubeconfig with --kubeconfig',
-    '--token': 'name a kubeconfig with --kubeconfig: a secret on a command line is seen by every user of the machine',
-    '--request-timeout': 'use --timeout where a command waits; each request has a limit of its own',
+    '--server': IN_KUBECONFIG,
+    '-s': IN_KUBECONFIG,
+    '--certificate-authority': IN_KUBECONFIG,
+    '--client-certificate': IN_KUBECONFIG,
+    '--client-key': IN_KUBECONFIG,
+    '--insecure-skip-tls-verify': IN_KUBECONFIG,
+    '--tls-server-name': IN_KUBECONFIG,
+    '--disable-compression': 'leave it out: answers are not compressed',
+    '--cache-dir': 'leave it out: nothing is kept on this machine',
+    '--kuberc': 'leave it out: this program does not read a kuberc file',
+    '--match-server-version': 'compare them yourself: nodemaint version, and kubectl version',
+    '--profile': 'leave it out: this program cannot record a profile',
+    '--profile-output': 'leave it out: this program cannot record a profile',
+    '--warnings-as-errors':
+      'leave it out: warnings are printed on standard error, and the exit code says whether it failed',
+    '--token': SECRET,
+    '--username': SECRET,
+    '--password': SECRET,
     '--force': 'only uninstall-cluster has it',
     '--now': 'let a held shutdown go on at once with: nodemaint release',
     '--yes': 'only uninstall-cluster asks, and has it',
     '--selector': 'only commands that take nodes have it',
     '-l': 'only commands that take nodes have it',
-    '-A': 'this command has no namespaces',
-    '--all-namespaces': 'this command has no namespaces',
+    '-A': NO_NAMESPACE,
+    '--all-namespaces': NO_NAMESPACE,
     '-f': 'write the names on the command line; kubectl apply -f takes a NodeMaintenance',
     '--filename': 'write the names on the command line; kubectl apply -f takes a NodeMaintenance',
     '--follow': 'use --watch',
@@ -39,7 +71,6 @@ const FOREIGN: ReadonlyMap<string, string> = new Map(
     '--wait': 'drain waits anyway, until every node is drained; --no-wait does not',
     '--no-wait': 'only drain has it',
     '--timeout': 'only commands that watch or wait have it',
-    '-v': 'the agent and the controller have logLevel and --log-level',
   }),
 );
 
@@ -47,9 +78,12 @@ const PODS_BY_LABEL =
   'name the pods: nodemaint evict -n NAMESPACE $(kubectl get pods -n NAMESPACE -l SELECTOR -o name)';
 
 /** Flags that mean something else where the command takes pods. */
-const OF_EVICT: ReadonlyMap<string, string> = new Map(
-  ['--all', '-l', '--selector', '--field-selector'].map((flag) => [flag, PODS_BY_LABEL]),
-);
+const OF_EVICT: ReadonlyMap<string, string> = new Map([
+  ...['--all', '-l', '--selector', '--field-selector'].map((flag) => [flag, PODS_BY_LABEL] as const),
+  ...['-A', '--all-namespaces'].map(
+    (flag) => [flag, 'name the pods of one namespace, and it with -n NAMESPACE'] as const,
+  ),
+]);
 
 /** Flags of `kubectl drain` that mean something else to this drain. */
 const OF_DRAIN: ReadonlyMap<string, string> = new Map([
@@ -68,8 +102,13 @@ const OF_COMMAND: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map([
 /** Output formats of kubectl that have a language of their own. */
 const OTHER_OUTPUT =
   /^option '-o, --output <format>' argument '(?:jsonpath|jsonpath-as-json|jsonpath-file|go-template|go-template-file|template|custom-columns|custom-columns-file)\b/;
-const OUTPUT_ADVICE =
-  'kubectl get nm has it for maintenances; of what this command prints, take -o json and a program such as jq';
+
+/** What is used in place of an output format with a language of its own. */
+function outputAdvice(command: string): string {
+  const objects = command === 'nodes' ? 'nodes' : command === 'evict' ? 'evreq -n NAMESPACE' : 'nm';
+  const what = command === 'nodes' ? 'Node objects' : 'objects';
+  return `use another program: nodemaint ${command} … -o json | jq …; or for the ${what} themselves: kubectl get ${objects} -o …`;
+}
 
 /** Commands of other programs, with what is used instead. */
 const VERBS: ReadonlyMap<string, string> = new Map(
@@ -90,22 +129,26 @@ const VERBS: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** The words of a command line that are a command and its subcommand; what comes after the first flag is none. */
-function commandOf(argv: readonly string[], known: ReadonlySet<string>): string {
+/** The names of the commands, and the flags of each. */
+type FlagsOfCommands = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** The help of the command that a command line names. */
+function commandOf(argv: readonly string[], known: FlagsOfCommands): string {
   const [first = ''] = argv;
   return known.has(first) ? `nodemaint ${first} --help` : 'nodemaint --help';
 }
 
 /** What is used in place of a flag that this command does not have. */
-function flagAdvice(flag: string, [command]: readonly string[]): string | undefined {
-  return OF_COMMAND.get(command ?? '')?.get(flag) ?? FOREIGN.get(flag);
+function flagAdvice(flag: string, [command = '']: readonly string[], known: FlagsOfCommands): string | undefined {
+  if (known.get(command)?.has(flag) === true) return 'it takes no value: write it, or leave it out';
+  if (command.startsWith('-')) return 'flags stand after the command, as in: nodemaint status --context NAME';
+  return OF_COMMAND.get(command)?.get(flag) ?? FOREIGN.get(flag);
 }
 
 /**
- * The message of the command line's library about a wrong usage, with what to use instead, and where the help is. `known` are
- * the names of the commands.
+ * The message of the command line's library about a wrong usage, with what to use instead, and where the help is.
  */
-export function usageAdvice(message: string, argv: readonly string[], known: ReadonlySet<string>): string {
+export function usageAdvice(message: string, argv: readonly string[], known: FlagsOfCommands): string {
   const said = message
     .trim()
     .replace(/^error: /, '')
@@ -115,9 +158,10 @@ export function usageAdvice(message: string, argv: readonly string[], known: Rea
   const option = /^unknown option '([^'=]+)/.exec(said)?.[1];
   const verb = /^unknown command '([^']+)'/.exec(said)?.[1];
   const advice =
-    (option === undefined ? undefined : flagAdvice(option, argv)) ?? (verb === undefined ? undefined : VERBS.get(verb));
+    (option === undefined ? undefined : flagAdvice(option, argv, known)) ??
+    (verb === undefined ? undefined : VERBS.get(verb));
   const see = `See: ${commandOf(argv, known)}`;
-  if (OTHER_OUTPUT.test(said)) return `nodemaint: ${said}\n${OUTPUT_ADVICE}\n${see}\n`;
+  if (OTHER_OUTPUT.test(said)) return `nodemaint: ${said}\n${outputAdvice(argv[0] ?? '')}\n${see}\n`;
   if (advice === undefined) return `nodemaint: ${said}\n${see}\n`;
   // A suggestion of a flag or command with a similar name may do the opposite.
   const [first = ''] = said.split('\n');

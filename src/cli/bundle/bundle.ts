@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { loadAgentConfig } from '../../config/load.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { hostname } from 'node:os';
-import { loadUserAccess, type UserAccessFlags } from '../../kube/access/user.ts';
-import { createKubeClient } from '../../kube/client.ts';
+import { type AccessFlags, openCluster } from '../cluster/open.ts';
+import { accessWords } from '../cluster/command-line.ts';
 import { escaped } from '../../printable.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import { EXIT } from '../terminal/exit-code.ts';
@@ -13,7 +13,7 @@ import { redactedUnless } from './secrets/redact.ts';
 import { type BundlePart, clusterParts, nodeParts, PART_BYTES } from './sources.ts';
 
 /** The flags of `nodemaint bundle`. */
-export interface BundleFlags extends UserAccessFlags {
+export interface BundleFlags extends AccessFlags {
   readonly config: string;
   readonly cluster?: boolean;
   readonly output?: string;
@@ -76,13 +76,9 @@ export async function bundleCommand(flags: BundleFlags, terminal: Terminal): Pro
   ];
   let files: readonly ArchivedFile[];
   if (flags.cluster === true) {
-    const client = createKubeClient(await loadUserAccess(flags), 'nodemaint-bundle');
-    const access = [
-      ...(flags.kubeconfig === undefined ? [] : ['--kubeconfig', flags.kubeconfig]),
-      ...(flags.context === undefined ? [] : ['--context', flags.context]),
-    ];
+    const { client } = await openCluster(flags, 'nodemaint-bundle', terminal);
     try {
-      files = await gather(await clusterParts(client, access, terminal.stop));
+      files = await gather(await clusterParts(client, accessWords(flags), terminal.stop));
     } finally {
       client.close();
     }

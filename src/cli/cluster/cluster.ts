@@ -1,19 +1,19 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import { createKubeClient, type KubeClient } from '../../kube/client.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { createMaintenanceClient, type MaintenanceClient } from '../../kube/maintenance/client.ts';
-import { loadUserAccess, type UserAccessFlags } from '../../kube/access/user.ts';
 import { parseTimeout, usage } from '../arguments/parse.ts';
 import { printable } from '../../printable.ts';
+import { type AccessFlags, openCluster } from './open.ts';
 import { formatObject } from '../terminal/document.ts';
 import type { ListOutput, ObjectOutput, OutputFormat, Terminal } from '../terminal/terminal.ts';
 
 /** The flags of every command that reads a cluster. */
-export interface ClusterFlags extends UserAccessFlags {
+export interface ClusterFlags extends AccessFlags {
   readonly output: OutputFormat;
 }
 
 /** The flags of every command that changes a maintenance. */
-export interface ChangeFlags extends UserAccessFlags {
+export interface ChangeFlags extends AccessFlags {
   readonly output: ObjectOutput;
 }
 
@@ -74,7 +74,7 @@ export function watchTimeout(flags: { readonly watch?: boolean; readonly timeout
 }
 
 /** The flags of a command that watches: a progress has neither a name nor more columns. Throws USAGE. */
-export function watchFlags({ output, ...access }: UserAccessFlags & { readonly output: ListOutput }): ClusterFlags {
+export function watchFlags({ output, ...access }: AccessFlags & { readonly output: ListOutput }): ClusterFlags {
   if (output === 'name' || output === 'wide') throw usage(`--watch cannot be used with --output ${output}`);
   return { ...access, output };
 }
@@ -82,23 +82,6 @@ export function watchFlags({ output, ...access }: UserAccessFlags & { readonly o
 /** A maintenance as kubectl prints an object. */
 export function formatMaintenance(maintenance: NodeMaintenance, output: 'json' | 'yaml' | 'name'): string {
   return output === 'name' ? `${MAINTENANCE_KIND}/${maintenance.metadata.name}\n` : formatObject(maintenance, output);
-}
-
-function quote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
-}
-
-/** Another command line with the same cluster, for people to copy. */
-export function commandLine(flags: UserAccessFlags, ...words: readonly string[]): string {
-  const flag = (name: string, value: string | undefined): readonly string[] =>
-    value === undefined ? [] : [name, quote(value)];
-  const cluster = [
-    ...flag('--kubeconfig', flags.kubeconfig),
-    ...flag('--context', flags.context),
-    ...flag('--as', flags.as),
-    ...(flags.asGroup ?? []).flatMap((group) => flag('--as-group', group)),
-  ];
-  return ['nodemaint', ...words.map(quote), ...cluster].join(' ');
 }
 
 /** The clients of the cluster that the flags name. */
@@ -109,12 +92,12 @@ export interface ClusterClients {
 
 /** Runs something with the clients of the cluster that the flags name; its warnings go to standard error. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE. */
 export async function withCluster<T>(
-  flags: UserAccessFlags,
+  flags: AccessFlags,
   userAgent: string,
   terminal: Pick<Terminal, 'warn'>,
   run: (cluster: ClusterClients) => Promise<T>,
 ): Promise<T> {
-  const client = createKubeClient(await loadUserAccess(flags), userAgent);
+  const { client } = await openCluster(flags, userAgent, terminal);
   try {
     return await run({
       client,

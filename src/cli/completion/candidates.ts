@@ -66,11 +66,11 @@ function readLine(command: Command, words: readonly string[]): Line {
 async function namesFor(verb: string, { flags, words }: Line, signal: AbortSignal): Promise<readonly Candidate[]> {
   const nouns = NOUNS.get(verb) ?? [];
   if (nouns.length === 0) return [];
-  const { '--kubeconfig': kubeconfig, '--context': context, '--namespace': namespace } = flags;
+  const { '--kubeconfig': kubeconfig, '--context': context, '--as': as, '--namespace': namespace } = flags;
   const limited = AbortSignal.any([signal, AbortSignal.timeout(CLUSTER_MS)]);
   try {
     return await withCluster(
-      { kubeconfig, context },
+      { kubeconfig, context, as },
       'nodemaint-completion',
       { warn: () => undefined },
       async ({ maintenances }) => {
@@ -107,7 +107,7 @@ async function candidates(root: Command, words: readonly string[], signal: Abort
   if (line.open !== undefined) return (line.open.argChoices ?? []).map((value) => ({ value, about: '' }));
   if (last.startsWith('-')) {
     return command.options
-      .filter(({ long }) => !(long !== undefined && long in line.flags))
+      .filter(({ hidden, long }) => !hidden && !(long !== undefined && long in line.flags))
       .map(({ long, short, description }) => ({ value: long ?? short ?? '', about: description }));
   }
   const choices = command.registeredArguments[0]?.argChoices;

@@ -2,9 +2,9 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
 import { transformRequest } from '../../kube/copy/transform.ts';
 import { createSystemClock } from '../../host/clock.ts';
-import { createKubeClient, type KubeClient } from '../../kube/client.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { createRequesterClient } from '../../kube/eviction/requester.ts';
-import { loadUserAccess } from '../../kube/access/user.ts';
+import { openCluster } from '../cluster/open.ts';
 import { printable } from '../../printable.ts';
 import { type AskContext, askPod, type AskResult } from './ask.ts';
 import { commandFor, type EvictFlags, type EvictOptions, parseEvictOptions } from './options.ts';
@@ -107,7 +107,7 @@ async function run(options: EvictOptions, client: KubeClient, namespace: string,
     dryRun: options.dryRun !== undefined,
   });
   const say = (text: string): void => {
-    if (output === 'table') terminal.write(text);
+    if (output === 'table') terminal.say(text);
   };
   const results = await askAll({ requester, name, namespace }, options, say, terminal);
   const failed = sayFailures(results, terminal);
@@ -152,8 +152,7 @@ async function run(options: EvictOptions, client: KubeClient, namespace: string,
  */
 export async function evictCommand(names: readonly string[], flags: EvictFlags, terminal: Terminal): Promise<number> {
   const options = parseEvictOptions(names, flags);
-  const access = await loadUserAccess(options);
-  const client = createKubeClient(access, 'nodemaint-evict');
+  const { access, client } = await openCluster(options, 'nodemaint-evict', terminal);
   try {
     return await run(options, client, options.namespace ?? access.namespace, terminal);
   } catch (error) {

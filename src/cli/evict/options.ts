@@ -1,14 +1,14 @@
 import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import { isFullyQualified } from '../../decide/eviction/interceptors.ts';
 import { parseTimeout, usage } from '../arguments/parse.ts';
+import { commandLine } from '../cluster/command-line.ts';
+import type { AccessFlags } from '../cluster/open.ts';
 import type { DryRun } from '../arguments/options.ts';
 import type { ObjectOutput } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint evict` as the command line has them. */
-export interface EvictFlags {
+export interface EvictFlags extends AccessFlags {
   readonly namespace?: string;
-  readonly kubeconfig?: string;
-  readonly context?: string;
   readonly requester: string;
   readonly watch?: boolean;
   readonly timeout?: string;
@@ -73,22 +73,10 @@ export function parseEvictOptions(names: readonly string[], flags: EvictFlags): 
   return { ...rest, pods, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
 }
 
-/** A word as a shell takes it. */
-function quote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
-}
-
 /** Another command line for the same pods, for people to copy. */
 export function commandFor(options: EvictOptions, pods: readonly string[], verb: '--withdraw' | '--watch'): string {
-  const flag = (name: string, value: string | undefined): string[] => (value === undefined ? [] : [name, quote(value)]);
+  const flag = (name: string, value: string | undefined): string[] => (value === undefined ? [] : [name, value]);
   const requester = options.requester === DEFAULT_REQUESTER ? undefined : options.requester;
-  return [
-    'nodemaint evict',
-    ...pods,
-    ...flag('-n', options.namespace),
-    ...flag('--kubeconfig', options.kubeconfig),
-    ...flag('--context', options.context),
-    ...flag('--requester', requester),
-    verb,
-  ].join(' ');
+  const own = [...flag('-n', options.namespace), ...flag('--requester', requester), verb];
+  return commandLine(options, 'evict', ...pods, ...own);
 }

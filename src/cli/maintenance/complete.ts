@@ -129,7 +129,7 @@ export async function completeCommand(
     ]);
     const { chosen, failures, notes } = chooseForCompletion(targets, all, nodes, flags.delete === true);
     for (const failure of failures) terminal.warn(`nodemaint: ${failure}\n`);
-    if (flags.output === 'table') for (const note of notes) terminal.write(`${note}\n`);
+    if (flags.output === 'table') for (const note of notes) terminal.say(`${note}\n`);
     let code: number = failures.length > 0 ? EXIT.failed : EXIT.done;
     for (const each of chosen) {
       const goesDown = agentNodeOf(each);

@@ -1,6 +1,7 @@
 import { CORDONED_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
-import { type ChangeFlags, commandLine, formatMaintenance, withCluster } from '../cluster/cluster.ts';
+import { type ChangeFlags, formatMaintenance, withCluster } from '../cluster/cluster.ts';
+import { commandLine } from '../cluster/command-line.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { type BeginFlags, beginMaintenance } from './begin.ts';
 import { chosenNodes, dryRunText, parseNodeChoice } from './choice.ts';

@@ -70,8 +70,8 @@ async function writeBegun(
   if (flags.output !== 'table') terminal.write(formatMaintenance(begun.maintenance, flags.output));
   else if (flags.dryRun !== undefined) {
     for (const preview of await previews(cluster, begun, terminal.stop))
-      terminal.write(formatPreview(preview, columnsOf(terminal)));
-  } else if (terminal.isTerminal) terminal.write(adviceFor(begun.maintenance.metadata.name, flags));
+      terminal.say(formatPreview(preview, columnsOf(terminal)));
+  } else if (terminal.isTerminal) terminal.say(adviceFor(begun.maintenance.metadata.name, flags));
 }
 
 /**

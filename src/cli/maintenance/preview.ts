@@ -203,7 +203,7 @@ export async function previewCommand(
     const previews = all.flatMap((facts) => (facts === undefined ? [] : previewDrain({ ...facts, ...limit })));
     if (flags.output === 'table') {
       const columns = columnsOf(terminal);
-      terminal.write(previews.map((preview) => formatPreview(preview, columns)).join('\n'));
+      terminal.say(previews.map((preview) => formatPreview(preview, columns)).join('\n'));
     } else if (nodes.length > 1) terminal.write(formatDocument('DrainPreviewList', { items: previews }, flags.output));
     else for (const only of previews) terminal.write(formatDocument('DrainPreview', only, flags.output));
     const missing = nodes.filter((_, index) => all[index] === undefined);

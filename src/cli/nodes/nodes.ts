@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { countStates, type FleetNode, type FleetState } from '../../show/fleet/node-state.ts';
 import { timeOf } from '../../decide/time.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
-import type { UserAccessFlags } from '../../kube/access/user.ts';
+import type { AccessFlags } from '../cluster/open.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { withCluster } from '../cluster/cluster.ts';
 import { readFleet } from '../cluster/fleet.ts';
@@ -15,7 +15,7 @@ import { tableRows } from '../terminal/text.ts';
 import { formatAge } from '../../decide/duration.ts';
 
 /** The flags of `nodemaint nodes`. */
-export interface NodesFlags extends UserAccessFlags {
+export interface NodesFlags extends AccessFlags {
   readonly selector?: string;
   readonly watch?: boolean;
   readonly output: 'table' | 'wide' | 'json' | 'yaml' | 'name';

@@ -6,7 +6,7 @@ import { isInProgress } from '../../decide/maintenance/maintenance.ts';
 import { nodesOf, resolveTarget } from '../../decide/maintenance/named-target.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
-import type { UserAccessFlags } from '../../kube/access/user.ts';
+import type { AccessFlags } from '../cluster/open.ts';
 import { PODS, onNode } from '../../kube/resource.ts';
 import {
   type ClusterClients,
@@ -26,7 +26,7 @@ import { columnsOf, type ListOutput, type Terminal } from '../terminal/terminal.
 import { overviewTable } from './overview.ts';
 
 /** The flags of `nodemaint status` that are about a cluster. */
-export interface ClusterStatusFlags extends UserAccessFlags {
+export interface ClusterStatusFlags extends AccessFlags {
   readonly output: ListOutput;
   readonly watch?: boolean;
   readonly timeout?: string;

@@ -1,12 +1,15 @@
 /** The only place that writes to the terminal: every text from outside is escaped here. */
 import { escaped, escapedLine } from '../../printable.ts';
+import { asCalled, type ProgramName } from './called-as.ts';
 import { type FrameLine, paint } from './paint.ts';
 
 /** What the program needs from the process: where to write, and when to stop. */
 export interface Terminal {
   /** Writes to standard output; control characters are escaped. */
   write(text: string): void;
-  /** Writes to standard error; control characters are escaped. */
+  /** Writes for people to standard output: as `write`, and commands in the text are named as the person calls them. */
+  say(text: string): void;
+  /** Writes for people to standard error, as `say` does to standard output. */
   warn(text: string): void;
   /** Writes lines in their styles, in place of the last `over` lines. */
   draw(lines: readonly FrameLine[], over: number): void;
@@ -14,6 +17,8 @@ export interface Terminal {
   /** Its size in characters; meaningful only where it is a terminal. */
   size(): { readonly columns: number; readonly rows: number };
   now(): number;
+  /** How the person calls the program. */
+  readonly program: ProgramName;
   /** Aborted by the first SIGTERM or SIGINT. */
   readonly stop: AbortSignal;
   /** Aborted by the second one. */
@@ -39,17 +44,23 @@ interface OutputStream {
 interface TerminalOptions extends Pick<Terminal, 'now' | 'stop' | 'signal'> {
   readonly output: OutputStream;
   readonly errors: OutputStream;
+  /** `nodemaint` unless given. */
+  readonly program?: ProgramName;
 }
 
-export function createTerminal({ output, errors, now, stop, signal }: TerminalOptions): Terminal {
+export function createTerminal(options: TerminalOptions): Terminal {
+  const { output, errors, now, stop, signal, program = 'nodemaint' } = options;
   const isTerminal = output.isTTY === true;
   const colours = isTerminal && output.hasColors?.() === true;
   return {
     write: (text) => {
       output.write(escaped(text));
     },
+    say: (text) => {
+      output.write(escaped(asCalled(text, program)));
+    },
     warn: (text) => {
-      errors.write(escaped(text));
+      errors.write(escaped(asCalled(text, program)));
     },
     draw: (lines, over) => {
       // Back to the first column too: typed characters, such as Ctrl-C, are echoed below the block.
@@ -60,6 +71,7 @@ export function createTerminal({ output, errors, now, stop, signal }: TerminalOp
     isTerminal,
     size: () => ({ columns: output.columns ?? 80, rows: output.rows ?? 24 }),
     now,
+    program,
     stop,
     signal,
   };

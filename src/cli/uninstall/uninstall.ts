@@ -1,6 +1,5 @@
 import { createSystemClock } from '../../host/clock.ts';
-import { createKubeClient } from '../../kube/client.ts';
-import { loadUserAccess } from '../../kube/access/user.ts';
+import { type AccessFlags, openCluster } from '../cluster/open.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { listAll } from '../../kube/list.ts';
 import { collectionPath, NODE_MAINTENANCES } from '../../kube/resource.ts';
@@ -12,9 +11,7 @@ import type { Terminal } from '../terminal/terminal.ts';
 import { releaseCluster } from './release-cluster.ts';
 
 /** The flags of `nodemaint uninstall-cluster`. */
-export interface UninstallFlags {
-  readonly kubeconfig?: string;
-  readonly context?: string;
+export interface UninstallFlags extends AccessFlags {
   readonly timeout: string;
   readonly force?: boolean;
   readonly yes?: boolean;
@@ -31,8 +28,7 @@ export async function uninstallClusterCommand(flags: UninstallFlags, terminal: T
   if (flags.yes !== true && flags.dryRun === undefined && !terminal.isTerminal) {
     throw usage('uninstall-cluster ends all maintenances of a cluster: write --yes, or look first with --dry-run');
   }
-  const access = await loadUserAccess(flags);
-  const client = createKubeClient(access, 'nodemaint-uninstall');
+  const { access, client } = await openCluster(flags, 'nodemaint-uninstall', terminal);
   try {
     const say = (text: string): void => {
       terminal.write(`${text}\n`);

@@ -1,7 +1,7 @@
 /** `nodemaint version`: the version of this program, of the controller, and of the agents. */
 import process from 'node:process';
 import { describeError } from '../../errors.ts';
-import type { UserAccessFlags } from '../../kube/access/user.ts';
+import type { AccessFlags } from '../cluster/open.ts';
 import { commit, VERSION } from '../../version.ts';
 import { withCluster } from '../cluster/cluster.ts';
 import { readFleet } from '../cluster/fleet.ts';
@@ -9,7 +9,7 @@ import { formatDocument } from '../terminal/document.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint version`. */
-export interface VersionFlags extends UserAccessFlags {
+export interface VersionFlags extends AccessFlags {
   readonly client?: boolean;
   readonly output: 'text' | 'json' | 'yaml';
 }

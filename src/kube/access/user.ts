@@ -17,7 +17,7 @@ export interface UserAccessFlags {
 }
 
 /** A person's way to the API server. */
-interface UserAccess extends ClusterAccess {
+export interface UserAccess extends ClusterAccess {
   /** The namespace of the context; `default` where it has none. */
   readonly namespace: string;
 }

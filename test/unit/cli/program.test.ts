@@ -119,9 +119,9 @@ describe('the completion', () => {
   });
 
   it('offers the flags of a command, except those that are already there', async () => {
-    assert.deepEqual(await complete('drain', 'n1', '--re'), ['--reason', ':4']);
-    assert.deepEqual(await complete('drain', 'n1', '--reason', 'x', '--re'), [':0']);
-    assert.deepEqual(await complete('drain', '--reason=x', '--re'), [':0']);
+    assert.deepEqual(await complete('drain', 'n1', '--rea'), ['--reason', ':4']);
+    assert.deepEqual(await complete('drain', 'n1', '--reason', 'x', '--rea'), [':0']);
+    assert.deepEqual(await complete('drain', '--reason=x', '--rea'), [':0']);
   });
 
   it('offers the values of a flag and of an argument', async () => {

@@ -5,6 +5,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { issueServingCertificate } from '../../../src/kube/certificate/x509.ts';
+import type { ClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { createKubeClient, type KubeClient } from '../../../src/kube/client.ts';
 
 const MAX_BYTES = 1_000;
@@ -26,6 +27,7 @@ describe('the client of an API server', () => {
   const received: Received[] = [];
   let answer: (response: ServerResponse) => void = (response) => response.end('{}');
   let client: KubeClient;
+  let access: ClusterAccess;
   let origin: string;
   const closing = new AsyncDisposableStack();
   const signal = AbortSignal.timeout(30_000);
@@ -51,7 +53,7 @@ describe('the client of an API server', () => {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const access = {
+    access = {
       server: new URL(`${origin}/prefix/`),
       nodeName: undefined,
       authenticate: (options: object): Promise<void> => {
@@ -68,6 +70,23 @@ describe('the client of an API server', () => {
   });
   after(async () => {
     await closing.disposeAsync();
+  });
+
+  it('a request is given up after the time that a person has named, and is not while it lasts', async () => {
+    answer = (response) => {
+      response.write('{');
+      setTimeout(() => response.end('}'), 400).unref();
+    };
+    const late = createKubeClient(access, 'the-test', MAX_BYTES, 50);
+    closing.defer(() => {
+      late.close();
+    });
+    await assert.rejects(late.send({ method: 'GET', path: '/slow' }, signal), /GET \/slow: not within 0\.05 s$/);
+    const patient = createKubeClient(access, 'the-test', MAX_BYTES, 0);
+    closing.defer(() => {
+      patient.close();
+    });
+    assert.equal((await patient.send({ method: 'GET', path: '/slow' }, signal)).status, 200);
   });
 
   it('the client sends requests while it has many watches', async () => {

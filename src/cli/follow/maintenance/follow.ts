@@ -1,6 +1,7 @@
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import { createSystemClock } from '../../../host/clock.ts';
-import { type ChangeFlags, type ClusterClients, type ClusterFlags, commandLine } from '../../cluster/cluster.ts';
+import { type ChangeFlags, type ClusterClients, type ClusterFlags } from '../../cluster/cluster.ts';
+import { commandLine } from '../../cluster/command-line.ts';
 import type { UserAccessFlags } from '../../../kube/access/user.ts';
 import { EXIT } from '../../terminal/exit-code.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
@@ -39,14 +40,14 @@ export function concludeFollow(
   { ending, view }: DrainWatchResult,
   name: string,
   flags: FollowFlags,
-  terminal: Pick<Terminal, 'write' | 'warn'>,
+  terminal: Pick<Terminal, 'say' | 'warn'>,
 ): number {
   const left = (view?.nodes ?? []).filter(({ drained }) => !drained).map((node) => node.name);
   const notYet = left.length === 0 ? '' : `; not drained yet: ${nodeList(left)}`;
   switch (ending) {
     case 'drained': {
       if (flags.output !== 'table') return EXIT.done;
-      terminal.write(`End the maintenance with:  ${commandLine(flags, 'complete', `nm/${name}`)}\n`);
+      terminal.say(`End the maintenance with:  ${commandLine(flags, 'complete', `nm/${name}`)}\n`);
       return EXIT.done;
     }
     case 'completed':

@@ -56,11 +56,12 @@ describe('the command line of nodemaint evict', () => {
       ...flags,
       kubeconfig: "/home/o'neil/my config",
       context: 'c',
+      as: 'ops',
     });
     assert.deepEqual(options.pods, ['web']);
     assert.equal(
       commandFor(options, options.pods, '--withdraw'),
-      String.raw`nodemaint evict web --kubeconfig '/home/o'\''neil/my config' --context c --withdraw`,
+      String.raw`nodemaint evict web --withdraw --kubeconfig '/home/o'\''neil/my config' --context c --as ops`,
     );
   });
 });
