@@ -110,6 +110,8 @@ function outputAdvice(command: string): string {
   return `use another program: nodemaint ${command} … -o json | jq …; or for the ${what} themselves: kubectl get ${objects} -o …`;
 }
 
+const OF_KUBECTL = 'kubectl itself has this command';
+
 /** Commands of other programs, with what is used instead. */
 const VERBS: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -118,8 +120,17 @@ const VERBS: ReadonlyMap<string, string> = new Map(
     delete: 'use "nodemaint complete NAME --delete"',
     logs: 'use "journalctl -u nodemaint" on the node',
     reboot: 'use "systemctl reboot" on the node: the agent holds it until the pods have left',
-    shutdown: 'use "systemctl poweroff" on the node: the agent holds it until the pods have left',
+    poweroff: 'use "systemctl poweroff" on the node: the agent holds it until the pods have left',
+    halt: 'use "systemctl halt" on the node: the agent holds it until the pods have left',
+    shutdown: 'use the command "shutdown" itself on the node: the agent holds a shutdown until the pods have left',
     undrain: 'use "nodemaint complete NODE"',
+    annotate: OF_KUBECTL,
+    label: OF_KUBECTL,
+    taint: OF_KUBECTL,
+    patch: OF_KUBECTL,
+    edit: OF_KUBECTL,
+    apply: OF_KUBECTL,
+    wait: 'use "nodemaint status NODE --watch"; kubectl wait --for=condition=Drained nm/NAME waits too',
     install: 'use install.sh of the release, or the package',
     uninstall: 'use "nodemaint uninstall-cluster", and install.sh uninstall on a node',
     list: 'use "nodemaint nodes", "nodemaint history" or "nodemaint static-pods list"',
@@ -139,10 +150,24 @@ function commandOf(argv: readonly string[], known: FlagsOfCommands): string {
 }
 
 /** What is used in place of a flag that this command does not have. */
-function flagAdvice(flag: string, [command = '']: readonly string[], known: FlagsOfCommands): string | undefined {
+function flagAdvice(flag: string, argv: readonly string[], known: FlagsOfCommands): string | undefined {
+  const [command = ''] = argv;
   if (known.get(command)?.has(flag) === true) return 'it takes no value: write it, or leave it out';
-  if (command.startsWith('-')) return 'flags stand after the command, as in: nodemaint status --context NAME';
+  if (command.startsWith('-')) {
+    const foreign = argv.find((word) => VERBS.has(word) && !known.has(word));
+    return VERBS.get(foreign ?? '') ?? 'flags stand after the command, as in: nodemaint status --context NAME';
+  }
   return OF_COMMAND.get(command)?.get(flag) ?? FOREIGN.get(flag);
+}
+
+/** The same for the flags that the library has not come to, so that a person need not try again for each. */
+function furtherFlags(argv: readonly string[], first: string, known: FlagsOfCommands): readonly string[] {
+  const own = known.get(argv[0] ?? '');
+  const others = argv.filter((word) => /^--[a-z]/.test(word)).map((word) => word.replace(/=.*/s, ''));
+  return [...new Set(others)].flatMap((flag) => {
+    const advice = flag === first || own === undefined || own.has(flag) ? undefined : flagAdvice(flag, argv, known);
+    return advice === undefined ? [] : [`nodemaint: unknown option '${flag}': ${advice}`];
+  });
 }
 
 /**
@@ -165,5 +190,6 @@ export function usageAdvice(message: string, argv: readonly string[], known: Fla
   if (advice === undefined) return `nodemaint: ${said}\n${see}\n`;
   // A suggestion of a flag or command with a similar name may do the opposite.
   const [first = ''] = said.split('\n');
-  return `nodemaint: ${first}: ${advice}\n${see}\n`;
+  const more = option === undefined ? [] : furtherFlags(argv, option, known);
+  return `${[`nodemaint: ${first}: ${advice}`, ...more, see].join('\n')}\n`;
 }
