@@ -107,13 +107,16 @@ export interface Problem {
 export function delayProblem(effectiveMs: number, winner: DelaySetting | undefined): Problem | undefined {
   if (effectiveMs >= WANTED_DELAY_MS) return undefined;
   const only = `logind lets locks delay a shutdown for ${effectiveMs / 1000} s only`;
-  if (winner === undefined) return { message: `${only}: ${OWN_DROP_IN} is not installed`, fix: 'run install.sh' };
+  if (winner === undefined)
+    return { message: `${only}: ${OWN_DROP_IN} is not installed`, fix: 'run install.sh of the release as root' };
   const { path, value } = winner;
   if (!path.endsWith(`/${OWN_DROP_IN}`)) {
-    const fix = 'remove it, or mask it by a link to /dev/null under its name in /etc/systemd/logind.conf.d';
+    const fix =
+      'remove it, or mask it by a link to /dev/null under its name in /etc/systemd/logind.conf.d; then systemctl kill -s HUP systemd-logind';
     return { message: `${only}: ${path} (InhibitDelayMaxSec=${value}) wins over ${OWN_DROP_IN}`, fix };
   }
-  if (parseTimeSpan(value) === effectiveMs) return { message: `${only}: ${path} was changed`, fix: 'run install.sh' };
-  const fix = 'run "systemctl kill -s HUP systemd-logind"';
+  if (parseTimeSpan(value) === effectiveMs)
+    return { message: `${only}: ${path} was changed`, fix: 'run install.sh of the release as root' };
+  const fix = 'systemctl kill -s HUP systemd-logind';
   return { message: `${only}, although ${path} says ${value}`, fix };
 }

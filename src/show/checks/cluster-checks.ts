@@ -88,7 +88,13 @@ function named(names: readonly string[]): string {
 /** The check of a fact; one that could not be read fails, or warns where the person may not read it. */
 function checkOf<T>(name: string, fact: Fact<T>, judge: (value: T) => Omit<Check, 'name'>): Check {
   if (fact.kind === 'known') return { name, ...judge(fact.value) };
-  if (fact.kind === 'failed') return { name, result: 'fail', message: fact.why, fix: 'see the message' };
+  if (fact.kind === 'failed')
+    return {
+      name,
+      result: 'fail',
+      message: fact.why,
+      fix: 'run the check again; if it fails again: kubectl get --raw /readyz?verbose',
+    };
   return {
     name,
     result: 'warn',
@@ -177,7 +183,10 @@ function judgeController({ state, holder, version }: ControllerFact, own: string
   if (state === 'missing') return fail('no controller has ever led: agents drain their own nodes alone', logs);
   if (state === 'dead') return fail('no controller renews its Lease: agents drain their own nodes alone', logs);
   if (version !== '' && version !== own) {
-    return warn(`${holder} leads with version ${version}, and this program is ${own}`, 'use the same version of both');
+    return warn(
+      `${holder} leads with version ${version}, and this program is ${own}`,
+      'upgrade the older of the two: docs/usage/install.md#upgrade-and-rollback',
+    );
   }
   return ok(`${holder} leads${version === '' ? '' : ` with version ${version}`}`);
 }
@@ -225,7 +234,7 @@ function judgeVersions(nodes: readonly FleetNode[]): Omit<Check, 'name'> {
   if (outdated.length === 0) return ok('agents and controller have the same version');
   return warn(
     `${outdated.length} nodes have an agent of another version: ${named(outdated.map(({ name }) => name))}`,
-    'upgrade the agents of these nodes',
+    'upgrade the agents of these nodes: docs/usage/install.md#upgrade-and-rollback',
   );
 }
 

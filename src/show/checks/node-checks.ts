@@ -84,7 +84,12 @@ function checkLock({ lock }: DoctorFacts): Check {
     return { name, result: 'fail', message: lock, fix: 'systemctl start nodemaint; then journalctl -u nodemaint' };
   }
   if (lock.held) return { name, ...OK, message: 'the agent runs and holds the shutdown lock' };
-  return { name, result: 'fail', message: lock.message, fix: 'see journalctl -u nodemaint -u nodemaint-inhibitor' };
+  return {
+    name,
+    result: 'fail',
+    message: lock.message,
+    fix: 'journalctl -u nodemaint -u nodemaint-inhibitor says why',
+  };
 }
 
 function checkDelay({ delay }: DoctorFacts): Check {
@@ -128,12 +133,12 @@ function checkUnitPaths({ unitPaths: { protectSystem, writable, needed } }: Doct
 function checkTrust({ distrusted }: DoctorFacts): Check {
   const name = 'trust';
   if (distrusted.length === 0) return { name, ...OK, message: 'only root can change what the agent acts on' };
-  return { name, result: 'warn', message: [...new Set(distrusted)].join('; '), fix: 'do what the finding says' };
+  return { name, result: 'warn', message: [...new Set(distrusted)].join('; '), fix: 'do what the message says' };
 }
 
 function checkTargets({ targetTimeoutsMs }: DoctorFacts): Check {
   const name = 'target time-outs';
-  const fix = 'run install.sh, then systemctl daemon-reload';
+  const fix = 'run install.sh of the release as root';
   if (typeof targetTimeoutsMs === 'string') return { name, result: 'fail', message: targetTimeoutsMs, fix };
   const short = SHUTDOWN_KINDS.filter((kind) => (targetTimeoutsMs[kind] ?? Infinity) < WANTED_DELAY_MS);
   if (short.length === 0) return { name, ...OK, message: 'no target forces the shutdown before the drain can end' };
@@ -144,7 +149,7 @@ function checkTargets({ targetTimeoutsMs }: DoctorFacts): Check {
 function checkOrder({ startsAfter, hasPodSlices, kubeletHome }: DoctorFacts): Check {
   const name = 'unit order';
   const kubelet = kubeletHome?.unit ?? 'kubelet.service';
-  const fix = `run install.sh; for another unit: systemctl edit nodemaint, [Unit] After=${kubelet}`;
+  const fix = `run install.sh of the release as root; for another unit: systemctl edit nodemaint, [Unit] After=${kubelet}`;
   if (typeof startsAfter === 'string') return { name, result: 'fail', message: startsAfter, fix };
   const missing = [kubelet, ...BEFORE_US].filter((unit) => !startsAfter.includes(unit));
   if (!RUNTIMES.some((unit) => startsAfter.includes(unit))) missing.push('the container runtime');
@@ -157,7 +162,8 @@ function checkOrder({ startsAfter, hasPodSlices, kubeletHome }: DoctorFacts): Ch
 
 function checkKubelet({ kubelet, refusedKubelets }: DoctorFacts): Check {
   const name = 'kubelet shutdown';
-  if (typeof kubelet === 'string') return { name, result: 'warn', message: kubelet, fix: "correct the kubelet's file" };
+  if (typeof kubelet === 'string')
+    return { name, result: 'warn', message: kubelet, fix: "correct the kubelet's file that the message names" };
   if (kubelet === undefined) {
     const refused = refusedKubelets.slice(0, MAX_REFUSED).map(({ pid, reason }) => `process ${pid}: ${reason}`);
     const but = refused.length === 0 ? '' : `; not trusted: ${refused.join('; ')}`;
@@ -187,7 +193,12 @@ function checkKubeletUnit({ kubeletHome, kubeletUnit }: DoctorFacts): Check {
   if (kubeletHome === undefined || seen === choice.unit) return { name, ...OK, message: choice.unit };
   const where = seen === undefined ? 'outside of any systemd service' : `in ${seen}`;
   const message = `a drain without an API server stops ${choice.unit}, but the kubelet runs ${where} and would restart pods`;
-  return { name, result: 'warn', message, fix: 'correct the key "kubeletUnit", or remove it' };
+  return {
+    name,
+    result: 'warn',
+    message,
+    fix: 'correct the key "kubeletUnit", or remove it; then systemctl restart nodemaint',
+  };
 }
 
 function checkStaticPods({ kubelet, staticPods: { path, isThere, warning, distrust } }: DoctorFacts): Check {
@@ -198,10 +209,16 @@ function checkStaticPods({ kubelet, staticPods: { path, isThere, warning, distru
       name,
       result: 'fail',
       message,
-      fix: 'do what the finding says; the agent notices it without a restart',
+      fix: 'do what the message says; the agent notices it without a restart',
     };
   }
-  if (warning !== undefined) return { name, result: 'fail', message: warning, fix: 'correct the key "staticPodPath"' };
+  if (warning !== undefined)
+    return {
+      name,
+      result: 'fail',
+      message: warning,
+      fix: 'correct the key "staticPodPath"; then systemctl restart nodemaint',
+    };
   const fromUrl = typeof kubelet === 'object' ? staticPodUrlWarning(kubelet) : undefined;
   if (fromUrl !== undefined) {
     const fix =
@@ -239,7 +256,12 @@ function checkUps({ ups }: DoctorFacts): Check {
 function checkRuntime({ runtime }: DoctorFacts): Check {
   const name = 'runtime';
   if (typeof runtime !== 'string') return { name, ...OK, message: runtime.version };
-  return { name, result: 'fail', message: runtime, fix: 'correct the key "containerRuntimeEndpoint"' };
+  return {
+    name,
+    result: 'fail',
+    message: runtime,
+    fix: 'correct the key "containerRuntimeEndpoint"; then systemctl restart nodemaint',
+  };
 }
 
 function checkApi({ api }: DoctorFacts): Check {
@@ -250,7 +272,7 @@ function checkApi({ api }: DoctorFacts): Check {
     name,
     result: 'fail',
     message: api.message,
-    fix: 'correct the key "kubeconfig"; kubectl apply -k manifests',
+    fix: 'correct the key "kubeconfig", and systemctl restart nodemaint; where rights are missing: kubectl apply -k manifests',
   };
 }
 
