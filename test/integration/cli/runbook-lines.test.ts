@@ -44,7 +44,7 @@ const FORCE = /'--force(?:=true)?': to delete pods without a controller, .* use 
 
 const LINES: readonly Line[] = [
   { from: SAFELY_DRAIN, words: ['drain', 'N'], code: 1, says: NEEDS_CONSENT },
-  { from: SAFELY_DRAIN, words: ['uncordon', 'N'], code: 1, says: /has no maintenance/ },
+  { from: SAFELY_DRAIN, words: ['uncordon', 'N'], code: 0, says: /^node\/\S+ is not under maintenance$/m },
   { from: KUBECTL_DRAIN, words: ['drain', 'N', '--force'], code: 2, says: FORCE },
   {
     from: KUBECTL_DRAIN,
