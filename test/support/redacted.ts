@@ -1,4 +1,4 @@
-import { redacting } from '../../src/cli/bundle/secrets/redact.ts';
+import { redacting } from '../../src/cli/secrets/redact.ts';
 
 /** The text without what looks like a secret, in one go. */
 export function redacted(text: string): string {

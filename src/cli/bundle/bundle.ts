@@ -2,14 +2,14 @@ import { writeFile } from 'node:fs/promises';
 import { loadAgentConfig } from '../../config/load.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { hostname } from 'node:os';
-import { type AccessFlags, openCluster } from '../cluster/open.ts';
+import { type AccessFlags, openUserCluster } from '../cluster/open-user-cluster.ts';
 import { accessWords } from '../cluster/command-line.ts';
 import { escaped } from '../../printable.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type ArchivedFile, packed } from './archive.ts';
-import { redactedUnless } from './secrets/redact.ts';
+import { redactedUnless } from '../secrets/redact.ts';
 import { type BundlePart, clusterParts, nodeParts, PART_BYTES } from './sources.ts';
 
 /** The flags of `nodemaint bundle`. */
@@ -76,7 +76,7 @@ export async function bundleCommand(flags: BundleFlags, terminal: Terminal): Pro
   ];
   let files: readonly ArchivedFile[];
   if (flags.cluster === true) {
-    const { client } = await openCluster(flags, 'nodemaint-bundle', terminal);
+    const { client } = await openUserCluster(flags, 'nodemaint-bundle', terminal);
     try {
       files = await gather(await clusterParts(client, accessWords(flags), terminal.stop));
     } finally {

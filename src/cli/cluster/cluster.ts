@@ -3,7 +3,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { createMaintenanceClient, type MaintenanceClient } from '../../kube/maintenance/client.ts';
 import { parseTimeout, usage } from '../arguments/parse.ts';
 import { printable } from '../../printable.ts';
-import { type AccessFlags, openCluster } from './open.ts';
+import { type AccessFlags, openUserCluster } from './open-user-cluster.ts';
 import { formatObject } from '../terminal/document.ts';
 import type { ListOutput, ObjectOutput, OutputFormat, Terminal } from '../terminal/terminal.ts';
 
@@ -97,7 +97,7 @@ export async function withCluster<T>(
   terminal: Pick<Terminal, 'warn'>,
   run: (cluster: ClusterClients) => Promise<T>,
 ): Promise<T> {
-  const { client } = await openCluster(flags, userAgent, terminal);
+  const { client } = await openUserCluster(flags, userAgent, terminal);
   try {
     return await run({
       client,

@@ -1,7 +1,7 @@
 /** What -v says of the requests to the API server, in the levels of kubectl. */
 import type { KubeClient, KubeRequest, KubeResponse } from '../../kube/client.ts';
 import { describeError } from '../../errors.ts';
-import { redactedUnless } from '../bundle/secrets/redact.ts';
+import { redactedUnless } from '../secrets/redact.ts';
 
 /** From this level on each request is shown with its status and its time. */
 export const REQUESTS_SHOWN = 6;

@@ -4,7 +4,7 @@ import { transformRequest } from '../../kube/copy/transform.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createRequesterClient } from '../../kube/eviction/requester.ts';
-import { openCluster } from '../cluster/open.ts';
+import { openUserCluster } from '../cluster/open-user-cluster.ts';
 import { printable } from '../../printable.ts';
 import { type AskContext, askPod, type AskResult } from './ask.ts';
 import { commandFor, type EvictFlags, type EvictOptions, parseEvictOptions } from './options.ts';
@@ -152,7 +152,7 @@ async function run(options: EvictOptions, client: KubeClient, namespace: string,
  */
 export async function evictCommand(names: readonly string[], flags: EvictFlags, terminal: Terminal): Promise<number> {
   const options = parseEvictOptions(names, flags);
-  const { access, client } = await openCluster(options, 'nodemaint-evict', terminal);
+  const { access, client } = await openUserCluster(options, 'nodemaint-evict', terminal);
   try {
     return await run(options, client, options.namespace ?? access.namespace, terminal);
   } catch (error) {

@@ -2,7 +2,7 @@ import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import { isFullyQualified } from '../../decide/eviction/interceptors.ts';
 import { parseTimeout, usage } from '../arguments/parse.ts';
 import { commandLine } from '../cluster/command-line.ts';
-import type { AccessFlags } from '../cluster/open.ts';
+import type { AccessFlags } from '../cluster/open-user-cluster.ts';
 import type { DryRun } from '../arguments/options.ts';
 import type { ObjectOutput } from '../terminal/terminal.ts';
 

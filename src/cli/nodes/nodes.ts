@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { countStates, type FleetNode, type FleetState } from '../../show/fleet/node-state.ts';
 import { timeOf } from '../../decide/time.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
-import type { AccessFlags } from '../cluster/open.ts';
+import type { AccessFlags } from '../cluster/open-user-cluster.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { withCluster } from '../cluster/cluster.ts';
 import { readFleet } from '../cluster/fleet.ts';

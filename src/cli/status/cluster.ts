@@ -6,7 +6,7 @@ import { isInProgress } from '../../decide/maintenance/maintenance.ts';
 import { nodesOf, resolveTarget } from '../../decide/maintenance/named-target.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
-import type { AccessFlags } from '../cluster/open.ts';
+import type { AccessFlags } from '../cluster/open-user-cluster.ts';
 import { PODS, onNode } from '../../kube/resource.ts';
 import {
   type ClusterClients,

@@ -1,5 +1,5 @@
 import { createSystemClock } from '../../host/clock.ts';
-import { type AccessFlags, openCluster } from '../cluster/open.ts';
+import { type AccessFlags, openUserCluster } from '../cluster/open-user-cluster.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { listAll } from '../../kube/list.ts';
 import { collectionPath, NODE_MAINTENANCES } from '../../kube/resource.ts';
@@ -28,7 +28,7 @@ export async function uninstallClusterCommand(flags: UninstallFlags, terminal: T
   if (flags.yes !== true && flags.dryRun === undefined && !terminal.isTerminal) {
     throw usage('uninstall-cluster ends all maintenances of a cluster: write --yes, or look first with --dry-run');
   }
-  const { access, client } = await openCluster(flags, 'nodemaint-uninstall', terminal);
+  const { access, client } = await openUserCluster(flags, 'nodemaint-uninstall', terminal);
   try {
     const say = (text: string): void => {
       terminal.write(`${text}\n`);

@@ -1,7 +1,7 @@
 /** `nodemaint version`: the version of this program, of the controller, and of the agents. */
 import process from 'node:process';
 import { describeError } from '../../errors.ts';
-import type { AccessFlags } from '../cluster/open.ts';
+import type { AccessFlags } from '../cluster/open-user-cluster.ts';
 import { commit, VERSION } from '../../version.ts';
 import { withCluster } from '../cluster/cluster.ts';
 import { readFleet } from '../cluster/fleet.ts';

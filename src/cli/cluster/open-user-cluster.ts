@@ -13,17 +13,17 @@ export interface AccessFlags extends UserAccessFlags {
 }
 
 /** An open connection, and how it was found. */
-interface OpenCluster {
+interface OpenUserCluster {
   readonly client: KubeClient;
   readonly access: UserAccess;
 }
 
 /** Opens the cluster that the flags name. Throws USAGE and KUBECONFIG_INVALID. */
-export async function openCluster(
+export async function openUserCluster(
   flags: AccessFlags,
   userAgent: string,
   terminal: Pick<Terminal, 'warn'>,
-): Promise<OpenCluster> {
+): Promise<OpenUserCluster> {
   const access = await loadUserAccess(flags);
   const client = createKubeClient(access, userAgent, undefined, flags.requestTimeout);
   const { v: level = 0 } = flags;

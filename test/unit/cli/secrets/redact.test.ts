@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { redacted } from '../../../../support/redacted.ts';
+import { redacted } from '../../../support/redacted.ts';
 
 /** Texts that a person who helps needs, and in which nothing is secret. */
 const KEPT: readonly string[] = [

@@ -1,6 +1,6 @@
 /**
  * What takes secrets out of a text, one expression after the other. Each one takes a time that grows with the length of the
- * text, whatever is in it: test/unit/cli/bundle/secrets/redact-time.test.ts.
+ * text, whatever is in it: test/unit/cli/secrets/redact-time.test.ts.
  */
 import { BETWEEN, CAPITAL_KEY, GONE, HARMLESS, KEY, LABEL, LONG_KEY, MAX_WORD, NAME, QUOTE, VALUE } from './names.ts';
 

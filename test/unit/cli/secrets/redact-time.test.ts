@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { redacted } from '../../../../support/redacted.ts';
-import { assertLinear } from '../../../../support/processor-time.ts';
+import { redacted } from '../../../support/redacted.ts';
+import { assertLinear } from '../../../support/processor-time.ts';
 
 /** What the expressions look for, and what they look past: repeated without end. */
 const PARTS = [
