@@ -239,6 +239,7 @@ is_current() {
 # Writes the command nodemaint of the folder DIR. It keeps using the Node.js of that folder after an upgrade, and says by which
 # name it was called: its help for "kubectl nodemaint" is about that.
 write_wrapper() {
+  # shellcheck disable=SC2016  # the wrapper expands it
   printf '#!/bin/sh\nNODEMAINT_CALLED_AS=$0\nexport NODEMAINT_CALLED_AS\nexec "%s/node" "%s/nodemaint.cjs" "$@"\n' "$2" "$2" > "$1/nodemaint"
   chmod 0755 "$1/nodemaint"
 }
