@@ -122,6 +122,9 @@ const LINES: readonly Line[] = [
   { from: SHUTDOWN, words: ['shutdown', '-c'], code: 2, says: /use the command "shutdown" itself on the node/ },
 ];
 
+/** A version that no API server has: the garbage collector leaves alone what it cannot look up. */
+const OWNER_VERSION = 'apps/v9';
+
 /** Kinds of pods that each node has, by their owner and what else there is to them. */
 const OWNERS = { web: 'ReplicaSet', cache: 'ReplicaSet', logger: 'DaemonSet', naked: undefined } as const;
 
@@ -155,7 +158,7 @@ describe('lines of runbooks, on a real API server with the real controller', () 
         labels: { app: name },
         ...(kind === undefined
           ? {}
-          : { ownerReferences: [{ apiVersion: 'apps/v1', kind, name, uid: name, controller: true }] }),
+          : { ownerReferences: [{ apiVersion: OWNER_VERSION, kind, name, uid: name, controller: true }] }),
       },
       spec: {
         nodeName: node,
