@@ -84,12 +84,8 @@ function checkLock({ lock }: DoctorFacts): Check {
     return { name, result: 'fail', message: lock, fix: 'systemctl start nodemaint; then journalctl -u nodemaint' };
   }
   if (lock.held) return { name, ...OK, message: 'the agent runs and holds the shutdown lock' };
-  return {
-    name,
-    result: 'fail',
-    message: lock.message,
-    fix: 'journalctl -u nodemaint -u nodemaint-inhibitor says why',
-  };
+  const fix = 'journalctl -u nodemaint -u nodemaint-inhibitor says why';
+  return { name, result: 'fail', message: lock.message, fix };
 }
 
 function checkDelay({ delay }: DoctorFacts): Check {
@@ -193,12 +189,8 @@ function checkKubeletUnit({ kubeletHome, kubeletUnit }: DoctorFacts): Check {
   if (kubeletHome === undefined || seen === choice.unit) return { name, ...OK, message: choice.unit };
   const where = seen === undefined ? 'outside of any systemd service' : `in ${seen}`;
   const message = `a drain without an API server stops ${choice.unit}, but the kubelet runs ${where} and would restart pods`;
-  return {
-    name,
-    result: 'warn',
-    message,
-    fix: 'correct the key "kubeletUnit", or remove it; then systemctl restart nodemaint',
-  };
+  const fix = 'correct the key "kubeletUnit", or remove it; then systemctl restart nodemaint';
+  return { name, result: 'warn', message, fix };
 }
 
 function checkStaticPods({ kubelet, staticPods: { path, isThere, warning, distrust } }: DoctorFacts): Check {
@@ -212,13 +204,10 @@ function checkStaticPods({ kubelet, staticPods: { path, isThere, warning, distru
       fix: 'do what the message says; the agent notices it without a restart',
     };
   }
-  if (warning !== undefined)
-    return {
-      name,
-      result: 'fail',
-      message: warning,
-      fix: 'correct the key "staticPodPath"; then systemctl restart nodemaint',
-    };
+  if (warning !== undefined) {
+    const fix = 'correct the key "staticPodPath"; then systemctl restart nodemaint';
+    return { name, result: 'fail', message: warning, fix };
+  }
   const fromUrl = typeof kubelet === 'object' ? staticPodUrlWarning(kubelet) : undefined;
   if (fromUrl !== undefined) {
     const fix =
@@ -256,12 +245,8 @@ function checkUps({ ups }: DoctorFacts): Check {
 function checkRuntime({ runtime }: DoctorFacts): Check {
   const name = 'runtime';
   if (typeof runtime !== 'string') return { name, ...OK, message: runtime.version };
-  return {
-    name,
-    result: 'fail',
-    message: runtime,
-    fix: 'correct the key "containerRuntimeEndpoint"; then systemctl restart nodemaint',
-  };
+  const fix = 'correct the key "containerRuntimeEndpoint"; then systemctl restart nodemaint';
+  return { name, result: 'fail', message: runtime, fix };
 }
 
 function checkApi({ api }: DoctorFacts): Check {
