@@ -10,7 +10,8 @@ import { EXIT } from '../terminal/exit-code.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type ArchivedFile, packed } from './archive.ts';
 import { redactedUnless } from '../secrets/redact.ts';
-import { type BundlePart, clusterParts, nodeParts, PART_BYTES } from './sources.ts';
+import { type BundlePart, PART_BYTES } from './part.ts';
+import { clusterParts, nodeParts } from './sources.ts';
 
 /** The flags of `nodemaint bundle`. */
 export interface BundleFlags extends AccessFlags {

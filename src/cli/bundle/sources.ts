@@ -1,59 +1,20 @@
-/** What a bundle is made of: each part is read by itself, within a time and a size. */
-import { execFile } from 'node:child_process';
+/** What a bundle is made of: each part is read by itself. */
 import path from 'node:path';
-import process from 'node:process';
 import type { KubeClient, KubeResponse } from '../../kube/client.ts';
 import { isLifecycleServed } from '../../kube/lifecycle/discovery.ts';
 import { EVICTIONS, LIFECYCLE_REQUESTS } from '../../kube/lifecycle/resources.ts';
 import { collectionPath } from '../../kube/resource.ts';
 import { openStoryFiles } from '../../agent/shutdown/story-files.ts';
 import type { AgentConfig } from '../../config/schema.ts';
-import { readBoundedFile } from '../../host/files/bounded-file.ts';
+import { kubeletParts, kubeletUnitsOf, RUNTIME_UNITS } from './kubelet.ts';
+import { type BundlePart, command, file, journal, part, PART_MS, self } from './part.ts';
 
-/** One file of a bundle. */
-export interface BundlePart {
-  readonly name: string;
-  /** What it is, for the list in the bundle. */
-  readonly about: string;
-  /** Throws where it cannot be read; the bundle then has the reason in its place. */
-  readonly read: (signal: AbortSignal) => Promise<string>;
-}
-
-/** The most that a part may have, in bytes; of a longer one the end is kept. */
-export const PART_BYTES = 2 * 1024 * 1024;
-const PART_MS = 30_000;
 /** How many stories of shutdowns are in it. */
 const STORIES = 5;
 
-/** What a program writes, also where its exit code is not 0. */
-function command(file: string, args: readonly string[]): BundlePart['read'] {
-  return async (signal) => {
-    const ended = Promise.withResolvers<string>();
-    const options = { timeout: PART_MS, maxBuffer: 8 * PART_BYTES, signal };
-    execFile(file, [...args], options, (error, stdout, stderr) => {
-      if (error !== null && stdout === '') ended.reject(stderr === '' ? error : new Error(stderr.trim()));
-      else ended.resolve(stdout);
-    });
-    return await ended.promise;
-  };
-}
-
-/** This program with other words. */
-function self(...args: readonly string[]): BundlePart['read'] {
-  return command(process.execPath, [...process.execArgv, process.argv[1] ?? '', ...args]);
-}
-
-function file(name: string): BundlePart['read'] {
-  return () => readBoundedFile(name, PART_BYTES);
-}
-
-const UNITS = ['nodemaint.service', 'nodemaint-inhibitor.service', 'kubelet.service', 'containerd.service'];
+const UNITS = ['nodemaint.service', 'nodemaint-inhibitor.service'];
 const PROPERTIES =
   'Id,LoadState,ActiveState,SubState,Result,ExecMainStatus,NRestarts,MemoryCurrent,FragmentPath,DropInPaths';
-
-function part(name: string, about: string, read: BundlePart['read']): BundlePart {
-  return { name, about, read };
-}
 
 /** The newest stories of shutdowns, as one list. */
 function storiesOf(stateDirectory: string): BundlePart['read'] {
@@ -66,18 +27,24 @@ function storiesOf(stateDirectory: string): BundlePart['read'] {
 }
 
 /** What systemd and its journal say. */
-function systemParts(): readonly BundlePart[] {
-  const journal = (flags: string): BundlePart['read'] =>
-    command('journalctl', [...flags.split(' '), '-o', 'short-iso-precise', '--no-pager']);
+function systemParts(kubeletUnits: readonly string[]): readonly BundlePart[] {
   const logind = ['cat-config', 'systemd/logind.conf', '--no-pager'];
   return [
     part(
       'log.txt',
       'the log of the last day of the agent and of its lock',
-      journal('-u nodemaint -u nodemaint-inhibitor --since -24h -n 20000'),
+      journal('-u nodemaint -u nodemaint-inhibitor --since -24h -n 20000'.split(' ')),
     ),
-    part('log-warnings.txt', 'the warnings of the last month', journal('-p warning -u nodemaint --since -30d -n 2000')),
-    part('units.txt', 'the state of the units', command('systemctl', ['show', '-p', PROPERTIES, ...UNITS])),
+    part(
+      'log-warnings.txt',
+      'the warnings of the last month',
+      journal('-p warning -u nodemaint --since -30d -n 2000'.split(' ')),
+    ),
+    part(
+      'units.txt',
+      'the state of the units',
+      command('systemctl', ['show', '-p', PROPERTIES, ...UNITS, ...kubeletUnits, ...RUNTIME_UNITS]),
+    ),
     part(
       'unit-files.txt',
       "the agent's unit with its drop-ins",
@@ -105,7 +72,9 @@ export function nodeParts(configFile: string, config: AgentConfig | undefined): 
     part('journal.txt', "the agent's journal of moved manifests", file(path.join(state, 'journal'))),
     part('history.txt', 'the last shutdowns', self('history', ...own)),
     part('shutdowns.json', `the stories of the last ${STORIES} shutdowns`, storiesOf(state)),
-    ...systemParts(),
+    ...systemParts(kubeletUnitsOf(config)),
+    // They may be long: what the agent itself says goes first.
+    ...kubeletParts(config),
   ];
 }
 

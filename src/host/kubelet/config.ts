@@ -5,7 +5,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
-import { effectiveKubelet, type KubeletDocument, type KubeletFacts } from '../../decide/machine/kubelet-config.ts';
+import { effectiveKubelet, type KubeletDocument, type KubeletFacts, type KubeletFlags } from '../../decide/machine/kubelet-config.ts';
 import { mergePatch } from '../../decide/merge-patch.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { readChangedFile } from '../files/bounded-file.ts';
@@ -50,6 +50,12 @@ export interface KubeletFiles {
   readonly read: Map<string, { readonly version: string; readonly content: unknown }>;
 }
 
+/** The files of a kubelet's configuration: its configuration file, where it has one, and the drop-ins in their order. */
+export async function configurationFiles(flags: KubeletFlags, signal: AbortSignal): Promise<readonly string[]> {
+  const configFile = flags.get('config') ?? '';
+  return [...(configFile === '' ? [] : [configFile]), ...(await listDropIns(flags.get('config-dir'), signal))];
+}
+
 /**
  * Reads the effective configuration of a running kubelet. `files` is a cache that the caller keeps between calls.
  *
@@ -61,8 +67,7 @@ export async function readKubelet(
   signal: AbortSignal,
 ): Promise<KubeletFacts> {
   const configFile = flags.get('config');
-  const main = configFile === undefined || configFile === '' ? [] : [configFile];
-  const all = [...main, ...(await listDropIns(flags.get('config-dir'), signal))];
+  const all = await configurationFiles(flags, signal);
   let merged: unknown = {};
   // One parser for all files, so that its limits hold for a folder with many files too.
   const parse = createYamlReader(CONFIG_LIMITS, { uniqueKeys: false });

@@ -4,13 +4,13 @@ import { chooseKubelet, type KubeletFacts, type KubeletScope } from '../../decid
 import { type KubeletHome, serviceOf } from '../../decide/machine/kubelet-unit.ts';
 import type { KubeletService, RefusedKubelet } from '../../decide/machine/kubelet-trust.ts';
 import { NodemaintError } from '../../errors.ts';
-import { type KubeletFiles, readKubelet } from './config.ts';
+import { configurationFiles, type KubeletFiles, readKubelet } from './config.ts';
 import { findKubeletProcesses, type KubeletProcess } from './processes.ts';
 import { readCgroupText, readCommandLine, readEachProcess } from '../process-facts.ts';
 import type { Systemd } from '../systemd/systemd1.ts';
 
-/** The units in which kubelets usually run. */
-const USUAL_UNITS = [
+/** The units in which kubelets usually run; patterns of the shell are among them. */
+export const USUAL_UNITS: readonly string[] = [
   'kubelet.service',
   'k3s.service',
   'k3s-agent.service',
@@ -44,6 +44,16 @@ export interface KubeletFinder {
   readonly config: (signal: AbortSignal) => Promise<KubeletFacts | undefined>;
   /** The unit in which the kubelet runs; undefined while none runs. */
   readonly home: (signal: AbortSignal) => Promise<KubeletHome | undefined>;
+  /** What the kubelet was started with, and the files of its configuration, unread; undefined while none runs. */
+  readonly source: (signal: AbortSignal) => Promise<KubeletSource | undefined>;
+}
+
+/** Where the configuration of a running kubelet comes from. */
+interface KubeletSource {
+  readonly pid: number;
+  readonly argv: readonly string[];
+  /** The configuration file, where it has one, and the drop-ins in the order in which they apply. */
+  readonly files: readonly string[];
 }
 
 function flagsAsFacts(process: KubeletProcess) {
@@ -79,6 +89,12 @@ export function createKubeletFinder({ scope, systemd, unit, onRefused }: Kubelet
     config: async (signal) => {
       const found = await find(signal);
       return found === undefined ? undefined : await readKubelet(found, files, signal);
+    },
+    source: async (signal) => {
+      const found = await find(signal);
+      if (found === undefined) return undefined;
+      const { pid, flags } = found;
+      return { pid, argv: await readCommandLine(pid), files: await configurationFiles(flags, signal) };
     },
     home: async (signal) => {
       const kubelet = await find(signal);
