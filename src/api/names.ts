@@ -30,6 +30,11 @@ export const BOOT_ANNOTATION = 'nodemaintenance.x-k8s.io/boot-id';
  * where neither systemd nor logind tells.
  */
 export const SHUTDOWN_KIND_ANNOTATION = 'nodemaintenance.x-k8s.io/shutdown-kind';
+/**
+ * On a NodeMaintenance: the user who created it, of at most 256 characters. Admission writes it, and nobody can change it; a
+ * node's agent has none.
+ */
+export const REQUESTED_BY_ANNOTATION = 'nodemaintenance.x-k8s.io/requested-by';
 /** On a NodeMaintenance, "true": it may drain even the last node of the control plane. */
 export const FORCE_ANNOTATION = 'nodemaintenance.x-k8s.io/force';
 /** On a Node: the maintenance that cordoned it. An unschedulable node without it was cordoned by a person and stays so. */

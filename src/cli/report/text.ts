@@ -35,6 +35,11 @@ function indented(cells: readonly (readonly string[])[], columns: number): strin
   return formatTable(cells, columns - 2).replace(/^/gm, '  ');
 }
 
+/** Who asked, and why. */
+function askedBy({ requestedBy, reason }: Timeline): string {
+  return [requestedBy ?? '', reason].filter((part) => part !== '').join(': ');
+}
+
 /** The report of a shutdown as text for `columns` characters. */
 export function formatReport(line: Timeline, columns: number): string {
   const longest = Math.max(0, ...line.tiers.flatMap(({ rows }) => rows.map(({ pod }) => printable(pod).length)));
@@ -42,7 +47,7 @@ export function formatReport(line: Timeline, columns: number): string {
   const width = Math.max(BAR_WIDTH, Math.min(100, columns - nameWidth - BETWEEN - 3));
   const facts = [
     ['Node:', line.node],
-    ['Asked by:', `${line.reason} (${isOfMaintenance(line) ? '' : `${line.origin}, `}${line.maintenance})`],
+    ['Asked by:', `${askedBy(line)} (${isOfMaintenance(line) ? '' : `${line.origin}, `}${line.maintenance})`],
     [
       isOfMaintenance(line) ? 'Drained:' : 'Held:',
       `${rfc3339(line.from)} to ${rfc3339(line.to)}: ${outcomeText(line)}`,

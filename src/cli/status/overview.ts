@@ -3,7 +3,7 @@ import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { formatAge } from '../../decide/duration.ts';
 import { nodesOf } from '../../decide/maintenance/named-target.ts';
-import { stageOf } from '../../decide/maintenance/maintenance.ts';
+import { requestedBy, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { timeOf } from '../../decide/time.ts';
 import { formatTable } from '../terminal/text.ts';
 
@@ -16,7 +16,18 @@ interface OverviewOptions {
 
 const HEAD = ['NAME', 'STAGE', 'NODES', 'DRAINED', 'PENDING', 'EVICTING', 'AGE', 'REASON'];
 /** All names of nodes are long: they come last, where they are broken into lines. */
-const WIDE_HEAD = ['NAME', 'STAGE', 'DRAINED', 'PENDING', 'EVICTING', 'AGE', 'REASON', 'MESSAGE', 'NODES'];
+const WIDE_HEAD = [
+  'NAME',
+  'STAGE',
+  'DRAINED',
+  'PENDING',
+  'EVICTING',
+  'AGE',
+  'REQUESTED BY',
+  'REASON',
+  'MESSAGE',
+  'NODES',
+];
 const MAX_NAMES = 3;
 /** Names of nodes take at most this share of the width; else they are counted. */
 const NAMES_SHARE = 0.3;
@@ -50,6 +61,7 @@ export function overviewTable(
       String(podsPendingEvacuation),
       String(podsEvacuating),
       formatAge(now - (timeOf(metadata.creationTimestamp) ?? now)),
+      ...(isWide ? [requestedBy(each) ?? '-'] : []),
       spec.reason ?? '',
       ...(isWide ? [condition?.message ?? '', all] : []),
     ];

@@ -87,10 +87,11 @@ function volumeEvents(before: NodeMaintenanceStatus, after: NodeMaintenanceStatu
   return events;
 }
 
-/** What is reported when the status of a drain has changed from `before` to `after`, in the order in which it happened. */
+/** What is reported when the status of a drain has changed from `before` to `after`, in the order in which it happened; `requester` asked for it. */
 export function drainEvents(
   before: NodeMaintenanceStatus | undefined,
   after: NodeMaintenanceStatus,
+  requester?: string,
 ): readonly DrainEvent[] {
   const events: DrainEvent[] = [];
   const { is, message } = drainedOf(after);
@@ -102,7 +103,8 @@ export function drainEvents(
         .map(({ nodeRef }) => nodeRef.name)
         .toSorted(),
     );
-    events.push({ type: 'Normal', reason: 'DrainBegun', message: `The drain has begun: ${nodes}.` });
+    const who = requester === undefined ? '' : ` ${requester} asked for it.`;
+    events.push({ type: 'Normal', reason: 'DrainBegun', message: `The drain has begun: ${nodes}.${who}` });
   }
   const tier = tierOf(after);
   const isOver = is === 'True DrainCompleted';

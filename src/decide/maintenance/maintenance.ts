@@ -1,5 +1,5 @@
 import type { DrainPlanEntry, KeptPods, NodeMaintenance, Stage } from '../../api/node-maintenance.ts';
-import { AGENT_LABEL, BOOT_ANNOTATION, COMPLETION_FINALIZER } from '../../api/names.ts';
+import { AGENT_LABEL, BOOT_ANNOTATION, COMPLETION_FINALIZER, REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
 import { nodeStatusOf } from './recorded-node.ts';
 import { nodeLabel } from '../node-label.ts';
@@ -43,6 +43,15 @@ export function soleNodeOf({ spec }: NodeMaintenance): string | undefined {
 export function agentNodeOf(maintenance: NodeMaintenance): string | undefined {
   const node = soleNodeOf(maintenance);
   return node !== undefined && maintenance.metadata.labels?.[AGENT_LABEL] === nodeLabel(node) ? node : undefined;
+}
+
+/** The longest name of a user that is shown, in characters. */
+const MAX_USER = 256;
+
+/** The user who created the maintenance; undefined where admission did not write it, as for an agent. */
+export function requestedBy({ metadata }: NodeMaintenance): string | undefined {
+  const user = metadata.annotations?.[REQUESTED_BY_ANNOTATION] ?? '';
+  return user === '' ? undefined : user.slice(0, MAX_USER);
 }
 
 /**

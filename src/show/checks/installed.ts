@@ -72,10 +72,15 @@ export const VALIDATING_POLICIES = [
   'nodemaint-node-maintenances',
   'nodemaint-node-eviction-requests',
   'nodemaint-node-maintenance-nodes',
+  'nodemaint-requested-by-is-true',
   'nodemaint-pod-interceptors',
 ] as const;
 /** The policies that mutate, or before Kubernetes 1.36 what stands in for them: a validating one of the name, or nothing. */
-export const MUTATING_POLICIES = ['nodemaint-daemonset-gate', 'nodemaint-node-maintenance-plan'] as const;
+export const MUTATING_POLICIES = [
+  'nodemaint-daemonset-gate',
+  'nodemaint-node-maintenance-plan',
+  'nodemaint-requested-by',
+] as const;
 
 /** Something that an identity of this program must be allowed to do. */
 export interface NeededRight {

@@ -13,7 +13,7 @@ import { isKept, keptBy } from '../../decide/kept-pods/kept-pods.ts';
 import { entryCovers, planOf, targetsCover } from '../../decide/maintenance/drain-plan.ts';
 import { type BlockingCause, blockingCauses, hasNoKnownEnd } from './blocking-causes.ts';
 import { type EvictProgress, evictProgress } from './eviction-progress.ts';
-import { stageOf } from '../../decide/maintenance/maintenance.ts';
+import { requestedBy, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { type DrainPod, drainPodOf, isTerminal } from '../../decide/pod.ts';
 import { timeOf } from '../../decide/time.ts';
 
@@ -60,6 +60,8 @@ export interface DrainView {
   readonly maintenance: string;
   readonly stage: Stage;
   readonly reason: string;
+  /** The user who created the maintenance; absent where it is not known. */
+  readonly requestedBy?: string;
   readonly drained: boolean;
   /** The message of the Drained condition. */
   readonly message: string;
@@ -158,11 +160,13 @@ export function drainView(facts: DrainFacts, now: number): DrainView {
   const started = maintenance.status?.stageStatuses?.find(({ name }) => name === stage);
   const since = timeOf(started?.startTimestamp);
   const { leftOut, podsBlocking } = maintenance.status?.summary ?? {};
+  const requester = requestedBy(maintenance);
   const known = { ...facts, seen: withSeen(facts.seen, pods) };
   return {
     maintenance: maintenance.metadata.name,
     stage,
     reason: maintenance.spec.reason ?? '',
+    ...(requester === undefined ? {} : { requestedBy: requester }),
     drained: condition?.status === 'True',
     message: condition?.message ?? '',
     ...(since === undefined ? {} : { since }),

@@ -2,6 +2,7 @@
 import { EVICTED, type EvictionRequest } from '../../api/eviction-request.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
+import { requestedBy } from '../../decide/maintenance/maintenance.ts';
 import { entryCovers, planOf } from '../../decide/maintenance/drain-plan.ts';
 import { drainPodOf } from '../../decide/pod.ts';
 import type { Pod } from '../../api/pod.ts';
@@ -72,6 +73,7 @@ export function storyOfMaintenance(
   const { stageStatuses = [], conditions = [] } = maintenance.status ?? {};
   const begunAt = timeOf(stageStatuses.find(({ name }) => name === 'Drain')?.startTimestamp);
   if (begunAt === undefined) return undefined;
+  const requester = requestedBy(maintenance);
   const plan = planOf(maintenance);
   const tiers = new Map<string, StoryTier>();
   for (const pod of pods) {
@@ -97,6 +99,7 @@ export function storyOfMaintenance(
     begunAt,
     events,
     reason: textOf(maintenance.spec.reason ?? ''),
+    ...(requester === undefined ? {} : { requestedBy: textOf(requester) }),
     pods: own.slice(0, STORY_LIMITS.pods).map((each) => podOf(each, tiers.get(each.spec.target.pod.uid), begunAt)),
     podsLeftOut: Math.max(0, own.length - STORY_LIMITS.pods),
     waits: [],

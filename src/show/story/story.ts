@@ -53,6 +53,8 @@ export interface ShutdownStory {
   readonly maintenance: string;
   readonly origin: string;
   readonly reason: string;
+  /** The user who created the maintenance; absent where it is not known. */
+  readonly requestedBy?: string;
   readonly begunAt: number;
   readonly events: readonly StoryEvent[];
   readonly pods: readonly StoryPod[];

@@ -65,6 +65,8 @@ export interface Timeline {
   readonly maintenance: string;
   readonly origin: string;
   readonly reason: string;
+  /** The user who created the maintenance; absent where it is not known. */
+  readonly requestedBy?: string;
   readonly outcome: Outcome;
   /** Whether the hold ended, and the machine could go down. */
   readonly isReleased: boolean;
@@ -252,6 +254,7 @@ export function timelineOf(story: ShutdownStory, now: number): Timeline {
     maintenance,
     origin,
     reason,
+    ...(story.requestedBy === undefined ? {} : { requestedBy: story.requestedBy }),
     outcome: outcomeOf(story),
     isReleased: released !== undefined,
     from: begunAt,

@@ -1,5 +1,5 @@
 /** What a user tries who may take one node out of use. */
-import { AGENT_LABEL, BOOT_ANNOTATION, DEADLINE_ANNOTATION } from '../../../src/api/names.ts';
+import { AGENT_LABEL, BOOT_ANNOTATION, DEADLINE_ANNOTATION, REQUESTED_BY_ANNOTATION } from '../../../src/api/names.ts';
 import { collectionPath, NODE_MAINTENANCES, objectPath, PODS } from '../../../src/kube/resource.ts';
 import { byName, maintenanceOf } from '../maintenance/objects.ts';
 import { conditionWith } from '../rigs/admission.ts';
@@ -8,6 +8,7 @@ import { dry, patched, patchedStatus, RELEASE, TEAM } from './scene.ts';
 
 const NODES_POLICY = 'nodemaint-node-maintenance-nodes';
 const NAMES = policy(NODES_POLICY, /begin with shutdown- or notice- belong to the agents of the nodes/u);
+const ASKED = policy('nodemaint-requested-by-is-true', /requested-by of a NodeMaintenance cannot be changed/u);
 const OTHERS = policy(NODES_POLICY, /because it may not drain node n2/u);
 
 function made(metadata: object, node = 'n1'): Call {
@@ -66,6 +67,16 @@ export const KEEPER_ATTACKS: readonly Family[] = [
         () =>
           patched(NODE_MAINTENANCES, { name: 'rack' }, { metadata: { annotations: { [DEADLINE_ANNOTATION]: PAST } } }),
         OTHERS,
+      ),
+      tries(
+        'says that somebody else asked for the drain of n1',
+        () =>
+          patched(
+            NODE_MAINTENANCES,
+            { name: 'of-a-person' },
+            { metadata: { annotations: { [REQUESTED_BY_ANNOTATION]: 'somebody-else' } } },
+          ),
+        ASKED,
       ),
       tries(
         'says that its own node is drained',

@@ -1,7 +1,7 @@
 import type { DrainView, LeavingPod, NodeView } from '../../../show/progress/drain-progress.ts';
 import { firstNames } from '../../../decide/name-list.ts';
 import { causeOf } from '../../../show/progress/blocking-causes.ts';
-import { causeText, keptText, tierName } from './frame.ts';
+import { causeText, keptText, requesterText, tierName } from './frame.ts';
 import { isUnrequested, podState } from './pod-line.ts';
 import { printable } from '../../../printable.ts';
 
@@ -97,7 +97,7 @@ export function createDrainChanges(): DrainChanges {
   return {
     next: (view) => {
       const reason = view.reason === '' ? '' : `: ${printable(view.reason)}`;
-      const head = `nodemaintenance/${view.maintenance} ${view.stage}${reason}`;
+      const head = `nodemaintenance/${view.maintenance} ${view.stage}${requesterText(view)}${reason}`;
       return [...(isNew('head', head) ? [head] : []), ...view.nodes.flatMap(ofNode)];
     },
   };

@@ -144,11 +144,16 @@ function nodeLines(node: NodeView, stage: DrainView['stage'], columns: number, n
   ];
 }
 
-/** The first line of a maintenance: its name, stage, how long, and why. */
+/** Who asked for a maintenance, in a sentence's part; empty where it is not known. */
+export function requesterText({ requestedBy }: Pick<DrainView, 'requestedBy'>): string {
+  return requestedBy === undefined ? '' : `, asked for by ${printable(requestedBy)}`;
+}
+
+/** The first line of a maintenance: its name, stage, how long, who asked, and why. */
 function headLine(view: DrainView, now: number): string {
   const since = view.since === undefined ? '' : ` for ${formatSpan(now - view.since)}`;
   const reason = view.reason === '' ? '' : `: ${printable(view.reason)}`;
-  return `nodemaintenance/${view.maintenance}  ${view.stage}${since}${reason}`;
+  return `nodemaintenance/${view.maintenance}  ${view.stage}${since}${requesterText(view)}${reason}`;
 }
 
 /** What the status has no room for; nothing where it has everything. */

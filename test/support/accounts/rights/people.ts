@@ -127,8 +127,9 @@ export const PEOPLE: readonly Account[] = [
         why: '`nodemaint drain`, `cordon`, `uncordon`',
         usedBy: ['src/kube/maintenance/client.ts'],
         fence: {
-          policies: ['nodemaint-node-maintenance-nodes'],
-          leaves: 'those of nodes that the person may drain or delete, under names that agents do not use',
+          policies: ['nodemaint-node-maintenance-nodes', 'nodemaint-requested-by-is-true'],
+          leaves:
+            'those of nodes that the person may drain or delete, under names that agents do not use, and with no name of another as who asked',
         },
       },
       {

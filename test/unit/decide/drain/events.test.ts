@@ -40,6 +40,11 @@ describe('the Events of a drain', () => {
     });
   }
 
+  it('the Event of the beginning says who asked, where that is known', () => {
+    const [event] = drainEvents(undefined, begun, 'alice@example.com');
+    assert.equal(event?.message, 'The drain has begun: one. alice@example.com asked for it.');
+  });
+
   it('the Events tell once of each reason that begins to block, with the pods that it blocks', () => {
     const first = statusOf('False', 'Draining', 1, [blocking('a', 'retries: 1')]);
     const next = statusOf('False', 'Draining', 1, [blocking('a', 'retries: 2'), blocking('b', '')]);

@@ -54,6 +54,19 @@ describe('the view of a drain', () => {
     assert.deepEqual([node?.gone, node?.total], [4, 5]);
   });
 
+  it('the first line, and the log, say who asked for the maintenance', () => {
+    const annotations = { 'nodemaintenance.x-k8s.io/requested-by': `ali\u001B[2Jce${'x'.repeat(1000)}` };
+    const asked = maintenance('m', { stage: 'Drain', reason: 'kernel' }, { annotations });
+    const facts = { maintenance: asked, nodes: ['n'], pods: [], requestOf: () => undefined, seen: new Map() };
+    const drain = drainView(facts, 0);
+    const user = `ali [2Jce${'x'.repeat(247)}`;
+    assert.equal(
+      drainFrame(drain, undefined, { columns: 1000, rows: 40 }, 0)[0]?.text,
+      `nodemaintenance/m  Drain, asked for by ${user}: kernel`,
+    );
+    assert.equal(createDrainChanges().next(drain)[0], `nodemaintenance/m Drain, asked for by ${user}: kernel`);
+  });
+
   it('a frame fits the terminal, and the words of others cannot move its cursor', () => {
     const evil = maintenance('m', { stage: 'Drain', reason: 'a\u001B[2Jb\nc' });
     const facts = { maintenance: evil, nodes: ['n'], pods: [low, high], requestOf: () => undefined, seen: new Map() };
