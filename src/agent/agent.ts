@@ -1,5 +1,6 @@
 import { nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
 import { turnWaitOf } from '../decide/reboot/turns.ts';
+import { askedRelease } from '../decide/machine/cluster-release.ts';
 import type { Phase } from '../decide/shutdown/phase.ts';
 import type { RetentionFacts } from '../decide/static-pod/parked.ts';
 import type { AgentContext } from './context.ts';
@@ -117,6 +118,11 @@ function statusReader(
   return () => buildStatus(dependencies);
 }
 
+/** Reads what a person has written in the cluster to let the machine go. */
+function releaseReader({ cluster, node }: AgentContext): (maintenance: string) => string | undefined {
+  return (maintenance) => askedRelease(cluster?.cluster.maintenances.get(maintenance), node.name);
+}
+
 /** What the story of a shutdown takes from the status at the end of an iteration. */
 function observationReader(
   { cluster, node }: AgentContext,
@@ -178,7 +184,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord, release
   const observation = observationReader(context, phases.record, status);
   const loop: LoopDependencies = {
     machine: phases,
-    firstSteps: createFirstSteps(handOver, phases.record),
+    firstSteps: createFirstSteps({ handOver, ...phases, askedRelease: releaseReader(context) }),
     steps: createSteps(context, { phases, passes, firstQuestion, retentionFacts, storage, observation, showStatus }),
     runner: createStepRunner(log),
     lastPass: passes.last,

@@ -28,10 +28,30 @@ interface StepDependencies {
   readonly showStatus: () => Promise<void>;
 }
 
-/** The steps before the phase is decided: an offline drain that is handed over goes on in the cluster in this iteration. */
-export function createFirstSteps(handOver: Pick<HandOver, 'attempt'>, record: () => AgentRecord): Steps {
+/** What the steps before the decision need. */
+interface FirstStepDependencies {
+  readonly handOver: Pick<HandOver, 'attempt'>;
+  readonly record: () => AgentRecord;
+  /** What a person has written in the cluster to let the shutdown of this maintenance go; undefined where nobody has. */
+  readonly askedRelease: (maintenance: string) => string | undefined;
+  readonly release: (reason: string) => void;
+}
+
+/**
+ * The steps before the phase is decided: an offline drain that is handed over goes on in the cluster in this iteration, and a
+ * machine that a person lets go through the cluster is released in it.
+ */
+export function createFirstSteps({ handOver, record, askedRelease, release }: FirstStepDependencies): Steps {
   const attempt: Step['run'] = async (_turn, signal) => void (await handOver.attempt(record(), signal));
-  return [{ name: 'hand an offline drain over to the cluster', run: attempt }];
+  const hear: Step['run'] = async () => {
+    const { phase } = record();
+    const asked = phase.kind === 'draining' ? askedRelease(phase.maintenance) : undefined;
+    if (asked !== undefined) release(`released through the cluster by ${asked}`);
+  };
+  return [
+    { name: 'hand an offline drain over to the cluster', run: attempt },
+    { name: 'hear whether a person lets the machine go', run: hear },
+  ];
 }
 
 /** The steps that follow a transition, in the iteration that made it. */

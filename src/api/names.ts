@@ -35,6 +35,8 @@ export const SHUTDOWN_KIND_ANNOTATION = 'nodemaintenance.x-k8s.io/shutdown-kind'
  * node's agent has none.
  */
 export const REQUESTED_BY_ANNOTATION = 'nodemaintenance.x-k8s.io/requested-by';
+/** On the maintenance of a shutdown: who lets the machine go at once, and why (USER: REASON). */
+export const RELEASE_ANNOTATION = 'nodemaintenance.x-k8s.io/release';
 /** On a NodeMaintenance, "true": it may drain even the last node of the control plane. */
 export const FORCE_ANNOTATION = 'nodemaintenance.x-k8s.io/force';
 /** On a Node: the maintenance that cordoned it. An unschedulable node without it was cordoned by a person and stays so. */

@@ -65,7 +65,7 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith, argv: read
     });
   program.commandsGroup('This machine:');
   addStatus(program, terminal, exitWith);
-  addShutdown(program, terminal);
+  addShutdown(program, terminal, exitWith);
   addReport(program, terminal, exitWith);
   addBundle(program, terminal, exitWith);
   addDoctor(program, terminal, exitWith);

@@ -58,7 +58,7 @@ const FOREIGN: ReadonlyMap<string, string> = new Map(
     '--password': SECRET,
     '--force': 'only uninstall-cluster has it',
     '--now': 'let a held shutdown go on at once with: nodemaint release',
-    '--yes': 'only uninstall-cluster asks, and has it',
+    '--yes': 'only release and uninstall-cluster ask, and have it',
     '--selector': 'only commands that take nodes have it',
     '-l': 'only commands that take nodes have it',
     '-A': NO_NAMESPACE,

@@ -14,7 +14,7 @@ import { EXIT } from '../terminal/exit-code.ts';
 import { chosenNodes, dryRunText, noTarget, parseNodeChoice } from './choice.ts';
 import type { DryRun } from '../arguments/options.ts';
 import { parseTimeout } from '../arguments/parse.ts';
-import { type AwaitedNode, waitForNodes } from './wait-for-nodes.ts';
+import { type AwaitedNode, waitForNodes } from '../cluster/wait-for-nodes.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint complete` as the command line has them. */

@@ -6,7 +6,7 @@ import { EXIT } from '../terminal/exit-code.ts';
 import { type BeginFlags, beginMaintenance } from './begin.ts';
 import { chosenNodes, dryRunText, parseNodeChoice } from './choice.ts';
 import { parseTimeout } from '../arguments/parse.ts';
-import { type AwaitedNode, waitForNodes } from './wait-for-nodes.ts';
+import { type AwaitedNode, waitForNodes } from '../cluster/wait-for-nodes.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint cordon` as the command line has them. */

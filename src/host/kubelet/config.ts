@@ -5,7 +5,12 @@
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
-import { effectiveKubelet, type KubeletDocument, type KubeletFacts, type KubeletFlags } from '../../decide/machine/kubelet-config.ts';
+import {
+  effectiveKubelet,
+  type KubeletDocument,
+  type KubeletFacts,
+  type KubeletFlags,
+} from '../../decide/machine/kubelet-config.ts';
 import { mergePatch } from '../../decide/merge-patch.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { readChangedFile } from '../files/bounded-file.ts';

@@ -72,6 +72,7 @@ export const VALIDATING_POLICIES = [
   'nodemaint-node-maintenances',
   'nodemaint-node-eviction-requests',
   'nodemaint-node-maintenance-nodes',
+  'nodemaint-release',
   'nodemaint-requested-by-is-true',
   'nodemaint-pod-interceptors',
 ] as const;

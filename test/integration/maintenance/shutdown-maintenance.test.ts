@@ -1,23 +1,17 @@
 /** The maintenance that an agent makes for a shutdown, on a real API server; the test is the controller, and others. */
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AgentStatus } from '../../../src/agent/control/status.ts';
 import { createCluster } from '../../../src/agent/cluster/cluster.ts';
 import { createControllerLiveness } from '../../../src/agent/drain/controller-liveness.ts';
 import { createWakeup } from '../../../src/agent/iteration/wakeup.ts';
-import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { shutdownNames } from '../../../src/decide/maintenance/agent-names.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createKubeClient } from '../../../src/kube/client.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
-import { listAll } from '../../../src/kube/list.ts';
-import { collectionPath, NODE_MAINTENANCES } from '../../../src/kube/resource.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { type AdmissionRig, assertAllowed, buildAdmissionRig } from '../../support/rigs/admission.ts';
+import { startTestAgent, type TestAgent } from '../../support/rigs/test-agent.ts';
 import { playLivingController } from '../../support/stand-ins/living-controller.ts';
 import {
   createMaintenance,
@@ -27,16 +21,13 @@ import {
 } from '../../support/maintenance/calls.ts';
 import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
 import { patchMaintenanceStatus } from '../../support/maintenance/node-writes.ts';
-import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { writeAgentFiles } from '../../support/agent/files.ts';
 
 const DRAINED = {
   conditions: [
     { type: 'Drained', status: 'True', reason: 'X', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' },
   ],
 };
-const signal = AbortSignal.timeout(280_000);
 
 let rig: AdmissionRig;
 const stop = new AbortController();
@@ -51,67 +42,7 @@ after(async () => {
   await rig[Symbol.asyncDispose]();
 });
 
-interface TestAgent extends AsyncDisposable {
-  readonly node: string;
-  status(): Promise<AgentStatus>;
-  log(): Promise<string>;
-  trigger(reason: string): Promise<void>;
-  /** The drains that the agent has, open or not. */
-  own(): Promise<readonly NodeMaintenance[]>;
-  /** Waits until it has exactly one open drain, of another name than `not`. */
-  open(not?: readonly string[]): Promise<NodeMaintenance>;
-}
-
-/** An agent of a node without pods, kubelet, runtime and lock: its shutdown ends when its maintenance says so. */
-async function startAgent(node: string): Promise<TestAgent> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-own-'));
-  const kubeconfig = await rig.controlPlane.kubeconfigFor(`system:node:${node}`, ['system:nodes']);
-  const keys = { nodeName: node, kubeconfig, kubeletUnit: '', apiWaitSec: 5 };
-  const { configFile, runDirectory } = await writeAgentFiles(folder, keys);
-  await mkdir(path.join(folder, 'manifests'));
-  const logFile = path.join(folder, 'agent.log');
-  const program = startNodemaint(['agent', '--config', configFile], logFile);
-  const agent: TestAgent = {
-    node,
-    status: () => readAgentStatus(runDirectory),
-    log: () => readFile(logFile, 'utf8'),
-    trigger: async (reason) => {
-      const { code, stderr } = await runNodemaint(['trigger', '--reason', reason, '--run-directory', runDirectory]);
-      assert.equal(code, 0, stderr);
-    },
-    own: async () => {
-      const place = { path: collectionPath(NODE_MAINTENANCES) };
-      const { items } = await listAll<NodeMaintenance>(rig.admin, place, (each) => each, signal);
-      return items.filter(({ metadata }) => metadata.labels?.['nodemaintenance.x-k8s.io/agent'] === node);
-    },
-    open: async (not = []) => {
-      let found: NodeMaintenance | undefined;
-      await waitFor(
-        'the agent has a maintenance',
-        async () => {
-          [found] = (await agent.own()).filter(
-            ({ metadata, spec }) => spec.stage === 'Drain' && !not.includes(metadata.name),
-          );
-          return found !== undefined;
-        },
-        { program },
-      );
-      return found as NodeMaintenance;
-    },
-    [Symbol.asyncDispose]: async () => {
-      await program[Symbol.asyncDispose]();
-      await rm(folder, { recursive: true, force: true });
-    },
-  };
-  await waitFor(
-    'the agent has heard of the API server',
-    async () => (await agent.status()).cluster.heardAt !== undefined,
-    {
-      program,
-    },
-  );
-  return agent;
-}
+const startAgent = (node: string): Promise<TestAgent> => startTestAgent(rig, node);
 
 /** Says of a maintenance that no pod of the node is left, as a controller does. */
 async function drain(name: string, node: string): Promise<void> {

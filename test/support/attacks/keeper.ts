@@ -1,5 +1,11 @@
 /** What a user tries who may take one node out of use. */
-import { AGENT_LABEL, BOOT_ANNOTATION, DEADLINE_ANNOTATION, REQUESTED_BY_ANNOTATION } from '../../../src/api/names.ts';
+import {
+  AGENT_LABEL,
+  BOOT_ANNOTATION,
+  DEADLINE_ANNOTATION,
+  RELEASE_ANNOTATION,
+  REQUESTED_BY_ANNOTATION,
+} from '../../../src/api/names.ts';
 import { collectionPath, NODE_MAINTENANCES, objectPath, PODS } from '../../../src/kube/resource.ts';
 import { byName, maintenanceOf } from '../maintenance/objects.ts';
 import { conditionWith } from '../rigs/admission.ts';
@@ -8,6 +14,7 @@ import { dry, patched, patchedStatus, RELEASE, TEAM } from './scene.ts';
 
 const NODES_POLICY = 'nodemaint-node-maintenance-nodes';
 const NAMES = policy(NODES_POLICY, /begin with shutdown- or notice- belong to the agents of the nodes/u);
+const RELEASES = policy('nodemaint-release', /may not release node n1|is the name of its author/u);
 const ASKED = policy('nodemaint-requested-by-is-true', /requested-by of a NodeMaintenance cannot be changed/u);
 const OTHERS = policy(NODES_POLICY, /because it may not drain node n2/u);
 
@@ -77,6 +84,16 @@ export const KEEPER_ATTACKS: readonly Family[] = [
             { metadata: { annotations: { [REQUESTED_BY_ANNOTATION]: 'somebody-else' } } },
           ),
         ASKED,
+      ),
+      tries(
+        'lets the machine of n1 go, without the verb release',
+        () =>
+          patched(
+            NODE_MAINTENANCES,
+            { name: 'shutdown-n1-0' },
+            { metadata: { annotations: { [RELEASE_ANNOTATION]: 'keeper: now' } } },
+          ),
+        RELEASES,
       ),
       tries(
         'says that its own node is drained',

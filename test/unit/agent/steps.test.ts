@@ -16,7 +16,12 @@ function stepNames(isCluster: boolean): readonly string[] {
     storage: { problem: () => undefined, retry: () => assert.fail() },
     showStatus: () => assert.fail(),
   };
-  const first = createFirstSteps({ attempt: () => assert.fail() }, () => assert.fail());
+  const first = createFirstSteps({
+    handOver: { attempt: () => assert.fail() },
+    record: () => assert.fail(),
+    askedRelease: () => assert.fail(),
+    release: () => assert.fail(),
+  });
   const steps = [...first, ...createSteps({ ...parts, cluster } as unknown as AgentContext, dependencies)];
   const all = steps.flatMap((step) => ('concurrent' in step ? step.concurrent.flat() : [step]));
   return all.map(({ name }) => name);
@@ -27,6 +32,7 @@ describe('the steps of an iteration', () => {
     const names = stepNames(true);
     const ordered = [
       'hand an offline drain over to the cluster',
+      'hear whether a person lets the machine go',
       'restore a lost shutdown',
       'run the hooks',
       'keep the shutdown lock',

@@ -127,9 +127,9 @@ export const PEOPLE: readonly Account[] = [
         why: '`nodemaint drain`, `cordon`, `uncordon`',
         usedBy: ['src/kube/maintenance/client.ts'],
         fence: {
-          policies: ['nodemaint-node-maintenance-nodes', 'nodemaint-requested-by-is-true'],
+          policies: ['nodemaint-node-maintenance-nodes', 'nodemaint-release', 'nodemaint-requested-by-is-true'],
           leaves:
-            'those of nodes that the person may drain or delete, under names that agents do not use, and with no name of another as who asked',
+            'those of nodes that the person may drain or delete, under names that agents do not use, with no name of another as who asked, and without letting the machine go',
         },
       },
       {
@@ -145,7 +145,7 @@ export const PEOPLE: readonly Account[] = [
         resources: ['nodes'],
         verbs: ['get', 'list', 'watch'],
         why: 'which nodes there are, and whether they are drained',
-        usedBy: ['src/kube/maintenance/client.ts', 'src/cli/maintenance/wait-for-nodes.ts'],
+        usedBy: ['src/kube/maintenance/client.ts', 'src/cli/cluster/wait-for-nodes.ts'],
         fence: { alone: 'reading' },
       },
       {
@@ -195,6 +195,23 @@ export const PEOPLE: readonly Account[] = [
         why: '`nodemaint preview`: whether DaemonSet pods are gated',
         usedBy: ['src/cli/maintenance/preview.ts'],
         fence: { alone: 'reading' },
+      },
+    ],
+    thief: '',
+  },
+  {
+    subject: 'ClusterRole nodemaint-releaser',
+    title: 'People who let a held machine go: `nodemaint-releaser`',
+    introduction:
+      'Bound to nobody by the manifests: an administrator gives it to people who have `nodemaint-operator`, cluster-wide.',
+    rights: [
+      {
+        group: '',
+        resources: ['nodes'],
+        verbs: ['release'],
+        why: '`nodemaint release NODE`: the policy asks for it, and nothing else knows the verb',
+        usedBy: ['manifests/policies/release.yaml'],
+        fence: { alone: 'a role with `resourceNames` restricts it to some nodes' },
       },
     ],
     thief: '',
