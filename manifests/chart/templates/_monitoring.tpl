@@ -2,7 +2,7 @@
 {{- define "nodemaint.podMonitor" -}}
 {{- $values := .Values.monitoring.podMonitor -}}
 {{- $object := fromYaml (.Files.Get "objects/monitoring/pod-monitor.yaml") -}}
-{{- $_ := set $object.metadata "labels" (merge (deepCopy $values.labels) $object.metadata.labels) -}}
+{{- $_ := set $object.metadata "labels" (merge (deepCopy ($values.labels | default dict)) $object.metadata.labels) -}}
 {{- if $values.interval }}{{ range $object.spec.podMetricsEndpoints }}{{ $_ := set . "interval" $values.interval }}{{ end }}{{ end -}}
 {{ toYaml $object }}
 {{- end -}}
@@ -11,21 +11,26 @@
 {{- define "nodemaint.rules" -}}
 {{- $values := .Values.monitoring.rules -}}
 {{- $object := fromYaml (.Files.Get "objects/monitoring/rules.yaml") -}}
-{{- $_ := set $object.metadata "labels" (merge (deepCopy $values.labels) $object.metadata.labels) -}}
+{{- $_ := set $object.metadata "labels" (merge (deepCopy ($values.labels | default dict)) $object.metadata.labels) -}}
+{{- /* A value that is null is one that is not there. */ -}}
+{{- $disabled := $values.disabled | default list -}}
+{{- $for := $values.for | default dict -}}
+{{- $thresholds := $values.thresholds | default dict -}}
+{{- $alertLabels := $values.alertLabels | default dict -}}
 {{- $known := list -}}
 {{- range $group := $object.spec.groups -}}
   {{- $rules := list -}}
   {{- range $rule := $group.rules -}}
     {{- $known = append $known $rule.alert -}}
-    {{- if not (has $rule.alert $values.disabled) -}}
-      {{- $_ := set $rule "labels" (merge (deepCopy $values.alertLabels) $rule.labels) -}}
+    {{- if not (has $rule.alert $disabled) -}}
+      {{- $_ := set $rule "labels" (merge (deepCopy $alertLabels) $rule.labels) -}}
       {{- if $values.runbookUrl -}}
         {{- $_ := set $rule.annotations "runbook_url" (printf "%s#%s" $values.runbookUrl (lower $rule.alert)) -}}
       {{- end -}}
-      {{- with get $values.for $rule.alert }}{{ $_ := set $rule "for" . }}{{ end -}}
-      {{- if hasKey $values.thresholds $rule.alert -}}
+      {{- with get $for $rule.alert }}{{ $_ := set $rule "for" . }}{{ end -}}
+      {{- if hasKey $thresholds $rule.alert -}}
         {{- if not (regexMatch "[0-9]+$" $rule.expr) }}{{ fail (printf "monitoring.rules: the alert %s has no threshold" $rule.alert) }}{{ end -}}
-        {{- $threshold := get $values.thresholds $rule.alert | int64 | toString -}}
+        {{- $threshold := get $thresholds $rule.alert | int64 | toString -}}
         {{- $_ := set $rule "expr" (regexReplaceAll "[0-9]+$" $rule.expr $threshold) -}}
       {{- end -}}
       {{- $rules = append $rules $rule -}}
@@ -33,7 +38,7 @@
   {{- end -}}
   {{- $_ := set $group "rules" $rules -}}
 {{- end -}}
-{{- range $name := concat $values.disabled (keys $values.for) (keys $values.thresholds) -}}
+{{- range $name := concat $disabled (keys $for) (keys $thresholds) -}}
   {{- if not (has $name $known) }}{{ fail (printf "monitoring.rules: there is no alert %s" $name) }}{{ end -}}
 {{- end -}}
 {{ toYaml $object }}

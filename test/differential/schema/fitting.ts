@@ -8,13 +8,13 @@ const WORDS: readonly string[] = [
   ...['/var/lib/one', '/run/two', '/srv/three', 'kubelet.service', 'unix:///run/one.sock', '127.0.0.1:9465', ':8080'],
   ...['http://127.0.0.1:10248', 'http://metadata.example:80', 'https://one.example', 'http://one.example/healthz'],
   ...['one.example.com', 'two.example.com', 'example.com/key', 'registry.example:5000/nodemaint', 'v1.2.3'],
-  ...['512Mi', '100m', `sha256:${'0'.repeat(64)}`, '2026-11-24T12:00:00Z', '2030-01-01T00:00:00+02:00'],
+  ...['512Mi', '100m', 'NoExecute', `sha256:${'0'.repeat(64)}`, '2026-11-24T12:00:00Z', '2030-01-01T00:00:00+02:00'],
 ];
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
 /** Lists and maps have so many entries at most. */
 const ENTRIES = 3;
 /** Keys of maps. */
-const KEYS = ['app', 'tier', 'example.com/key'] as const;
+const KEYS = ['app', 'tier', 'example.com/key'];
 const UNBOUNDED = 1_000_000;
 
 /** Whether a text is one of the schema's. */
@@ -55,11 +55,11 @@ function drawList(schema: Schema, random: Random): readonly unknown[] {
 }
 
 function drawObject(schema: Schema, random: Random): Json {
-  const { required = [], properties = {} } = schema;
+  const { required = [], properties = {}, propertyNames = {} } = schema;
   const names = Object.keys(properties).filter((name) => required.includes(name) || random.whole(3) === 0);
   const known = names.map((name): [string, unknown] => [name, drawFitting(properties[name] ?? {}, random)]);
   const free = freeKeys(schema);
-  const others = free === undefined ? [] : KEYS.filter(() => random.whole(3) === 0);
+  const others = free === undefined ? [] : KEYS.filter((key) => isText(propertyNames, key) && random.whole(3) === 0);
   return Object.fromEntries([...known, ...others.map((key) => [key, drawFitting(free ?? {}, random)] as const)]);
 }
 

@@ -76,6 +76,13 @@ function keyBreakers(schema: Schema, path: Path, { unknownKeys }: OutsideOptions
     const { [key]: _, ...rest } = objectOf(value, random);
     return { path: [...path, key], rule: 'required', value: rest };
   });
+  const bad = STRANGE.find((text) => schema.propertyNames !== undefined && !isText(schema.propertyNames, text));
+  if (bad !== undefined) {
+    missing.push((value, random) => {
+      const names = { ...objectOf(value, random), [bad]: 'x' };
+      return { path, rule: 'propertyNames', value: names };
+    });
+  }
   if (!unknownKeys || schema.additionalProperties !== false) return missing;
   return [
     ...missing,

@@ -15,6 +15,7 @@ export interface Schema {
   readonly maxItems?: number;
   readonly maxProperties?: number;
   readonly required?: readonly string[];
+  readonly propertyNames?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: boolean | Schema;
   readonly items?: Schema;
@@ -52,4 +53,16 @@ export function schemaAt(schema: Schema, path: Path): Schema {
     if (typeof key === 'number') return at.items ?? {};
     return at.properties?.[key] ?? freeKeys(at) ?? {};
   }, schema);
+}
+
+/** The schema with what its references refer to in their places. */
+export function withoutReferences(schema: unknown, definitions: Json = {}): unknown {
+  if (Array.isArray(schema)) return schema.map((each) => withoutReferences(each, definitions));
+  if (!isJson(schema)) return schema;
+  const { $ref, $defs, ...rest } = schema;
+  const known = isJson($defs) ? $defs : definitions;
+  const inner = Object.entries(rest).map(([key, value]) => [key, withoutReferences(value, known)] as const);
+  if (typeof $ref !== 'string') return Object.fromEntries(inner);
+  const referred = withoutReferences(known[$ref.replace('#/$defs/', '')], known) as Json;
+  return { ...referred, ...Object.fromEntries(inner) };
 }
