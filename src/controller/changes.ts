@@ -21,7 +21,7 @@ export interface Changes {
   readonly Budget: string;
   /** A volume was attached to a node or detached from it. */
   readonly Volume: { readonly node: string; readonly isEmpty: boolean };
-  /** For the node of this name some maintenance is another one now: its stage, its deadline or its targets. */
+  /** For the node of this name some maintenance is another one now: its stage, its reason, its deadline or its targets. */
   readonly Reach: string;
   /** The drains of this node may begin or go on now, or have to wait. */
   readonly DrainOrder: string;

@@ -7,12 +7,13 @@ import {
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { nodeStatusesOf } from '../../decide/maintenance/recorded-node.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
+import { notedReason } from '../../decide/maintenance/node-note.ts';
 
 /** What each maintenance does to each node, so that a change of one concerns only the nodes for which it is a change. */
 interface AffectedNodes {
   /**
    * Notes a maintenance and the nodes that it selects; undefined for one that is gone. Returns the nodes for which its
-   * stage, its deletion, its deadline or its targets have changed, or where its drain has begun.
+   * stage, its reason, its deletion, its deadline or its targets have changed, or where its drain has begun.
    */
   note(name: string, maintenance: NodeMaintenance | undefined, selected: readonly string[]): readonly string[];
 }
@@ -30,7 +31,8 @@ export function createAffectedNodes(): AffectedNodes {
         const { annotations = {}, deletionTimestamp } = maintenance.metadata;
         const read = READ_ANNOTATIONS.map((name) => annotations[name]);
         // One in the stage Idle that is deleted, and that somebody's finalizer keeps, plans nothing any more.
-        const own = JSON.stringify([stageOf(maintenance), deletionTimestamp !== undefined, ...read]);
+        const reason = notedReason(maintenance) ?? '';
+        const own = JSON.stringify([stageOf(maintenance), reason, deletionTimestamp !== undefined, ...read]);
         for (const node of selected) after.set(node, own);
         for (const { nodeRef, drainTargets, drainPlanPosition } of nodeStatusesOf(maintenance.status)) {
           const reached = JSON.stringify([drainPlanPosition !== undefined, drainTargets ?? []]);

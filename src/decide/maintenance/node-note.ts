@@ -35,17 +35,23 @@ type NodeNote =
   /** They are too many for a note, or it cannot be read. */
   | { readonly kind: 'unknown' };
 
+/** The part of the reason that notes have; absent where the maintenance gives none. */
+export function notedReason({ spec: { reason } }: Pick<NodeMaintenance, 'spec'>): string | undefined {
+  return reason?.slice(0, MAX_REASON);
+}
+
 function notedOf(maintenance: NodeMaintenance, node: NodeIdentity): Noted {
-  const { metadata, spec, status } = maintenance;
+  const { metadata, status } = maintenance;
   const { name, uid, annotations = {} } = metadata;
   const { [DEADLINE_ANNOTATION]: at, [DEADLINE_SINCE_ANNOTATION]: since = '' } = annotations;
   const stage = stageOf(maintenance) === 'Drain' ? 'Drain' : 'Cordon';
+  const reason = notedReason(maintenance);
   const targets = stage === 'Drain' ? (recordedNode(status, node)?.drainTargets ?? []) : undefined;
   return {
     name,
     ...(uid === undefined ? {} : { uid }),
     stage,
-    ...(spec.reason === undefined ? {} : { reason: spec.reason.slice(0, MAX_REASON) }),
+    ...(reason === undefined ? {} : { reason }),
     ...(at === undefined ? {} : { deadline: [at, since] }),
     ...(targets === undefined ? {} : { drainTargets: targets.filter(({ podType }) => podType === 'Static') }),
   };
