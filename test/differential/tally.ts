@@ -1,5 +1,11 @@
 /** What a run counts, and what it finds. */
 
+/** How much is played. */
+export interface Amount {
+  readonly sequences: number;
+  readonly seed: number;
+}
+
 /** Something that should not be. */
 export interface Find {
   /** Which oracle says so. */

@@ -148,6 +148,7 @@ export function violations(schema: Schema, value: unknown, place: string): reado
   } else if (Array.isArray(value)) {
     say(schema.type !== 'array', 'is a list');
     say(value.length > (schema.maxItems ?? Infinity), `has ${value.length} entries`);
+    say(value.length < (schema.minItems ?? 0), `has ${value.length} entries`);
     const keys = mapKeys(schema);
     const differing = new Set(value.map((item) => keyOf(item, keys ?? [])));
     say(keys !== undefined && differing.size < value.length, 'has entries of the same key');

@@ -1,7 +1,7 @@
 /** Plays sequences of values of the chart: what the schema refuses, helm refuses by name, and what it allows, an API server takes. */
 import { createRandom } from '../../chaos/random.ts';
 import type { Json } from '../schema/schema.ts';
-import { differenceOf, seedOf, type Tally } from '../tally.ts';
+import { type Amount, differenceOf, seedOf, type Tally } from '../tally.ts';
 import type { ChartProduct, Rendered } from './product.ts';
 import { type Change, drawChange, valueAt, withValue } from './values.ts';
 
@@ -41,10 +41,15 @@ function isNamed(refusal: string, { path, outside }: Change): boolean {
 
 async function judgeAllowed(play: Play, change: Change, objects: Objects): Promise<void> {
   const { chart, base, tally, sequence } = play;
-  if (change.outside !== undefined) tally.find('schema', sequence, `helm accepts what the schema refuses: ${describe(change)}`);
+  if (change.outside !== undefined)
+    tally.find('schema', sequence, `helm accepts what the schema refuses: ${describe(change)}`);
   const refusal = await chart.refusal(differentFrom(objects, base));
   if (refusal !== '') {
-    tally.find('schema', sequence, `the API server refuses what the schema allows, ${describe(change)}: ${refusal.slice(-LONGEST)}`);
+    tally.find(
+      'schema',
+      sequence,
+      `the API server refuses what the schema allows, ${describe(change)}: ${refusal.slice(-LONGEST)}`,
+    );
   }
   if (valueAt(change.values, change.path) !== null) return;
   // Null takes the default of the chart away, which has to mean the same as to leave the value alone.
@@ -52,7 +57,11 @@ async function judgeAllowed(play: Play, change: Change, objects: Objects): Promi
   if (typeof without === 'string') return;
   const difference = differenceOf([...objects], [...without]);
   if (difference.length > 0) {
-    tally.find('taken back', sequence, `null is not as without the value, ${describe(change)}: ${difference.join('; ').slice(0, LONGEST)}`);
+    tally.find(
+      'taken back',
+      sequence,
+      `null is not as without the value, ${describe(change)}: ${difference.join('; ').slice(0, LONGEST)}`,
+    );
   }
 }
 
@@ -81,7 +90,7 @@ async function playSequence(play: Play, seed: number): Promise<void> {
 }
 
 /** Plays so many sequences. */
-export async function playCharts(chart: ChartProduct, sequences: number, seed: number, tally: Tally): Promise<void> {
+export async function playCharts(chart: ChartProduct, { sequences, seed }: Amount, tally: Tally): Promise<void> {
   const base = await chart.render({});
   for (let sequence = 1; sequence <= sequences; sequence += 1) {
     await playSequence({ chart, base, tally, sequence }, seedOf(seed, sequence));

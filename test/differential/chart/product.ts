@@ -51,7 +51,10 @@ export async function openChart(
         const documents = parseAllDocuments(text).map((document) => document.toJS() as Rendered | null);
         const objects = documents.flatMap((object) => (object === null ? [] : (object.items ?? [object])));
         return new Map(
-          objects.map((object) => [`${object.kind} ${object.metadata.namespace ?? ''}/${object.metadata.name}`, object]),
+          objects.map((object) => [
+            `${object.kind} ${object.metadata.namespace ?? ''}/${object.metadata.name}`,
+            object,
+          ]),
         );
       } finally {
         await rm(file);

@@ -5,8 +5,18 @@ import path from 'node:path';
 import { errorCodeOf } from '../../../src/errors.ts';
 import { createRandom } from '../../chaos/random.ts';
 import type { Schema } from '../schema/schema.ts';
-import { differenceOf, seedOf, type Tally } from '../tally.ts';
-import { type Change, drawChange, type Files, FIRST_FILES, isHead, isReplaced, MAIN_FILE, textOf, writeFiles } from './files.ts';
+import { type Amount, differenceOf, seedOf, type Tally } from '../tally.ts';
+import {
+  type Change,
+  drawChange,
+  type Files,
+  FIRST_FILES,
+  isHead,
+  isReplaced,
+  MAIN_FILE,
+  textOf,
+  writeFiles,
+} from './files.ts';
 import type { ConfigurationProduct } from './product.ts';
 
 const CHANGES = 12;
@@ -70,7 +80,8 @@ function describe(change: Change): string {
 async function judgeRefused(play: Play, change: Change, before: Files, running: string): Promise<void> {
   const { tally, sequence, folder, product } = play;
   const again = await startIn(folder, product);
-  if (!('refusal' in again)) tally.find('refused leaves no mark', sequence, `is accepted at the second start: ${describe(change)}`);
+  if (!('refusal' in again))
+    tally.find('refused leaves no mark', sequence, `is accepted at the second start: ${describe(change)}`);
   await writeFiles(folder, before);
   const back = await startIn(folder, product);
   if ('config' in back && back.config === running) return;
@@ -100,20 +111,21 @@ async function playSequence(play: Play, seed: number): Promise<void> {
     }
     tally.refused += 1;
     const missing = unsaid(start.refusal, change);
-    if (missing !== undefined) tally.find('message', sequence, `${start.refusal} does not say ${missing}: ${describe(change)}`);
+    if (missing !== undefined)
+      tally.find('message', sequence, `${start.refusal} does not say ${missing}: ${describe(change)}`);
     await judgeRefused(play, change, files, running);
   }
   const alone = await startAlone(files, product);
   if ('config' in alone && alone.config === running) return;
-  const why = 'config' in alone ? differenceOf(JSON.parse(running), JSON.parse(alone.config)).join('; ') : alone.refusal;
+  const why =
+    'config' in alone ? differenceOf(JSON.parse(running), JSON.parse(alone.config)).join('; ') : alone.refusal;
   tally.find('last alone', sequence, why);
 }
 
 /** Plays so many sequences. */
 export async function playConfigurations(
   product: ConfigurationProduct,
-  sequences: number,
-  seed: number,
+  { sequences, seed }: Amount,
   tally: Tally,
 ): Promise<void> {
   const schema = product.schema();

@@ -14,5 +14,5 @@ export interface ConfigurationProduct {
 export async function loadConfigurationProduct(root: string): Promise<ConfigurationProduct> {
   const load = (await import(path.join(root, 'src/config/load.ts'))) as typeof Load;
   const { configJsonSchema } = (await import(path.join(root, 'src/config/json-schema.ts'))) as typeof JsonSchema;
-  return { load: load.loadAgentConfig, schema: () => configJsonSchema() as Schema };
+  return { load: load.loadAgentConfig, schema: () => configJsonSchema() };
 }

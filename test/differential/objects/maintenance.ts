@@ -1,16 +1,21 @@
 /** Random changes of a NodeMaintenance, and which of them the rules of the API allow. */
 import type { NodeMaintenance, NodeMaintenanceSpec, Stage } from '../../../src/api/node-maintenance.ts';
 import { effectiveDrainPlan } from '../../../src/decide/maintenance/drain-plan.ts';
+import { NODE_MAINTENANCES } from '../../../src/kube/resource.ts';
 import type { Random } from '../../chaos/random.ts';
+import type { ClusterPart } from '../../chaos/world.ts';
 import { part, schemaOf } from '../../fuzz/schema.ts';
 import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
 import { drawFitting } from '../schema/fitting.ts';
 import { drawOutside } from '../schema/outside.ts';
 import type { Json, Schema } from '../schema/schema.ts';
+import { TARGET } from './scene.ts';
 import type { Sequence, Step } from './sequence.ts';
 
 const STAGES = ['Idle', 'Cordon', 'Drain', 'Complete'] as const;
 const CHANGES = 7;
+/** An interceptor that is silent is passed over after 20 minutes, and what is finished is deleted. */
+const REST_MS = 60 * 60_000;
 /** Beside the default entries. */
 const ENTRIES = 3;
 const SPEC = part(schemaOf('nodemaintenance'), 'spec') as Schema;
@@ -42,7 +47,9 @@ function drawPlan(random: Random): Spec['drainPlan'] {
 }
 
 function without(spec: object): Spec {
-  return Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== null && value !== undefined)) as unknown as Spec;
+  return Object.fromEntries(
+    Object.entries(spec).filter(([, value]) => value !== null && value !== undefined),
+  ) as unknown as Spec;
 }
 
 function drawSpec(node: string, random: Random): Spec {
@@ -56,7 +63,7 @@ function drawSpec(node: string, random: Random): Spec {
 }
 
 /** Whether the rules allow the spec to become the other one. */
-export function isAllowed(before: Spec, after: Spec): boolean {
+function isAllowed(before: Spec, after: Spec): boolean {
   if (STAGES.indexOf(after.stage) < STAGES.indexOf(before.stage)) return false;
   const isSame = (name: keyof Spec): boolean => JSON.stringify(before[name]) === JSON.stringify(after[name]);
   if (!isSame('nodeSelector') || !isSame('drainPlan')) return false;
@@ -89,8 +96,11 @@ function drawLabels(random: Random): At['labels'] {
 }
 
 /** What the object is when it is made. */
-export function objectOf(name: string, { spec, labels }: At): NodeMaintenance {
-  return maintenanceOf(spec as unknown as Json, { name, labels: Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== null)) });
+function objectOf(name: string, { spec, labels }: At): NodeMaintenance {
+  return maintenanceOf(spec as unknown as Json, {
+    name,
+    labels: Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== null)),
+  });
 }
 
 /** Draws the next change of the object. */
@@ -98,10 +108,18 @@ function drawStep(at: At, node: string, random: Random): { readonly step: Step; 
   const kind = random.whole(8);
   if (kind === 0) {
     const labels = drawLabels(random);
-    return { step: { what: 'labels', patch: { metadata: { labels } }, isAllowed: true }, next: { ...at, labels: { ...at.labels, ...labels } } };
+    return {
+      step: { what: 'labels', patch: { metadata: { labels } }, isAllowed: true },
+      next: { ...at, labels: { ...at.labels, ...labels } },
+    };
   }
   if (kind <= 2) {
-    const bad = drawOutside(SPEC, at.spec, { unknownKeys: false, isLeft: ([key]) => key === 'nodeSelector' || key === 'drainPlan' }, random);
+    const bad = drawOutside(
+      SPEC,
+      at.spec,
+      { unknownKeys: false, isLeft: ([key]) => key === 'nodeSelector' || key === 'drainPlan' },
+      random,
+    );
     const what = `${bad.rule} of spec.${bad.path.join('.')}`;
     return { step: { what, patch: { spec: bad.value }, isAllowed: false }, next: at };
   }
@@ -121,7 +139,8 @@ function drawStep(at: At, node: string, random: Random): { readonly step: Step; 
  * Draws a sequence of changes of a maintenance of this node. The last object alone is made in the stage before Complete, and then
  * completed: what a complete one has reached is how far it had come before.
  */
-export function drawMaintenance(name: string, node: string, random: Random): Sequence<At> {
+export function drawMaintenance({ id, nodeNames }: Pick<ClusterPart, 'id' | 'nodeNames'>, random: Random): Sequence {
+  const node = nodeNames[TARGET] ?? '';
   const first: At = { spec: drawSpec(node, random), labels: {} };
   let at = first;
   let before = first;
@@ -133,9 +152,17 @@ export function drawMaintenance(name: string, node: string, random: Random): Seq
     at = next;
   }
   const isComplete = at.spec.stage === 'Complete';
-  const alone: readonly Step[] = isComplete
-    ? [{ what: 'completed', patch: { spec: without({ ...at.spec, nodeSelector: undefined, drainPlan: undefined }) }, isAllowed: true, afterRest: true }]
-    : [];
+  const { nodeSelector: _, drainPlan: _plan, ...changed } = at.spec;
+  const completed = { what: 'completed', patch: { spec: changed }, isAllowed: true, afterRest: true };
+  const alone: readonly Step[] = isComplete ? [completed] : [];
   const began = isComplete ? { ...before, labels: at.labels } : at;
-  return { first, steps, last: { first: began, steps: alone }, bodyOf: (each) => objectOf(name, each as At) };
+  return {
+    first,
+    steps,
+    last: { first: began, steps: alone },
+    resource: NODE_MAINTENANCES,
+    restMs: REST_MS,
+    nameOf: () => `${id}-one`,
+    bodyOf: (each) => objectOf(`${id}-one`, each as At),
+  };
 }

@@ -2,7 +2,7 @@
 import { collectionPath, NODES, objectPath, PODS, type Resource } from '../../../src/kube/resource.ts';
 import { nodeObject, podObject } from '../../chaos/objects.ts';
 import type { ClusterPart } from '../../chaos/world.ts';
-import type { Play, Sequence, Step } from './sequence.ts';
+import type { Sequence, Step } from './sequence.ts';
 
 /** The number of the node of the maintenance; the first one would have a real agent. */
 export const TARGET = 1;
@@ -55,24 +55,24 @@ export async function layOut(scene: Scene, hasInterceptor: boolean): Promise<voi
 }
 
 /** Makes the object and plays its changes; `answered` sees each answer. */
-export async function play(
-  scene: Scene,
-  { resource, name, sequence }: { readonly resource: Resource; readonly name: string; readonly sequence: Pick<Sequence, 'bodyOf'> & Play },
-  answered: Answered,
-): Promise<void> {
+export async function play(scene: Scene, sequence: Sequence, answered: Answered): Promise<void> {
   const { part } = scene;
-  const [namespace] = part.namespaces;
-  const path = objectPath(resource, resource.namespaced ? { name, namespace } : { name });
-  const isThere = (): boolean => [...part.maintenances(), ...part.requests()].some(({ metadata }) => metadata.name === name);
-  await answered({ what: 'made', isAllowed: true }, await create(scene, resource, sequence.bodyOf(sequence.first)));
+  const { resource } = sequence;
+  const name = sequence.nameOf(part);
+  const path = objectPath(resource, resource.namespaced ? { name, namespace: part.namespaces[0] } : { name });
+  const isThere = (): boolean =>
+    [...part.maintenances(), ...part.requests()].some(({ metadata }) => metadata.name === name);
+  const make = (at: unknown): Promise<number> => create(scene, resource, sequence.bodyOf(at, part));
+  await answered({ what: 'made', isAllowed: true }, await make(sequence.first));
   for (const step of sequence.steps) {
     await (step.afterRest === true ? scene.rest() : scene.pause());
     if (step.anew === undefined) {
-      await answered(step, await part.send({ method: 'PATCH', path, body: step.patch ?? {}, patch: { kind: 'merge' } }));
+      const patch = { method: 'PATCH', path, body: step.patch ?? {}, patch: { kind: 'merge' } } as const;
+      await answered(step, await part.send(patch));
       continue;
     }
     await part.send({ method: 'DELETE', path });
     await scene.until('the deleted object is gone', () => !isThere());
-    await answered(step, await create(scene, resource, sequence.bodyOf(step.anew)));
+    await answered(step, await make(step.anew));
   }
 }

@@ -1,5 +1,6 @@
 /** A sequence of changes of one object, and the last object alone. */
-import type { KubeObject } from '../../../src/api/meta.ts';
+import type { Resource } from '../../../src/kube/resource.ts';
+import type { ClusterPart } from '../../chaos/world.ts';
 import type { Json } from '../schema/schema.ts';
 
 /** One change. */
@@ -25,5 +26,25 @@ export interface Play<At = unknown> {
 /** A sequence, and what it has to end like. */
 export interface Sequence<At = unknown> extends Play<At> {
   readonly last: Play<At>;
-  bodyOf(at: unknown): KubeObject | object;
+  readonly resource: Resource;
+  /** How long it takes until nothing happens any more, in virtual time. */
+  readonly restMs: number;
+  nameOf(part: ClusterPart): string;
+  bodyOf(at: unknown, part: ClusterPart): object;
+}
+
+/** The sequence without what the rules refuse, for a place that has no rules. */
+export function allowedOnly(sequence: Sequence): Sequence {
+  return { ...sequence, steps: sequence.steps.filter((step) => step.isAllowed) };
+}
+
+/** The last object alone. */
+export function lastAlone(sequence: Sequence): Sequence {
+  return { ...sequence, ...sequence.last };
+}
+
+/** A sequence for people. */
+export function describe({ first, steps }: Play): string {
+  const changes = steps.map(({ what, isAllowed }) => (isAllowed ? what : `refused ${what}`));
+  return [JSON.stringify(first).slice(0, 300), ...changes].join(', ');
 }

@@ -1,33 +1,36 @@
 /** Plays allowed changes in virtual time, each sequence and each last object in a cluster of its own. */
-import { NODE_MAINTENANCES } from '../../../src/kube/resource.ts';
-import { createRandom } from '../../chaos/random.ts';
+import { createRandom, type Random } from '../../chaos/random.ts';
 import { createKubelets } from '../../chaos/stand-ins/kubelets.ts';
-import type { ClusterPart } from '../../chaos/world.ts';
+import { type ClusterPart, nodeNamesOf } from '../../chaos/world.ts';
 import { createModelServer } from '../../simulation/api-server/server.ts';
 import { Network } from '../../simulation/network.ts';
 import { clusterOf, createSimulatedReplicas, type RunController } from '../../simulation/replicas.ts';
 import { inVirtualTime } from '../../simulation/time.ts';
 import { createRecord, createSimulatedWorld } from '../../simulation/world.ts';
-import { differenceOf, seedOf, type Tally } from '../tally.ts';
-import { drawMaintenance } from './maintenance.ts';
-import { layOut, play, type Scene, TARGET } from './scene.ts';
-import type { Play, Sequence } from './sequence.ts';
+import { type Amount, differenceOf, seedOf, type Tally } from '../tally.ts';
+import { layOut, play, type Scene } from './scene.ts';
+import { allowedOnly, describe, lastAlone, type Sequence } from './sequence.ts';
 import { stateOf } from './state.ts';
 
 const LOOK_MS = 100;
 /** When nothing has changed for so long, the stand-ins look seldom. */
 const CALM_MS = 2_000;
 const PAUSES_MS = [0, 50, 400, 5_000, 90_000] as const;
-/** An interceptor that is silent is passed over after 20 minutes, and what is finished is deleted. */
-const REST_MS = 60 * 60_000;
 const PATIENCE_MS = 30 * 60_000;
-const NAME = 'h-one';
+/** What the names of a simulated cluster are. */
+const NAMES = { id: 'h', nodeNames: nodeNamesOf('h') };
 
-/** Plays one object alone in a cluster; returns the state at rest. */
+/** What is drawn of a seed, and the cluster in which it is played. */
+interface Choice {
+  readonly sequence: Sequence;
+  readonly seed: number;
+  readonly hasInterceptor: boolean;
+}
+
+/** Plays one sequence in a cluster of its own; returns the state at rest. */
 async function stateAfter(
   controller: RunController,
-  { sequence, seed, hasInterceptor }: { readonly sequence: Pick<Sequence, 'bodyOf'> & Play; readonly seed: number; readonly hasInterceptor: boolean },
-  tally: Tally,
+  { sequence, seed, hasInterceptor }: Choice,
 ): Promise<Readonly<Record<string, unknown>>> {
   const random = createRandom(seed);
   return await inVirtualTime(random, async (time) => {
@@ -55,14 +58,13 @@ async function stateAfter(
       until: async (what, ask) => {
         if (!(await live(ask, PATIENCE_MS))) throw new Error(`${what}: not within ${PATIENCE_MS} ms`);
       },
-      rest: async () => void (await live(() => false, REST_MS)),
+      rest: async () => void (await live(() => false, sequence.restMs)),
       pause: async () => void (await live(() => false, random.pick(PAUSES_MS))),
     };
     await replicas.start();
     await layOut(scene, hasInterceptor);
-    await play(scene, { resource: NODE_MAINTENANCES, name: NAME, sequence }, (step, status) => {
+    await play(scene, sequence, (step, status) => {
       if (status >= 300) throw new Error(`the model answers ${status} to ${step.what}`);
-      tally.allowed += 1;
       return Promise.resolve();
     });
     await scene.rest();
@@ -72,26 +74,27 @@ async function stateAfter(
   });
 }
 
-/** Plays so many sequences of changes of a maintenance. */
+/** How the sequences of a subject are drawn. */
+type Draw = (names: typeof NAMES, random: Random) => Sequence;
+
+/** Plays so many sequences of allowed changes, and the last object of each alone. */
 export async function playSimulated(
   controller: RunController,
-  sequences: number,
-  seed: number,
+  draw: Draw,
+  { sequences, seed }: Amount,
   tally: Tally,
 ): Promise<void> {
   for (let number = 1; number <= sequences; number += 1) {
     const own = seedOf(seed, number);
     const random = createRandom(own);
-    const sequence = drawMaintenance(NAME, `h-n${TARGET}`, random);
     // The model has no rules that refuse.
-    const allowed = { ...sequence, steps: sequence.steps.filter((step) => step.isAllowed) };
-    const hasInterceptor = random.whole(2) === 0;
-    const after = await stateAfter(controller, { sequence: allowed, seed: own, hasInterceptor }, tally);
-    const alone = await stateAfter(controller, { sequence: { ...sequence, ...sequence.last }, seed: own + 1, hasInterceptor }, new (tally.constructor as typeof Tally)());
+    const sequence = allowedOnly(draw(NAMES, random));
+    const hasInterceptor = sequence.resource.namespaced || random.whole(2) === 0;
+    const after = await stateAfter(controller, { sequence, seed: own, hasInterceptor });
+    const alone = await stateAfter(controller, { sequence: lastAlone(sequence), seed: own + 1, hasInterceptor });
     tally.sequences += 1;
+    tally.allowed += sequence.steps.length;
     const difference = differenceOf(after, alone);
-    if (difference.length === 0) continue;
-    const steps = allowed.steps.map(({ what }) => what).join(', ');
-    tally.find('last alone', number, `${difference.join('; ')} after ${JSON.stringify(sequence.first).slice(0, 200)}, ${steps}`);
+    if (difference.length > 0) tally.find('last alone', number, `${difference.join('; ')} after ${describe(sequence)}`);
   }
 }

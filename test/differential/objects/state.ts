@@ -4,11 +4,11 @@ import type { ClusterPart } from '../../chaos/world.ts';
 
 /** What the API server itself sets, or what only tells when something was. */
 const TRANSIENT = new Set([
-  ...['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'managedFields', 'selfLink', 'observedGeneration'],
-  ...['startTimestamp', 'lastTransitionTime', 'lastHeartbeatTime', 'expectedFinishTime', 'since', 'startTime'],
-  ...['heartbeatTime', 'completionTime', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'lastProbeTime'],
+  ...'uid resourceVersion creationTimestamp generation managedFields observedGeneration deletionTimestamp'.split(' '),
+  ...'startTimestamp lastTransitionTime lastHeartbeatTime expectedFinishTime since startTime heartbeatTime'.split(' '),
+  ...'completionTime deletionGracePeriodSeconds'.split(' '),
 ]);
-/** Annotations that tell a time only. */
+/** Times in texts. */
 const TIMES = /\d{4}-\d{2}-\d{2}T[\d:.]+(?:Z|[+-]\d{2}:\d{2})|\b\d{2}:\d{2}:\d{2}\b/g;
 
 function plain(value: unknown, replace: (text: string) => string): unknown {
@@ -43,11 +43,21 @@ function withoutPast(object: KubeObject): KubeObject {
   return { ...object, status: { ...status, stageStatuses: status.stageStatuses.slice(-1) } } as KubeObject;
 }
 
-/** A condition that is False says the same of a node as one that was never set. */
-function withoutFalse(object: KubeObject): KubeObject {
-  const { status } = object as KubeObject & { readonly status?: { readonly conditions?: readonly { status: string }[] } };
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+}
+
+/**
+ * A condition that is False says the same of a node as one that was never set. MaintenancePlanned stays True until the maintenance is
+ * over (docs/reference/node-maintenance.md), so it only tells how a drain began.
+ */
+function withoutFormer(object: KubeObject): KubeObject {
+  const { status } = object as KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };
   if (status?.conditions === undefined) return object;
-  const conditions = status.conditions.filter((condition) => condition.status !== 'False');
+  const isTrue = status.conditions.filter((condition) => condition.status !== 'False');
+  const isInProgress = isTrue.some(({ type }) => type === 'MaintenanceInProgress');
+  const conditions = isTrue.filter(({ type }) => !isInProgress || type !== 'MaintenancePlanned');
   return { ...object, status: { ...status, conditions } } as KubeObject;
 }
 
@@ -55,13 +65,15 @@ function withoutFalse(object: KubeObject): KubeObject {
 export function stateOf(part: ClusterPart): Readonly<Record<string, unknown>> {
   const replace = replacer(part);
   const kinds = {
-    Node: part.nodes().map(withoutFalse),
+    Node: part.nodes().map(withoutFormer),
     Pod: part.pods(),
     NodeMaintenance: part.maintenances().map(withoutPast),
     EvictionRequest: part.requests(),
   };
   const named = Object.entries(kinds).flatMap(([kind, objects]) =>
-    (objects as readonly KubeObject[]).map((object) => [`${kind} ${replace(object.metadata.name)}`, plain(object, replace)] as const),
+    (objects as readonly KubeObject[]).map(
+      (object) => [`${kind} ${replace(object.metadata.name)}`, plain(object, replace)] as const,
+    ),
   );
   return Object.fromEntries(named.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

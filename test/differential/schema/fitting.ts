@@ -4,11 +4,15 @@ import { freeKeys, type Json, type Schema, typesOf } from './schema.ts';
 
 /** Texts of which each pattern of the schemas takes some; a unit test holds that. */
 const WORDS: readonly string[] = [
-  ...['', 'a', 'web', 'n1', 'x'.repeat(63), 'Ü ß', '0', '5', '10%', '100%', '30s', '1m', '250ms', '2h'],
-  ...['/var/lib/one', '/run/two', '/srv/three', 'kubelet.service', 'unix:///run/one.sock', '127.0.0.1:9465', ':8080'],
-  ...['http://127.0.0.1:10248', 'http://metadata.example:80', 'https://one.example', 'http://one.example/healthz'],
-  ...['one.example.com', 'two.example.com', 'example.com/key', 'registry.example:5000/nodemaint', 'v1.2.3'],
-  ...['512Mi', '100m', 'NoExecute', `sha256:${'0'.repeat(64)}`, '2026-11-24T12:00:00Z', '2030-01-01T00:00:00+02:00'],
+  '',
+  'Ü ß',
+  'x'.repeat(63),
+  `sha256:${'0'.repeat(64)}`,
+  ...'a web n1 0 5 10% 100% 30s 1m 250ms 2h 512Mi 100m NoExecute v1.2.3'.split(' '),
+  ...'/var/lib/one /run/two /srv/three kubelet.service unix:///run/one.sock 127.0.0.1:9465 :8080'.split(' '),
+  ...'http://127.0.0.1:10248 http://metadata.example:80 https://one.example http://one.example/healthz'.split(' '),
+  ...'one.example.com two.example.com example.com/key registry.example:5000/nodemaint'.split(' '),
+  ...'2026-11-24T12:00:00Z 2030-01-01T00:00:00+02:00'.split(' '),
 ];
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
 /** Lists and maps have so many entries at most. */
@@ -42,7 +46,10 @@ function drawNumber({ minimum, maximum }: Schema, random: Random): number {
 }
 
 /** Whether two entries may not be in one list; entries of other lists may be the same. */
-function keyOf({ 'x-kubernetes-list-type': type, 'x-kubernetes-list-map-keys': keys = [] }: Schema, item: unknown): string {
+function keyOf(
+  { 'x-kubernetes-list-type': type, 'x-kubernetes-list-map-keys': keys = [] }: Schema,
+  item: unknown,
+): string {
   if (type === 'map') return JSON.stringify(keys.map((key) => (item as Json)[key]));
   return JSON.stringify(item);
 }
@@ -67,7 +74,7 @@ function drawObject(schema: Schema, random: Random): Json {
 export function drawFitting(schema: Schema, random: Random): unknown {
   if (schema.const !== undefined) return schema.const;
   if (schema.enum !== undefined) return pickFrom(random, schema.enum);
-  const type = pickFrom(random, typesOf(schema));
+  const type = pickFrom(random, typesOf(schema)) ?? 'any';
   switch (type) {
     case 'string': {
       const word = pickFrom(random, wordsFor(schema));

@@ -71,11 +71,15 @@ function ownBreakers(schema: Schema, path: Path): readonly Breaker[] {
 }
 
 function keyBreakers(schema: Schema, path: Path, { unknownKeys }: OutsideOptions): readonly Breaker[] {
-  const objectOf = (value: unknown, random: Random): Json => (isJson(value) ? value : (drawFitting(schema, random) as Json));
-  const missing = (schema.required ?? []).map((key): Breaker => (value, random) => {
-    const { [key]: _, ...rest } = objectOf(value, random);
-    return { path: [...path, key], rule: 'required', value: rest };
-  });
+  const objectOf = (value: unknown, random: Random): Json =>
+    isJson(value) ? value : (drawFitting(schema, random) as Json);
+  const missing = (schema.required ?? []).map(
+    (key): Breaker =>
+      (value, random) => {
+        const { [key]: _, ...rest } = objectOf(value, random);
+        return { path: [...path, key], rule: 'required', value: rest };
+      },
+  );
   const bad = STRANGE.find((text) => schema.propertyNames !== undefined && !isText(schema.propertyNames, text));
   if (bad !== undefined) {
     missing.push((value, random) => {
@@ -109,10 +113,13 @@ function innerBreakers(schema: Schema, path: Path, options: OutsideOptions): rea
   const items = breakersOf(schema.items, [...path, 0], options);
   return [
     ...inner,
-    ...items.map((broken): Breaker => (value, random) => {
-      const bad = broken(Array.isArray(value) ? value[0] : undefined, random);
-      return { ...bad, value: [bad.value] };
-    }),
+    ...items.map(
+      (broken): Breaker =>
+        (value, random) => {
+          const bad = broken(Array.isArray(value) ? value[0] : undefined, random);
+          return { ...bad, value: [bad.value] };
+        },
+    ),
   ];
 }
 
