@@ -22,13 +22,13 @@ async function main(): Promise<boolean> {
   const seed = Number(values.seed ?? Math.floor(Math.random() * 1e6));
   if (values.faults) return await findFaults(values.of, seed);
   let finds = 0;
-  for (const of of values.of === undefined ? known : [values.of]) {
+  for (const subject of values.of === undefined ? known : [values.of]) {
     const tally = new Tally();
-    await SUBJECTS[of]?.(CHECKOUT, { sequences: Number(values.sequences), seed }, tally);
+    await SUBJECTS[subject]?.(CHECKOUT, { sequences: Number(values.sequences), seed }, tally);
     for (const { oracle, sequence, what } of tally.finds) {
-      console.log(`${of}, sequence ${sequence}, ${oracle}: ${what.slice(0, LONGEST)}`);
+      console.log(`${subject}, sequence ${sequence}, ${oracle}: ${what.slice(0, LONGEST)}`);
     }
-    console.log(`${of}, seed ${seed}: ${tally.line()}`);
+    console.log(`${subject}, seed ${seed}: ${tally.line()}`);
     finds += tally.finds.length;
   }
   return finds === 0;

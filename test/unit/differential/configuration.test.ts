@@ -15,9 +15,9 @@ describe('sequences of changes of the configuration', () => {
     assert.ok(tally.allowed > 50 && tally.refused > 30, tally.line());
   });
 
-  for (const of of ['last alone', 'taken back', 'message'] as const) {
-    it(`the oracle "${of}" finds a deliberate fault`, async () => {
-      const faults = [...(await readFaults('configuration')).values()].filter(({ oracle }) => oracle === of);
+  for (const expected of ['last alone', 'taken back', 'message'] as const) {
+    it(`the oracle "${expected}" finds a deliberate fault`, async () => {
+      const faults = [...(await readFaults('configuration')).values()].filter(({ oracle }) => oracle === expected);
       assert.equal(faults.length, 1);
       for (const fault of faults) assert.notEqual((await playFault(fault, 1)).length, 0, fault.name);
     });
