@@ -24,7 +24,7 @@ export interface Row {
 /** In the order in which the needs are made: what most files wait for comes first. */
 export const TABLE: readonly Row[] = [
   { need: 'kubernetes', make: controlPlaneBinaries, files: ['integration/**/*', 'e2e/*'] },
-  { need: 'helm', make: helmBinary, files: ['integration/controller/{chart,installation-order}'] },
+  { need: 'helm', make: helmBinary, files: ['integration/controller/{chart,chart-values,installation-order}'] },
   { need: 'nfpm', make: nfpmBinary, files: ['integration/machine/package'] },
   {
     need: 'nfpm',

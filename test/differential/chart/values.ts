@@ -50,7 +50,10 @@ export function drawChange(schema: Schema, values: Json, random: Random): Change
     case 2:
     case 3: {
       const broken = drawOutside(at, valueAt(values, path), { unknownKeys: true }, random);
-      return { path, values: changed(broken.value), outside: { ...broken, path: [...path, ...broken.path] } };
+      // The default of the chart takes the place of a key that is missing, but not in an entry of a list.
+      const isDefault = broken.rule === 'required' && !broken.path.some((key) => typeof key === 'number');
+      const bad = isDefault ? {} : { outside: { ...broken, path: [...path, ...broken.path] } };
+      return { path, values: changed(broken.value), ...bad };
     }
     default:
       return { path, values: changed(drawFitting(at, random)) };

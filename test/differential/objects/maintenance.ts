@@ -153,7 +153,12 @@ export function drawMaintenance({ id, nodeNames }: Pick<ClusterPart, 'id' | 'nod
   }
   const isComplete = at.spec.stage === 'Complete';
   const { nodeSelector: _, drainPlan: _plan, ...changed } = at.spec;
-  const completed = { what: 'completed', patch: { spec: changed }, isAllowed: true, afterRest: true };
+  const completed = {
+    what: 'completed',
+    patch: { spec: { reason: null, keepPods: null, ...changed } },
+    isAllowed: true,
+    afterRest: true,
+  };
   const alone: readonly Step[] = isComplete ? [completed] : [];
   const began = isComplete ? { ...before, labels: at.labels } : at;
   return {

@@ -84,45 +84,6 @@ describe('the Helm chart', () => {
     }
   });
 
-  it('the Helm chart refuses by name what an API server would refuse', async () => {
-    const bad: readonly [string, string][] = [
-      ['installer.maxUnavailable=0%', 'maxUnavailable'],
-      ['installer.maxUnavailable=101%', 'maxUnavailable'],
-      ['controller.nodeSelector.disk=true', 'nodeSelector'],
-      ['controller.tolerations[0].value=x', 'tolerations'],
-      ['installer.tolerations[0].operator=Exists,installer.tolerations[0].value=x', 'tolerations'],
-      ['controller.extraEnv[0].value=x', 'extraEnv'],
-      ['controller.resources.memory=1Gi', 'resources'],
-      ['surge.resources.limits.memory=much', 'memory'],
-      ['controller.priorityClassName=No_Such', 'priorityClassName'],
-      ['image.repository=Registry/Nodemaint:1', 'repository'],
-      ['monitoring.rules.labels.app=a b', 'labels'],
-    ];
-    for (const [value, name] of bad) {
-      await assert.rejects(render('--set', value), new RegExp(`meet the specifications[^]*${name}`), value);
-    }
-  });
-
-  it('a value of the Helm chart that is null is refused by name, or means its default', async () => {
-    const refused = ['crds.keep', 'crds.install', 'webhook.enabled', 'networkPolicy.enabled', 'webhook', 'monitoring'];
-    for (const value of refused) {
-      const name = value.split('.').at(-1) ?? '';
-      await assert.rejects(render('--set', `${value}=null`), new RegExp(`missing property '${name}'`), value);
-    }
-    const on = 'monitoring.podMonitor.enabled=true,monitoring.rules.enabled=true,installer.enabled=true';
-    const known = await render('--set', on);
-    const rules = ['labels', 'alertLabels', 'thresholds', 'for', 'disabled'].map((name) => `monitoring.rules.${name}`);
-    const others = [
-      'controller.tolerations',
-      'controller.replicas',
-      'installer.config',
-      'monitoring.podMonitor.labels',
-    ];
-    for (const value of [...rules, ...others]) {
-      assert.equal(await render('--set', `${on},${value}=null`), known, value);
-    }
-  });
-
   it('the Helm chart has the objects of kustomize, and before Kubernetes 1.36 those of the component for it', async () => {
     const overlay = path.join(folder, 'older');
     await promisify(execFile)('cp', ['-rL', MANIFESTS, overlay]);
