@@ -43,8 +43,9 @@ export async function playFault(fault: Fault, seed: number): Promise<readonly Fi
 
 /** Plays against each fault; prints which ones are found, and returns whether all are. */
 export async function findFaults(of: string | undefined, seed: number): Promise<boolean> {
-  let isComplete = true;
-  for (const [name, fault] of await readFaults(of)) {
+  const faults = await readFaults(of);
+  let isComplete = faults.size > 0;
+  for (const [name, fault] of faults) {
     const [first] = await playFault(fault, seed);
     const found =
       first === undefined ? 'NOT FOUND' : `found by sequence ${first.sequence}: ${first.what.slice(0, 300)}`;
