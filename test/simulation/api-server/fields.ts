@@ -49,6 +49,11 @@ export function fieldsOf(object: Json, lists: KeyedLists): ReadonlyMap<string, s
   return found;
 }
 
+/** Whether a field is this one or a part of it: a map that was set while it was empty is no leaf any more when it has entries. */
+export function isWithin(field: string, whole: string): boolean {
+  return field === whole || field.startsWith(`${whole}${SEPARATOR}`);
+}
+
 /** Merges entries of a keyed list: those that are there are replaced in their place, new ones come after them. */
 function mergeEntries(old: unknown, fresh: readonly Json[], key: string): readonly Json[] {
   const merged = new Map((Array.isArray(old) ? (old as Json[]) : []).map((entry) => [entry[key], entry]));

@@ -5,7 +5,7 @@
  * no defaults of fields that this program does not read. test/integration/simulation compares it with a real one.
  */
 import type { KubeObject } from '../../../src/api/meta.ts';
-import type { Pod } from '../../../src/api/pod.ts';
+import type { NodeCondition, Pod } from '../../../src/api/pod.ts';
 import { rfc3339 } from '../../../src/decide/time.ts';
 import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { type Answer, conflict, found, notFound, refused, SUCCESS } from './answer.ts';
@@ -35,9 +35,9 @@ class Model implements ModelServer {
   readonly #now: () => number;
   #oldest = 0;
 
-  constructor(now: () => number) {
+  constructor(now: () => number, objects: Objects) {
     this.#now = now;
-    this.objects = new Objects(now);
+    this.objects = objects;
   }
 
   handle(request: KubeRequest, program: string): KubeResponse {
@@ -141,14 +141,19 @@ class Model implements ModelServer {
   /** The condition by which a pod says why it ends. */
   #markDisrupted(pod: Pod, now: string): void {
     const why = { reason: 'EvictionByEvictionAPI', message: 'Eviction API: evicting' };
-    const condition = { type: 'DisruptionTarget', status: 'True', ...why, lastTransitionTime: now };
-    const conditions = [...(pod.status?.conditions ?? []).filter(({ type }) => type !== condition.type), condition];
+    const before: readonly NodeCondition[] = pod.status?.conditions ?? [];
+    const known = before.find(({ type }) => type === 'DisruptionTarget');
+    // Its time is that of the first eviction, and where nothing else changes nothing is written.
+    const since = known?.status === 'True' ? known.lastTransitionTime : undefined;
+    if (since !== undefined && known?.reason === why.reason && known.message === why.message) return;
+    const condition = { type: 'DisruptionTarget', status: 'True', ...why, lastTransitionTime: since ?? now };
+    const conditions = [...before.filter(({ type }) => type !== condition.type), condition];
     const owners = this.objects.get('Pod', keyOfPlace(pod.metadata as unknown as Place))?.owners ?? new Map();
     this.objects.put('Pod', { ...pod, status: { ...pod.status, conditions } } as KubeObject, owners);
   }
 }
 
-/** Makes a model without objects; `now` is its clock, in milliseconds since the epoch. */
-export function createModelServer(now: () => number): ModelServer {
-  return new Model(now);
+/** Makes a model with these objects, none unless given; `now` is its clock, in milliseconds since the epoch. */
+export function createModelServer(now: () => number, objects: Objects = new Objects(now)): ModelServer {
+  return new Model(now, objects);
 }

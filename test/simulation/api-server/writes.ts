@@ -5,7 +5,7 @@ import type { KubeRequest } from '../../../src/kube/client.ts';
 import { mergePatch } from '../../support/stand-ins/patches.ts';
 import { type Answer, conflict, found, notFound, refused } from './answer.ts';
 import { isEnded } from './deletion.ts';
-import { fieldsOf, type Json, mergeByKeys, type Owners, ownersAfter, withoutField } from './fields.ts';
+import { fieldsOf, isWithin, type Json, mergeByKeys, type Owners, ownersAfter, withoutField } from './fields.ts';
 import { KIND_RULES, type KindRules, type ModelKind, type Place } from './kinds.ts';
 import type { Objects, Stored } from './objects.ts';
 import { defaulted, problemOf } from './rules.ts';
@@ -77,7 +77,8 @@ function bodyOn({ object }: Stored, owners: Owners, { request, manager, place }:
   if (request.patch?.kind !== 'apply') return merged as unknown as KubeObject;
   const sets = fieldsOf(body, keyedLists);
   const others = [...owners].filter(([name]) => name !== manager).flatMap(([, fields]) => [...fields]);
-  const left = [...(owners.get(manager) ?? [])].filter((field) => !sets.has(field) && !others.includes(field));
+  const kept = [...sets.keys(), ...others];
+  const left = [...(owners.get(manager) ?? [])].filter((field) => !kept.some((each) => isWithin(each, field)));
   return left.reduce((value, field) => withoutField(value, field, keyedLists), merged) as unknown as KubeObject;
 }
 

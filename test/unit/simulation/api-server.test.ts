@@ -38,6 +38,31 @@ describe('the model of the API server', () => {
     assert.deepEqual(left.spec.requesters, [{ name: 'b.example.com' }]);
   });
 
+  it('an apply that fills a map which it had set while it was empty keeps its entries', () => {
+    const model = server();
+    const path = objectPath(PODS, { name: 'p', namespace: 'x' });
+    const mark = (annotations: object): unknown => {
+      const body = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'x', annotations }, spec: {} };
+      return model.handle({ method: 'PATCH', path, body, patch: { kind: 'apply', manager: 'one' } }, 'test').body;
+    };
+    mark({});
+    const filled = mark({ a: 'b' }) as KubeObject;
+    assert.deepEqual(filled.metadata.annotations, { a: 'b' });
+    assert.equal((mark({}) as KubeObject).metadata.annotations, undefined);
+  });
+
+  it('a second eviction of a pod that ends changes nothing', () => {
+    const model = server();
+    const place = { name: 'p', namespace: 'x' };
+    const body = { apiVersion: 'v1', kind: 'Pod', metadata: place, spec: { nodeName: 'n' } };
+    model.handle({ method: 'POST', path: collectionPath(PODS, 'x'), body }, 'test');
+    const path = objectPath(PODS, place, 'eviction');
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: place };
+    for (const _ of [1, 2]) model.handle({ method: 'POST', path, body: eviction }, 'test');
+    const watched = `${collectionPath(PODS)}?resourceVersion=1`;
+    assert.deepEqual(events(model, watched), ['ADDED', 'MODIFIED', 'MODIFIED']);
+  });
+
   it('a write that changes nothing has no revision and no event', () => {
     const model = server();
     const first = ask(model, 'one', ['a.example.com']) as KubeObject;
