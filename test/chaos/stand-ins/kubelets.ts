@@ -45,8 +45,8 @@ function isCovered(world: ClusterPart, node: string, pod: Pod): boolean {
   return drains.some(({ drainTargets }) => targetsCover(drainTargets, drainPodOf(pod)));
 }
 
-/** Keeps the mirror pod of a static pod, or its manifest away, as the kubelet and the agent of its node do together. */
-async function runStaticPod(world: ClusterPart, key: string, known: Map<string, Pod>): Promise<void> {
+/** Keeps the mirror pod of a static pod, or its manifest away, as the kubelet and the agent of its node do together; `known` has its last mirror pods. */
+export async function runStaticPod(world: ClusterPart, key: string, known: Map<string, Pod>): Promise<void> {
   const [number = '', nodeNumber = ''] = key.split('/');
   const node = world.nodeNames[Number(nodeNumber)] ?? '';
   const name = `s${number}-${node}`;
