@@ -174,7 +174,7 @@ export async function loadProduct(root: string): Promise<Product> {
       const loops = [
         maintenances.maintenanceLoop(both, own),
         nodes.nodeLoop(both, drains.refused.nodes),
-        maintenances.requesterLoop(context, own, { has: () => false }),
+        maintenances.requesterLoop(context, own, { get: () => undefined }),
         requests.evictionRequestLoop(context),
         imperative.imperativeLoop(context, imperative.createImperativeEviction(context, { remember })),
       ];
