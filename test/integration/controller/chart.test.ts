@@ -118,6 +118,7 @@ describe('the Helm chart', () => {
     for (const [value, folder] of [
       ['surge', 'surge'],
       ['clusterApi', 'cluster-api'],
+      ['notify', 'notify'],
       ['lifecycle', 'lifecycle'],
       ['lifecycleControllers', 'lifecycle-controllers'],
     ] as const) {
