@@ -5,11 +5,10 @@
  * them, and the software bill of materials.
  */
 import { writeFile } from 'node:fs/promises';
-import { execFile } from 'node:child_process';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { build, type BuildOptions, type Metafile, type OnResolveArgs, type OnResolveResult, type Plugin } from 'esbuild';
-import { bomComponentOf, bomOf, componentsOf, noticesOf } from './provenance.ts';
+import { bomComponentOf, bomOf, componentsOf, nodeComponents, noticesOf } from './provenance.ts';
+import { sourceOf } from './source.ts';
 
 const CLIENT = '@kubernetes/client-node';
 const UNUSED_UNDICI = ['Agent', 'ProxyAgent', 'fetch'].map((name) => `export const ${name} = undefined;`).join('\n');
@@ -77,24 +76,14 @@ const unused: Plugin = {
   },
 };
 
-/** The commit of the sources, with "-dirty" where they have been changed; empty outside of a git checkout. */
-async function commitOfSources(): Promise<string> {
-  const git = async (...args: readonly string[]): Promise<string> =>
-    (await promisify(execFile)('git', [...args], { cwd: ROOT })).stdout.trim();
-  try {
-    const hash = await git('rev-parse', 'HEAD');
-    return (await git('status', '--porcelain', '--untracked-files=no')) === '' ? hash : `${hash}-dirty`;
-  } catch {
-    return '';
-  }
-}
+const source = await sourceOf();
 
 const OPTIONS = {
   outdir: 'dist',
   outExtension: { '.js': '.cjs' },
   bundle: true,
   platform: 'node',
-  define: { NODEMAINT_COMMIT: JSON.stringify(await commitOfSources()) },
+  define: { NODEMAINT_COMMIT: JSON.stringify(source.commit) },
   target: 'node24',
   // Not ESM: there every import of a Node.js module by anything in the bundle, used or not, is loaded at start, with the
   // lazy getters of each evaluated, fetch and the cluster module among them: 20 MB of an idle agent.
@@ -120,4 +109,4 @@ const inputs = Object.assign({}, ...metafiles.map((metafile) => metafile.inputs)
 const outputs = Object.assign({}, ...metafiles.map((metafile) => metafile.outputs)) as Metafile['outputs'];
 const components = await componentsOf(ROOT, { inputs, outputs });
 await writeFile('dist/THIRD_PARTY_NOTICES', noticesOf(components));
-await writeFile('dist/nodemaint.cdx.json', bomOf(components.map(bomComponentOf)));
+await writeFile('dist/nodemaint.cdx.json', bomOf([...nodeComponents(), ...components.map(bomComponentOf)], source));

@@ -69,7 +69,7 @@ async function componentOf(deb: string, architecture: Architecture): Promise<Bom
   const [name, version] = [await fieldOf(deb, 'Package'), await fieldOf(deb, 'Version')];
   const purl = `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}?arch=${architecture}`;
   const content = sha256(await readFile(deb));
-  return { type: 'library', 'bom-ref': purl, name, version, hashes: [{ alg: 'SHA-256', content }], purl };
+  return { type: 'library', 'bom-ref': purl, name, version, supplier: { name: 'Debian' }, hashes: [{ alg: 'SHA-256', content }], purl };
 }
 
 /** Fetches the newest packages that the base is made of into a folder, for new pins; resolves to their hashes. */

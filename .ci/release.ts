@@ -3,36 +3,33 @@
  * .deb and the .rpm, the image, the software bill of materials, and SHA256SUMS over all of them. The same commit makes the
  * same bytes. `--node-shasums FILE` and `--node-archives DIR` are what nodejs.org publishes, where it cannot be reached.
  */
-import { execFile } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { parseArgs, promisify } from 'node:util';
+import process from 'node:process';
+import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import packageJson from '../package.json' with { type: 'json' };
 import { type Architecture, ARCHITECTURES, nodeBinary, nodeFolder, nodePackage } from './architecture.ts';
 import { debianBase } from './debian.ts';
 import { completions, manualPages } from './manual.ts';
-import { archiveOf, describeImage, digestOf, type Image, imageOf, USER_FILES } from './oci.ts';
+import { archiveOf, describeImage, digestOf, type Image, imageOf, type ImageSource, USER_FILES } from './oci.ts';
 import { makePackage, PACKAGE_FORMATS } from './package.ts';
 import { chartArchive, clusterPayload, nodePayload, programLayer } from './payload.ts';
 import { readPins, sha256 } from './pins/pins.ts';
 import { compareWithPublished, fetchPublished } from './pins/published.ts';
 import { krewManifest, pluginArchives } from './plugin.ts';
-import { type BomComponent, bomOf, nodeComponent } from './provenance.ts';
+import { type BomComponent, bomOf } from './provenance.ts';
+import { sourceOf } from './source.ts';
+import { statementOf } from './statement.ts';
 import { tarOf } from './tar.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
 const TARGET = path.join(ROOT, 'dist', 'release');
 
-/** The time of everything in the release: that of the commit; 0 without git. */
-async function epoch(): Promise<number> {
-  const log = promisify(execFile)('git', ['log', '-1', '--format=%ct'], { cwd: ROOT });
-  return await log.then(
-    ({ stdout }) => Number(stdout),
-    () => 0,
-  );
-}
+/** What the release is made from. Everything in it has the time of the commit. SOURCE_URL says where the sources are published. */
+const { SOURCE_URL } = process.env;
+const source: ImageSource = { ...(await sourceOf()), ...(SOURCE_URL === undefined ? {} : { url: SOURCE_URL }) };
 
 /** Compares the Node.js of the release with the published one: what was downloaded before, or what can be now. */
 async function comparePublishedNode(): Promise<void> {
@@ -81,9 +78,9 @@ async function makeImage(architecture: Architecture): Promise<{ image: Image; co
     ['libraries of Debian', [...USER_FILES, ...files]],
     [`${nodePackage(architecture)} ${packageJson.optionalDependencies[nodePackage(architecture)]}`, node],
     [`${packageJson.name} ${packageJson.version}`, await programLayer()],
-  ]);
+  ], source);
   console.log(describeImage(image));
-  return { image, components: [...components, nodeComponent(nodePackage(architecture))] };
+  return { image, components };
 }
 
 /** Makes the image for all architectures; resolves to its digest. */
@@ -93,7 +90,7 @@ async function makeImages(): Promise<string> {
   await writeFile(path.join(TARGET, `nodemaint-${packageJson.version}-image.tar`), archiveOf(made.map(({ image }) => image)));
   const bom = JSON.parse(await readFile(path.join(ROOT, 'dist', 'nodemaint.cdx.json'), 'utf8')) as { components: BomComponent[] };
   const components = [...made.flatMap(({ components: others }) => others), ...bom.components];
-  await writeFile(path.join(TARGET, `nodemaint-${packageJson.version}-image.cdx.json`), bomOf(components));
+  await writeFile(path.join(TARGET, `nodemaint-${packageJson.version}-image.cdx.json`), bomOf(components, source));
   return digestOf(made.map(({ image }) => image));
 }
 
@@ -102,6 +99,14 @@ async function makeForClients(digest: string): Promise<void> {
   const archives = [...(await pluginArchives('linux')), ...(await pluginArchives('darwin'))];
   for (const { name, data } of [...archives, await chartArchive(digest)]) await writeFile(path.join(TARGET, name), data);
   await writeFile(path.join(TARGET, 'krew-nodemaint.yaml'), krewManifest(archives));
+}
+
+/** Says from what each file of the release was made, and how. */
+async function writeStatement(): Promise<void> {
+  const subjects = (await readdir(TARGET)).sort().map(async (name) => ({ name, sha256: sha256(await readFile(path.join(TARGET, name))) }));
+  const pins = { node: [...(await readPins('node'))], debian: [...(await readPins('debian'))] };
+  const name = `nodemaint-${packageJson.version}.intoto.json`;
+  await writeFile(path.join(TARGET, name), statementOf(await Promise.all(subjects), pins, source));
 }
 
 async function writeChecksums(): Promise<void> {
@@ -115,7 +120,7 @@ async function writeChecksums(): Promise<void> {
 }
 
 const { signal } = new AbortController();
-const epochSec = await epoch();
+const { epochSec } = source;
 await rm(TARGET, { recursive: true, force: true });
 await mkdir(TARGET, { recursive: true });
 await comparePublishedNode();
@@ -127,4 +132,5 @@ for (const architecture of ARCHITECTURES) {
 }
 await makeForClients(digest);
 await copyFile(path.join(ROOT, 'dist', 'nodemaint.cdx.json'), path.join(TARGET, `nodemaint-${packageJson.version}.cdx.json`));
+await writeStatement();
 await writeChecksums();

@@ -11,7 +11,7 @@ import { rfc3339 } from '../../decide/time.ts';
 import { describeError } from '../../errors.ts';
 import { NODES, objectPath, sendForObject } from '../../kube/resource.ts';
 import { createLogOnce, type LogOnce } from '../../telemetry/log-once.ts';
-import { VERSION } from '../../version.ts';
+import { buildVersion } from '../../version.ts';
 import { createWakeup, type Wakeup } from '../iteration/wakeup.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 
@@ -85,7 +85,7 @@ class PresenceWriter implements AgentPresence {
   #presenceOf(facts: PresenceFacts, phase: Presence['phase']): Presence {
     return {
       ...facts,
-      version: VERSION,
+      version: buildVersion(),
       phase,
       phaseSince: rfc3339(this.#phaseSince),
       lockSince: rfc3339(this.#lockSince),

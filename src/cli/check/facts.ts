@@ -22,7 +22,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
 import { refusal } from '../../kube/refusal.ts';
 import { collectionPath, type Resource } from '../../kube/resource.ts';
-import { VERSION } from '../../version.ts';
+import { buildVersion } from '../../version.ts';
 import { readAddons, readPolicies, readPolicyObjects } from './policies.ts';
 import { readReplicas } from './replicas.ts';
 import { readFleet } from '../cluster/fleet.ts';
@@ -208,7 +208,7 @@ export async function readClusterFacts(
   ]);
   return {
     now,
-    version: VERSION,
+    version: buildVersion(),
     resources: resourceFacts,
     policies,
     addons,

@@ -13,7 +13,7 @@ import { createServerClock } from '../../kube/server-clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { serveHttp } from '../../telemetry/http.ts';
 import { type ControllerMetrics, createControllerMetrics } from '../../telemetry/controller-metrics.ts';
-import { VERSION } from '../../version.ts';
+import { buildVersion } from '../../version.ts';
 import { createUngatedDaemonSets } from '../../kube/eviction/ungated-daemon-sets.ts';
 import { createBudgetRule } from '../disruption-budget/budget-rule.ts';
 import { runElection } from '../../kube/leader/election.ts';
@@ -148,7 +148,7 @@ export async function runController(given: ControllerDependencies, signal: Abort
     const counts = countEvictions(all, pods.list(), leading?.promised() ?? []);
     const now = clock.now();
     const counted = countMaintenances(maintenances.list(), now);
-    return { ...counts, maintenances: counted, nodes: countNodes(nodes.list(), VERSION, now) };
+    return { ...counts, maintenances: counted, nodes: countNodes(nodes.list(), buildVersion(), now) };
   });
 
   // A failure, such as an address that is in use, ends all other parts too.

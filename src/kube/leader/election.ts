@@ -5,7 +5,7 @@ import { type Clock, type Moment, momentOf } from '../../host/clock.ts';
 import type { KubeClient } from '../client.ts';
 import { type LeaseName, readLease, writeLease } from '../lease.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { VERSION } from '../../version.ts';
+import { buildVersion } from '../../version.ts';
 import type { LeaderReadiness } from './readiness.ts';
 import { createTerm, type Term } from './term.ts';
 
@@ -180,7 +180,7 @@ class Candidate {
       {
         old: observation.lease,
         spec: decision.spec,
-        annotations: { ...annotations, [NOTES_BY_ANNOTATION]: identity, [VERSION_ANNOTATION]: VERSION },
+        annotations: { ...annotations, [NOTES_BY_ANNOTATION]: identity, [VERSION_ANNOTATION]: buildVersion() },
       },
       signal,
     );

@@ -3,6 +3,7 @@ import { firstNames } from '../../decide/name-list.ts';
 import type { Check } from './node-checks.ts';
 import type { FleetNode } from '../fleet/node-state.ts';
 import type { NeededRight } from './installed.ts';
+import { isSameBuild } from '../fleet/same-build.ts';
 
 /** A fact, or why it could not be read: `forbidden` where the person may not read it. */
 export type Fact<T> =
@@ -182,7 +183,7 @@ function judgeController({ state, holder, version }: ControllerFact, own: string
   const logs = 'kubectl -n nodemaint-system get pods; kubectl -n nodemaint-system logs deployment/nodemaint-controller';
   if (state === 'missing') return fail('no controller has ever led: agents drain their own nodes alone', logs);
   if (state === 'dead') return fail('no controller renews its Lease: agents drain their own nodes alone', logs);
-  if (version !== '' && version !== own) {
+  if (version !== '' && !isSameBuild(version, own)) {
     return warn(
       `${holder} leads with version ${version}, and this program is ${own}`,
       'upgrade the older of the two: docs/usage/install.md#upgrade-and-rollback',

