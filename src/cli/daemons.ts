@@ -75,6 +75,14 @@ export function addController(program: Command, terminal: Terminal): void {
     .option(
       '--webhook-host <name>',
       'host name by which API servers call it; default nodemaint-webhook.nodemaint-system.svc',
+    )
+    .addOption(
+      new Option(
+        '--webhook-certificate <who>',
+        'who makes its certificate: the controller, or another program in the Secret',
+      )
+        .choices(['self', 'secret'])
+        .default('self'),
     );
   addLeaderOptions(command)
     .option(

@@ -75,6 +75,12 @@ const flags = z.object({
     .min(1)
     .describe('the host name by which API servers call the webhook')
     .prefault('nodemaint-webhook.nodemaint-system.svc'),
+  webhookCertificate: z
+    .enum(['self', 'secret'], 'write self or secret')
+    .describe(
+      'who makes the certificate of the webhook: the controller (self), or another program, such as cert-manager, that keeps the Secret nodemaint-webhook and makes API servers trust it (secret)',
+    )
+    .prefault('self'),
   leaderElect: z
     .enum(['true', 'false'], 'write true or false')
     .transform((word) => word === 'true')

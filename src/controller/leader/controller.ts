@@ -62,13 +62,13 @@ function reasonNotReady(copies: Copies, readiness: LeaderReadiness): string | un
 /** Starts the servers that the options ask for; each ends with `stop`. */
 function startServers(dependencies: ControllerDependencies, replica: Replica, stop: AbortSignal): Promise<void>[] {
   const { log, options } = dependencies;
-  const { metricsAddress, webhookPort, webhookHost, namespace } = options;
+  const { metricsAddress, webhookPort, webhookHost: serviceHost, webhookCertificate: certificate, namespace } = options;
   const { nodes } = replica.copies;
   const { metrics, notReady } = replica;
   const serving: Promise<void>[] = [];
   if (metricsAddress !== undefined) serving.push(serveHttp(metricsAddress, { metrics, notReady, log }, stop));
   if (webhookPort !== undefined) {
-    const webhook = { listenAddress: '::', port: webhookPort, serviceHost: webhookHost, namespace };
+    const webhook = { listenAddress: '::', port: webhookPort, serviceHost, certificate, namespace };
     const known = (): readonly Node[] | undefined => (nodes.synced() ? nodes.list() : undefined);
     const onCertificate = (until: number): void => {
       metrics.webhookCertificate(until);

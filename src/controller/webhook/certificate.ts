@@ -13,7 +13,7 @@ import { issueServingCertificate } from '../../kube/certificate/x509.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** The name of the Secret, of the ValidatingWebhookConfiguration, and of the field manager of its caBundle. */
-const WEBHOOK_NAME = 'nodemaint-webhook';
+export const WEBHOOK_NAME = 'nodemaint-webhook';
 
 const SECRETS: Resource = { root: '/api/v1', plural: 'secrets', namespaced: true };
 const WEBHOOK_CONFIGURATIONS: Resource = {
@@ -68,7 +68,8 @@ function encode(text: string): string {
   return Buffer.from(text).toString('base64');
 }
 
-function servingOf({ data = {} }: Secret): ServingCertificate {
+/** The certificate in the data of its Secret. */
+export function servingOf({ data = {} }: Pick<Secret, 'data'>): ServingCertificate {
   const text = (key: string): string => Buffer.from(data[key] ?? '', 'base64').toString('utf8');
   return { certificate: text('tls.crt'), key: text('tls.key'), authorities: text('ca.crt') };
 }

@@ -14,6 +14,7 @@ import { type NoReview, parseReview, refusalAnswer, reviewAnswer } from './evict
 import { parseMaintenanceReview, warningsAnswer } from './maintenance-review.ts';
 import { createBodyReader } from './review-body.ts';
 import { type CertificateManager, createCertificateManager, type ReconciledCertificate } from './certificate.ts';
+import { createGivenCertificate } from './given-certificate.ts';
 
 /** Where the API servers send their reviews; the ValidatingWebhookConfiguration says the same. */
 export const WEBHOOK_PATH = '/validate-evictionrequest-status';
@@ -45,6 +46,8 @@ interface WebhookOptions {
   readonly otherHosts?: readonly string[];
   /** The namespace of the Secret with the certificate. */
   readonly namespace: string;
+  /** Who keeps the certificate: the replicas, or another program that writes the Secret. */
+  readonly certificate?: 'self' | 'secret';
 }
 
 interface WebhookDependencies {
@@ -150,6 +153,12 @@ async function listen(
   });
 }
 
+function managerOf(options: WebhookOptions, dependencies: WebhookDependencies): CertificateManager {
+  const { namespace, serviceHost, otherHosts = [], certificate = 'self' } = options;
+  if (certificate === 'secret') return createGivenCertificate(namespace, dependencies.client);
+  return createCertificateManager({ namespace, hosts: [serviceHost, ...otherHosts] }, dependencies);
+}
+
 /** Reconciles the certificate until that succeeds; undefined if the signal is aborted before. */
 async function reconcileUntilDone(
   manager: CertificateManager,
@@ -181,8 +190,7 @@ export async function runWebhook(
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, log } = dependencies;
-  const { namespace, serviceHost, otherHosts = [] } = options;
-  const manager = createCertificateManager({ namespace, hosts: [serviceHost, ...otherHosts] }, dependencies);
+  const manager = managerOf(options, dependencies);
   const first = await reconcileUntilDone(manager, dependencies, signal);
   if (first === undefined) return;
   const tell = ({ certificate }: ServingCertificate): void => {

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubeObject } from '../../../../src/api/meta.ts';
 import { createCertificateManager } from '../../../../src/controller/webhook/certificate.ts';
+import { createGivenCertificate } from '../../../../src/controller/webhook/given-certificate.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
+import { issueServingCertificate } from '../../../../src/kube/certificate/x509.ts';
 import type { KubeClient, KubeRequest } from '../../../../src/kube/client.ts';
 
 type Stored = KubeObject & Record<string, unknown>;
@@ -100,5 +102,46 @@ describe("the manager of the webhook's certificate", () => {
     server.configuration = undefined;
     await manager.reconcile(signal);
     assert.equal(missing(), 2);
+  });
+});
+
+describe('a certificate of the webhook that another program keeps', () => {
+  const encode = (text: string): string => Buffer.from(text).toString('base64');
+  const issue = async (): ReturnType<typeof issueServingCertificate> => {
+    const now = Date.now();
+    return await issueServingCertificate({ hosts: ['w'], notBefore: now - 1_000, notAfter: now + 60_000 });
+  };
+  const secretOf = (certificate: string, key: string): Stored => ({
+    metadata: { name: 'nodemaint-webhook' },
+    data: { 'tls.crt': encode(certificate), 'tls.key': encode(key) },
+  });
+
+  it('it is read from its Secret each time, and nothing is written', async () => {
+    const server = new FakeServer();
+    const manager = createGivenCertificate('system', server.client);
+    for (const { certificate, key } of [await issue(), await issue()]) {
+      server.secret = secretOf(certificate, key);
+      const { serving, trustChanged } = await manager.reconcile(signal);
+      assert.deepEqual([serving.certificate, serving.key, trustChanged], [certificate, key, false]);
+    }
+    assert.deepEqual(server.sent, ['GET secret', 'GET secret']);
+  });
+
+  it('a Secret that is missing, is damaged, or has the key of another certificate is said so', async () => {
+    const server = new FakeServer();
+    const manager = createGivenCertificate('system', server.client);
+    const [one, other] = [await issue(), await issue()];
+    for (const [secret, message] of [
+      [
+        undefined,
+        /^the Secret system\/nodemaint-webhook is not there; --webhook-certificate=secret leaves it to others$/,
+      ],
+      [secretOf('none', one.key), /nodemaint-webhook: tls\.crt or tls\.key cannot be read$/],
+      [{ metadata: { name: 'nodemaint-webhook' } }, /tls\.crt or tls\.key cannot be read$/],
+      [secretOf(one.certificate, other.key), /nodemaint-webhook: tls\.key does not fit tls\.crt$/],
+    ] as const) {
+      server.secret = secret;
+      await assert.rejects(manager.reconcile(signal), { code: 'API_REFUSED', message });
+    }
   });
 });
