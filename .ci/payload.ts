@@ -87,7 +87,7 @@ function valuesWith(values: string, digest: string): Buffer {
  */
 export async function chartArchive(digest = ''): Promise<{ readonly name: string; readonly data: Buffer }> {
   const { version } = parse(await readFile(path.join(CHART, 'Chart.yaml'), 'utf8')) as { version: string };
-  const files = (await filesBelow(CHART)).filter((name) => name !== '.helmignore' && !name.endsWith('kustomization.yaml'));
+  const files = (await filesBelow(CHART)).filter((name) => !/^\.helmignore$|\.gotmpl$|kustomization\.yaml$/.test(name));
   const read = [...files].sort().map(async (name) => ({
     name: `nodemaint/${name}`,
     mode: 0o644,

@@ -4,13 +4,15 @@ import type { KubernetesMinor } from '../control-plane/releases.ts';
 
 /**
  * Something that is made once and kept in the cache: the programs of the release of Kubernetes that the tests run, the API
- * server or all programs of another release, a program of a Go module, the image of the machine, the root folder of a Debian release.
+ * server or all programs of another release, a program or files of a Go module, the image of the machine, the root folder of a Debian release.
  */
 export type Need =
   | 'kubernetes'
   | `api-server-${KubernetesMinor}`
   | `kubernetes-${KubernetesMinor}`
   | 'helm'
+  | 'helm-docs'
+  | 'foreign-crds'
   | 'nfpm'
   | 'krew'
   | 'prometheus'

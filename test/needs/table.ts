@@ -5,6 +5,8 @@ import { controlPlaneBinaries } from '../control-plane/binaries.ts';
 import { releaseOf } from '../control-plane/releases.ts';
 import { machineImage } from '../e2e/machine/image.ts';
 import { ec2MetadataMockBinary } from '../ec2-metadata-mock/binary.ts';
+import { foreignCrds } from '../helm/crds/crds.ts';
+import { helmDocsBinary } from '../helm/docs/helm-docs.ts';
 import { helmBinary } from '../helm/helm.ts';
 import { krewBinary } from '../krew/krew.ts';
 import { prometheusBinaries } from '../prometheus/prometheus.ts';
@@ -24,7 +26,9 @@ export interface Row {
 /** In the order in which the needs are made: what most files wait for comes first. */
 export const TABLE: readonly Row[] = [
   { need: 'kubernetes', make: controlPlaneBinaries, files: ['integration/**/*', 'e2e/*'] },
-  { need: 'helm', make: helmBinary, files: ['integration/controller/{chart,chart-values,installation-order}'] },
+  { need: 'helm', make: helmBinary, files: ['integration/controller/{chart,chart-refusals,chart-values,installation-order}'] },
+  { need: 'helm-docs', make: helmDocsBinary, files: ['integration/controller/chart-values'] },
+  { need: 'foreign-crds', make: foreignCrds, files: ['integration/controller/chart-values'] },
   { need: 'nfpm', make: nfpmBinary, files: ['integration/machine/package'] },
   {
     need: 'nfpm',
@@ -58,7 +62,12 @@ export const TABLE: readonly Row[] = [
     const make = async (signal: AbortSignal): Promise<unknown> => await systemRoot(debian, signal);
     return { need: `root-${debian}`, make, files: ['e2e/systems'], thorough: true };
   }),
-  { need: 'prometheus', make: prometheusBinaries, files: ['integration/metrics/prometheus'], thorough: true },
+  {
+    need: 'prometheus',
+    make: prometheusBinaries,
+    files: ['integration/metrics/{dashboard,prometheus}'],
+    thorough: true,
+  },
   { need: 'krew', make: krewBinary, files: ['integration/release/plugin'], thorough: true },
 ];
 

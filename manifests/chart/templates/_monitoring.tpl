@@ -2,9 +2,21 @@
 {{- define "nodemaint.podMonitor" -}}
 {{- $values := .Values.monitoring.podMonitor -}}
 {{- $object := fromYaml (.Files.Get "objects/monitoring/pod-monitor.yaml") -}}
-{{- $_ := set $object.metadata "labels" (merge (deepCopy ($values.labels | default dict)) $object.metadata.labels) -}}
-{{- if $values.interval }}{{ range $object.spec.podMetricsEndpoints }}{{ $_ := set . "interval" $values.interval }}{{ end }}{{ end -}}
-{{ toYaml $object }}
+{{- $_ := set $object.metadata "labels" (merge (deepCopy $values.labels) $object.metadata.labels) -}}
+{{- range $object.spec.podMetricsEndpoints }}{{ $_ := set . "interval" $values.interval }}{{ end -}}
+{{ include "nodemaint.object" (dict "root" . "object" $object) }}
+{{- end -}}
+
+{{- /* The ScrapeConfig with the labels by which a Prometheus selects it, its interval, and the port of the agents. */ -}}
+{{- define "nodemaint.scrapeConfig" -}}
+{{- $values := .Values.monitoring.scrapeConfig -}}
+{{- $object := fromYaml (.Files.Get "objects/monitoring/agents/scrape-config.yaml") -}}
+{{- $_ := set $object.metadata "labels" (merge (deepCopy $values.labels) $object.metadata.labels) -}}
+{{- $_ := set $object.spec "scrapeInterval" $values.interval -}}
+{{- range $object.spec.relabelings -}}
+  {{- if eq .targetLabel "__address__" }}{{ $_ := set . "replacement" (printf "$1:%d" (int $values.port)) }}{{ end -}}
+{{- end -}}
+{{ include "nodemaint.object" (dict "root" . "object" $object) }}
 {{- end -}}
 
 {{- /* The alerts with the labels, thresholds, times and the address of the runbook that the values give them. */ -}}
@@ -41,5 +53,14 @@
 {{- range $name := concat $disabled (keys $for) (keys $thresholds) -}}
   {{- if not (has $name $known) }}{{ fail (printf "monitoring.rules: there is no alert %s" $name) }}{{ end -}}
 {{- end -}}
-{{ toYaml $object }}
+{{ include "nodemaint.object" (dict "root" . "object" $object) }}
+{{- end -}}
+
+{{- /* The dashboard as a ConfigMap that Grafana's sidecar loads. */ -}}
+{{- define "nodemaint.dashboard" -}}
+{{- $values := .Values.monitoring.dashboard -}}
+{{- $metadata := dict "name" "nodemaint-dashboard" "namespace" "nodemaint-system" "labels" (deepCopy $values.labels) -}}
+{{- with $values.annotations }}{{ $_ := set $metadata "annotations" (deepCopy .) }}{{ end -}}
+{{- $data := dict "dashboard.json" (.Files.Get "objects/monitoring/dashboard.json") -}}
+{{ include "nodemaint.object" (dict "root" . "object" (dict "apiVersion" "v1" "kind" "ConfigMap" "metadata" $metadata "data" $data)) }}
 {{- end -}}

@@ -5,13 +5,14 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { chartArchive } from '../../../.ci/payload.ts';
 import { CONFIG_API_VERSION } from '../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { policyKinds } from '../../control-plane/releases.ts';
 import { createHelm, type Helm } from '../../helm/helm.ts';
+import { objectsOf, withoutChartLabels } from '../../helm/objects.ts';
 import { runCommand } from '../../support/commands/command.ts';
 import { startNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
@@ -28,32 +29,6 @@ const SETTINGS = 'controller.replicas=0,installer.enabled=true,installer.nodeSel
 const KINDS =
   'clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,services,deployments,networkpolicies';
 const CLUSTER_KINDS = `${policyKinds()},validatingwebhookconfigurations`;
-
-interface KubeObject {
-  readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
-}
-
-/** What a List has, and no other object. */
-interface KubeList {
-  readonly items?: readonly KubeObject[];
-}
-
-/** Objects by kind and name, also those of a List. kustomize doubles line breaks in some folded texts, which no expression notices. */
-function objectsOf(text: string): ReadonlyMap<string, unknown> {
-  const squeeze = (_: string, value: unknown): unknown =>
-    typeof value === 'string' ? value.trim().replaceAll(/\n+/g, '\n') : value;
-  const documents = parseAllDocuments(text).map((document) => document.toJS() as (KubeObject & KubeList) | null);
-  const present = documents.flatMap(
-    (object): readonly KubeObject[] => object?.items ?? (object === null ? [] : [object]),
-  );
-  return new Map(
-    present.map((object) => [
-      `${object.kind} ${object.metadata.namespace ?? ''}/${object.metadata.name}`,
-      JSON.parse(JSON.stringify(object, squeeze)) as unknown,
-    ]),
-  );
-}
 
 describe('the Helm chart', () => {
   const signal = AbortSignal.timeout(240_000);
@@ -88,32 +63,35 @@ describe('the Helm chart', () => {
     const overlay = path.join(folder, 'older');
     await promisify(execFile)('cp', ['-rL', MANIFESTS, overlay]);
     const current = objectsOf(await kubectl('kustomize', MANIFESTS));
-    const components = ['policies/before-1.36'];
     const kustomization = path.join(overlay, 'kustomization.yaml');
     const base = parse(await readFile(kustomization, 'utf8')) as object;
-    await writeFile(kustomization, JSON.stringify({ ...base, components }));
+    await writeFile(kustomization, JSON.stringify({ ...base, components: ['policies/before-1.36'] }));
     const older = objectsOf(await kubectl('kustomize', overlay));
     // A release of another namespace makes the controller's namespace itself, with its labels.
-    const flags = ['--namespace', 'kube-system', '--set', 'crds.keep=false'];
-    assert.deepEqual(objectsOf(await render(...flags, ...NEW_SERVER)), current);
-    assert.deepEqual(objectsOf(await render(...flags, ...OLD_SERVER)), older);
+    const flags = ['--namespace', 'kube-system', '--set', 'crds.keep=false', '--skip-tests'];
+    const rendered = async (...more: readonly string[]) =>
+      withoutChartLabels(objectsOf(await render(...flags, ...more)));
+    assert.deepEqual(await rendered(...NEW_SERVER), current);
+    assert.deepEqual(await rendered(...OLD_SERVER), older);
     const { name: file, data } = await chartArchive();
     const archive = path.join(folder, file);
     await writeFile(archive, data);
     assert.equal(await helm(['template', 'nodemaint', archive, ...flags]), await render(...flags));
-    await writeFile(kustomization, JSON.stringify({ ...base, components: ['installer'] }));
+    const components = ['installer', 'webhook/cert-manager'];
+    await writeFile(kustomization, JSON.stringify({ ...base, components }));
     const installing = objectsOf(await kubectl('kustomize', overlay));
-    const rendered = objectsOf(await render(...flags, ...NEW_SERVER, '--set', 'installer.enabled=true'));
+    const withComponents = 'installer.enabled=true,webhook.certificate=cert-manager';
+    const installed = await rendered(...NEW_SERVER, '--set', withComponents);
     // Without this hash of the configuration, which only the chart makes, the pods would not notice another one.
     const annotations = /"annotations":\{"nodemaintenance\.x-k8s\.io\/config":"[0-9a-f]{64}"\},/;
-    const plain = [...rendered].map(([name, object]): [string, unknown] => [
+    const plain = [...installed].map(([name, object]): [string, unknown] => [
       name,
       JSON.parse(JSON.stringify(object).replace(annotations, '')),
     ]);
     assert.deepEqual(new Map(plain), installing);
     const kinds = ['podMonitor', 'rules', 'dashboard'].map((kind) => `monitoring.${kind}.enabled=true`);
     const kustomized = async (name: string) => objectsOf(await kubectl('kustomize', path.join(MANIFESTS, name)));
-    const withValue = async (value: string) => objectsOf(await render(...flags, ...NEW_SERVER, '--set', value));
+    const withValue = async (value: string) => await rendered(...NEW_SERVER, '--set', value);
     assert.deepEqual(await withValue(kinds.join(',')), new Map([...current, ...(await kustomized('monitoring'))]));
     for (const [value, folder] of [
       ['surge', 'surge'],
@@ -121,6 +99,7 @@ describe('the Helm chart', () => {
       ['notify', 'notify'],
       ['lifecycle', 'lifecycle'],
       ['lifecycleControllers', 'lifecycle-controllers'],
+      ['monitoring.scrapeConfig', 'monitoring/agents'],
     ] as const) {
       const expected = new Map([...current, ...(await kustomized(folder))]);
       assert.deepEqual(await withValue(`${value}.enabled=true`), expected, folder);
@@ -132,9 +111,9 @@ describe('the Helm chart', () => {
       const flags = ['--set', 'installer.enabled=true', '--set-json', `installer.config=${config}`];
       const objects = objectsOf(await render(...flags, ...NEW_SERVER));
       const name = 'nodemaint-installer/nodemaint-installer';
-      const map = objects.get(`ConfigMap ${name}`) as { data: Record<string, string> };
-      const set = objects.get(`DaemonSet ${name}`) as { spec: { template: { metadata: object } } };
-      return { dropIn: map.data['config.yaml'] ?? '', pods: JSON.stringify(set.spec.template.metadata) };
+      const data = objects.get(`ConfigMap ${name}`)?.['data'] as Record<string, string>;
+      const spec = objects.get(`DaemonSet ${name}`)?.['spec'] as { template: { metadata: object } };
+      return { dropIn: data['config.yaml'] ?? '', pods: JSON.stringify(spec.template.metadata) };
     };
     const none = await install('{}');
     const one = await install('{"maxHoldSec":3600,"cloud":{"provider":"aws"}}');
@@ -261,5 +240,22 @@ describe('the Helm chart', () => {
       'crds.keep leaves them',
     );
     await helm(['install', 'nodemaint', CHART, ...flags]);
+  });
+
+  it('what "helm test" runs may read all that "nodemaint check" looks at, and its Job is one that API servers take', async () => {
+    const printed = await render('--namespace', HOME, '--show-only', 'templates/tests/check.yaml', ...NEW_SERVER);
+    await controlPlane.kubectl(['apply', '--dry-run=server', '--validate=strict', '-f', '-'], printed);
+    const [job, ...others] = [...objectsOf(printed).values()].toReversed();
+    assert.equal(job?.kind, 'Job');
+    assert.match(JSON.stringify(job), /"args":\["check","--wait","--timeout=5m"\]/);
+    await kubectl('apply', '-f', path.join(MANIFESTS, 'crds'));
+    await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items: others }));
+    const groups = ['system:serviceaccounts', `system:serviceaccounts:${HOME}`, 'system:authenticated'];
+    const account = await controlPlane.kubeconfigFor(`system:serviceaccount:${HOME}:nodemaint-test`, groups);
+    const check = async (kubeconfig: string): Promise<string> =>
+      (await runCommand(['check', '-o', 'json', '--kubeconfig', kubeconfig])).stdout;
+    const found = await check(account);
+    assert.match(found, /"kind": "CheckList"/);
+    assert.equal(found, await check(controlPlane.adminKubeconfig));
   });
 });

@@ -19,6 +19,8 @@ const FILES = globSync('test/{integration,e2e}/**/*.test.ts', { cwd: ROOT }).sor
 const MODULES: Readonly<Record<string, string>> = {
   kubernetes: 'test/control-plane/binaries.ts',
   helm: 'test/helm/helm.ts',
+  'helm-docs': 'test/helm/docs/helm-docs.ts',
+  'foreign-crds': 'test/helm/crds/crds.ts',
   nfpm: '.ci/nfpm.ts',
   krew: 'test/krew/krew.ts',
   prometheus: 'test/prometheus/prometheus.ts',

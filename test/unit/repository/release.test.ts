@@ -133,6 +133,7 @@ describe('the archive of the chart', () => {
     const names = lines.map((line) => line.split(' ').at(-1));
     for (const file of [
       'Chart.yaml',
+      'README.md',
       'values.yaml',
       'values.schema.json',
       'LICENSE',
