@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 export const MONITORING = path.join(import.meta.dirname, '..', '..', 'manifests', 'monitoring');
 
 interface Dashboard {
-  readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
+  readonly panels: readonly { readonly title: string; readonly targets?: readonly { readonly expr: string }[] }[];
 }
 
 interface RuleGroups {
@@ -19,10 +19,15 @@ export interface PanelQuery {
   readonly expression: string;
 }
 
-/** The queries of the dashboard. */
+/** The queries of the dashboard, with all clusters and nodes chosen, and an hour shown. */
 export async function dashboardQueries(): Promise<readonly PanelQuery[]> {
   const { panels } = JSON.parse(await readFile(path.join(MONITORING, 'dashboard.json'), 'utf8')) as Dashboard;
-  return panels.flatMap(({ title, targets }) => targets.map(({ expr: expression }) => ({ title, expression })));
+  return panels.flatMap(({ title, targets = [] }) =>
+    targets.map(({ expr }) => ({
+      title,
+      expression: expr.replaceAll(/\$(?:cluster|node)\b/g, '.*').replaceAll('$__range', '1h'),
+    })),
+  );
 }
 
 /** The groups of the alert rules, as a file of rules has them. */

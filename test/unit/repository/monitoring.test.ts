@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import { dashboardText, rulesText } from '../../../.ci/mixin/texts.ts';
 import { createAgentMetrics } from '../../../src/telemetry/agent-metrics.ts';
 import { createControllerMetrics } from '../../../src/telemetry/controller-metrics.ts';
 import { dashboardQueries, MONITORING, usedMetrics } from '../../support/monitoring.ts';
@@ -48,9 +49,32 @@ describe('the monitoring', () => {
 
   it('no panel of the dashboard has a line for each node, however many there are', async () => {
     for (const { title, expression } of await dashboardQueries()) {
-      assert.match(expression, /^(60 \* )?(sum|max|min|count|topk|histogram_quantile)\b/, title);
-      assert.doesNotMatch(expression, /\bby \([^)]*\b(instance|node|pod)\b/, title);
+      assert.match(expression, /^(?:\d+ \* )?(?:sum|max|min|count|histogram_quantile)\b/, title);
+      const isFew = / and on \(\w+\) topk\(10, /.test(expression);
+      if (!isFew) assert.doesNotMatch(expression, /\bby \([^)]*\b(?:instance|node|pod|maintenance)\b/, title);
     }
+  });
+
+  it('the rules and the dashboard are what is made from their configuration', async () => {
+    for (const [file, text] of [
+      ['rules.yaml', rulesText()],
+      ['dashboard.json', dashboardText()],
+    ] as const) {
+      assert.equal(await readFile(path.join(MONITORING, file), 'utf8'), text, `run .ci/mixin/write.ts for ${file}`);
+    }
+  });
+
+  it('each panel says what it shows, and goes by the clusters that are chosen', async () => {
+    const { panels } = JSON.parse(dashboardText()) as {
+      panels: readonly { type: string; title: string; description?: string; targets?: { expr: string }[] }[];
+    };
+    const shown = panels.filter(({ type }) => type !== 'row');
+    assert.ok(shown.length > 25);
+    for (const { title, description, targets = [] } of shown) {
+      assert.ok((description ?? '').length > 10, title);
+      for (const { expr } of targets) assert.ok(expr.includes('cluster=~"$cluster"'), title);
+    }
+    assert.equal(new Set(shown.map(({ title }) => title)).size, shown.length);
   });
 
   it('each alert has a section on the page of its runbook', async () => {
