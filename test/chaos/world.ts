@@ -99,7 +99,10 @@ export function disturbedAt({ cluster, machine }: World): number {
 }
 
 /** Makes a part whose names begin with `id`; nothing is on the cluster yet. */
-export function createPart({ timeline, client }: Pick<Cluster, 'timeline' | 'client'>, id: string): ClusterPart {
+export function createPart(
+  { timeline, client }: Pick<Cluster, 'client'> & { readonly timeline: Pick<Timeline, 'record' | 'list'> },
+  id: string,
+): ClusterPart {
   const namespaces = [id, `${id}-b`] as const;
   const owns = ({ metadata }: KubeObject): boolean =>
     metadata.namespace === undefined

@@ -62,7 +62,7 @@ export class Work {
     const now = (): number => timeOf(state);
     this.#state = state;
     this.#objects = new StateObjects(state.objects, state.born, now);
-    this.server = createModelServer(now, this.#objects);
+    this.server = createModelServer(now, { objects: this.#objects });
   }
 
   send(request: KubeRequest, user: string): KubeResponse {

@@ -1,6 +1,11 @@
 import { rm } from 'node:fs/promises';
-import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
+import { type ClusterAccess, loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { createKubeClient, type KubeClient } from '../../src/kube/client.ts';
+import { runMachine } from '../chaos/machine/kubelet.ts';
+import { type Machine, openMachine } from '../chaos/machine/machine.ts';
+import { runInterceptors } from '../chaos/stand-ins/interceptors.ts';
+import { runKubelets } from '../chaos/stand-ins/kubelets.ts';
+import type { ClusterPart } from '../chaos/world.ts';
 import { createWriteLog, type WriteLog } from '../chaos/audit.ts';
 import { createTimeline, type Timeline } from '../chaos/timeline.ts';
 import { CHECKOUT, loadProduct, type Product } from '../chaos/product.ts';
@@ -10,29 +15,59 @@ import { installManifests } from '../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../support/folder.ts';
 import { installControllers, installLifecycle, LIFECYCLE_FLAGS } from '../support/rigs/lifecycle.ts';
 import { waitFor } from '../support/wait-for.ts';
+import type { Running } from './actor.ts';
 
 /** Whose credentials a program has: the controller's, those of the add-on for `lifecycle.k8s.io`, or a cluster admin's. */
 export type Account = 'controller' | 'lifecycle' | 'admin';
 
-/** The cluster that all plans share. */
-export interface PerturbationCluster extends AsyncDisposable {
-  readonly controlPlane: ControlPlane;
-  readonly product: Product;
+/** The machine of a node on which a scenario has an agent. */
+export interface PlanMachine
+  extends AsyncDisposable,
+    Pick<
+      Machine,
+      'nodeName' | 'moves' | 'manifests' | 'addManifest' | 'phase' | 'reboot' | 'bootedAt' | 'announceShutdown'
+    > {
+  /** Runs the agent of the machine, with the identity of its node. */
+  runAgent(running: Running): Promise<void>;
+  /** Plays its kubelet and its container runtime until the signal is aborted. */
+  play(part: ClusterPart, signal: AbortSignal): Promise<void>;
+}
+
+/** The cluster of a plan. */
+export interface PerturbationCluster {
   /** As cluster admin. */
   readonly client: KubeClient;
   /** Everything that was there, and is. */
-  readonly timeline: Timeline;
-  /** Who wrote what, by the API server's audit log. */
-  readonly writes: WriteLog;
+  readonly timeline: Pick<Timeline, 'record' | 'list'>;
+  /** Who wrote what. */
+  readonly writes: Pick<WriteLog, 'read'>;
+  /** The beginning of the names of the next plan. */
+  newId(): string;
   /** Opens a connection of its own. */
   connect(as: Account): KubeClient;
+  /** Lays out a machine for a node, which need not exist. */
+  openMachine(nodeName: string): Promise<PlanMachine>;
+  /** Plays what is around the product in the part, until the signal is aborted. */
+  play(part: ClusterPart, signal: AbortSignal): Promise<void>;
+}
+
+async function openRealMachine(controlPlane: ControlPlane, product: Product, nodeName: string): Promise<PlanMachine> {
+  const machine = await openMachine(controlPlane, product, nodeName);
+  const { runAgent } = machine;
+  return Object.assign(machine, {
+    runAgent: async ({ client, log, asked, killed }: Running): Promise<void> => {
+      const connect = (access: ClusterAccess): KubeClient => client(createKubeClient(access, 'nodemaint-agent'));
+      await runAgent({ log, connect }, asked, killed);
+    },
+    play: (part: ClusterPart, signal: AbortSignal) => runMachine(Object.assign(part, { machine }), signal),
+  });
 }
 
 /**
  * Starts a control plane with the product's manifests and no program of the product. Its API server is that of Kubernetes 1.37,
  * which has both dialects.
  */
-export async function startPerturbationCluster(): Promise<PerturbationCluster> {
+export async function startPerturbationCluster(): Promise<PerturbationCluster & AsyncDisposable> {
   // What it needs may have to be built first, which takes minutes.
   const { signal } = new AbortController();
   await using stack = new AsyncDisposableStack();
@@ -63,13 +98,17 @@ export async function startPerturbationCluster(): Promise<PerturbationCluster> {
   await waitFor('the timeline is synced', timeline.synced);
   const product = await loadProduct(CHECKOUT);
   const owned = stack.move();
+  let plans = 0;
   return {
-    controlPlane,
-    product,
     client,
     timeline,
     writes,
+    newId: () => `q${(plans += 1)}`,
     connect,
+    openMachine: (nodeName) => openRealMachine(controlPlane, product, nodeName),
+    play: async (part, signal) => {
+      await Promise.all([runKubelets, runInterceptors].map((run) => run(part, signal)));
+    },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -2,9 +2,6 @@
 import { runController } from '../../src/controller/leader/controller.ts';
 import { controllerOptionsSchema } from '../../src/controller/options.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
-import type { ClusterAccess } from '../../src/kube/access/cluster.ts';
-import { createKubeClient, type KubeClient } from '../../src/kube/client.ts';
-import type { Machine } from '../chaos/machine/machine.ts';
 import type { Running } from './actor.ts';
 import type { PerturbationCluster } from './cluster.ts';
 
@@ -37,10 +34,4 @@ export async function runControllerOf(
   });
   const clients = { client: client(connect('controller')), leaseClient: client(connect('admin')) };
   await runController({ ...clients, clock: createSystemClock(), log, options }, AbortSignal.any([asked, killed]));
-}
-
-/** Runs the agent of the machine, with the identity of its node. */
-export async function runAgentOf(machine: Machine, { client, log, asked, killed }: Running): Promise<void> {
-  const connect = (access: ClusterAccess): KubeClient => client(createKubeClient(access, 'nodemaint-agent'));
-  await machine.runAgent({ log, connect }, asked, killed);
 }

@@ -1,9 +1,5 @@
 import { describeError } from '../../src/errors.ts';
-import { runMachine } from '../chaos/machine/kubelet.ts';
-import { type Machine, openMachine } from '../chaos/machine/machine.ts';
 import { clean } from '../chaos/phases.ts';
-import { runInterceptors } from '../chaos/stand-ins/interceptors.ts';
-import { runKubelets } from '../chaos/stand-ins/kubelets.ts';
 import { createPart, MACHINE_NODE, nodeNamesOf } from '../chaos/world.ts';
 import type { PerturbationCluster } from './cluster.ts';
 import { type Find, judge } from './judge.ts';
@@ -25,7 +21,7 @@ export interface Outcome {
   readonly plan: Plan | undefined;
   /** What the programs have written and seen, in the order of each. */
   readonly moments: readonly Moment[];
-  /** Whether the moment of the plan has come. */
+  /** Whether all moments of the plan have come. */
   readonly reached: boolean;
   /** Each kind once. */
   readonly finds: readonly Find[];
@@ -33,8 +29,6 @@ export interface Outcome {
   /** What the programs have logged. */
   readonly log: readonly string[];
 }
-
-let runs = 0;
 
 /** Plays the scenario on the stage; what did not come to pass, and what is wrong in the end. */
 async function perform(
@@ -54,10 +48,6 @@ async function perform(
   return [...found, ...(await judge(cluster, stage, stillMs))];
 }
 
-async function openMachineOf({ controlPlane, product }: PerturbationCluster, id: string): Promise<Machine> {
-  return await openMachine(controlPlane, product, nodeNamesOf(id)[MACHINE_NODE] ?? '');
-}
-
 /** Plays a scenario once. Nothing may be written for `stillMs` when it is over. */
 export async function runPlan(
   cluster: PerturbationCluster,
@@ -65,16 +55,13 @@ export async function runPlan(
   stillMs: number,
 ): Promise<Outcome> {
   const begun = performance.now();
-  runs += 1;
-  const id = `q${runs}`;
-  await using machine = scenario.hasMachine === true ? await openMachineOf(cluster, id) : undefined;
+  const id = cluster.newId();
+  const nodeName = nodeNamesOf(id)[MACHINE_NODE] ?? '';
+  await using machine = scenario.hasMachine === true ? await cluster.openMachine(nodeName) : undefined;
   using part = createPart(cluster, id);
   const stage = createStage(cluster, part, { plan, machine });
   const stopping = new AbortController();
-  const playing = Promise.all([
-    ...[runKubelets, runInterceptors].map((run) => run(part, stopping.signal)),
-    ...(machine === undefined ? [] : [runMachine(Object.assign(part, { machine }), stopping.signal)]),
-  ]);
+  const playing = Promise.all([cluster.play(part, stopping.signal), machine?.play(part, stopping.signal)]);
   let finds: readonly Find[] = [];
   try {
     finds = await perform(cluster, stage, scenario, stillMs);
@@ -88,7 +75,7 @@ export async function runPlan(
     name,
     plan,
     moments: stage.actors.flatMap(({ trace }) => trace.moments),
-    reached: stage.actors.some(({ trace }) => trace.reached()),
+    reached: stage.actors.reduce((sum, { trace }) => sum + trace.reached(), 0) === (plan?.perturbations.length ?? 0),
     finds: [...new Map(finds.map((find) => [find.what, find])).values()],
     seconds: (performance.now() - begun) / 1000,
     log: stage.actors.flatMap(({ name, log }) => log.map((line) => `${name}: ${line}`)),

@@ -14,18 +14,18 @@ import {
   type Resource,
 } from '../../src/kube/resource.ts';
 import { budgetObject, daemonSetObject, HISTORY_LABEL, nodeObject, podObject, type PodSort } from '../chaos/objects.ts';
-import type { Machine } from '../chaos/machine/machine.ts';
 import { type ClusterPart, MACHINE_NODE } from '../chaos/world.ts';
 import { drainOf } from '../support/maintenance/objects.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Actor, type ActorOptions, createActor, type Running } from './actor.ts';
-import type { PerturbationCluster } from './cluster.ts';
+import type { PerturbationCluster, PlanMachine } from './cluster.ts';
 import type { Plan } from './plan.ts';
-import { type ControllerFlags, runAgentOf, runControllerOf } from './programs.ts';
+import { type ControllerFlags, runControllerOf } from './programs.ts';
 import type { Scope } from './scope.ts';
 
 /** How long anything may take that a scenario waits for. A plan holds nothing longer than a second. */
 const PATIENCE_MS = 30_000;
+const LOOK_MS = 100;
 /** The numbers of the node that nobody drains and of the one that is drained; a machine is that of the first node. */
 const NODES_OF = { withMachine: [1, MACHINE_NODE], without: [MACHINE_NODE, 1] } as const;
 
@@ -37,7 +37,7 @@ export interface Stage {
   /** The programs of the product that were made so far. */
   readonly actors: Actor[];
   /** The machine of the node, where the scenario has one. */
-  readonly machine: Machine | undefined;
+  readonly machine: PlanMachine | undefined;
   controller(name: string, flags?: ControllerFlags): Actor;
   /** Makes another program that runs in the cluster. */
   program(name: string, run: (cluster: PerturbationCluster, running: Running) => Promise<void>): Actor;
@@ -78,7 +78,7 @@ export function plainName({ id, changes }: Pick<ClusterPart, 'id' | 'changes'>, 
 export function createStage(
   cluster: PerturbationCluster,
   part: ClusterPart,
-  { plan, machine }: { readonly plan: Plan | undefined; readonly machine: Machine | undefined },
+  { plan, machine }: { readonly plan: Plan | undefined; readonly machine: PlanMachine | undefined },
 ): Stage {
   const { id } = part;
   const [namespace] = part.namespaces;
@@ -115,7 +115,7 @@ export function createStage(
     agent: () => {
       if (machine === undefined) throw new Error('the scenario has no machine');
       // The maintenance that it makes has no label of the plan.
-      return actor('agent', ofAgent, (running) => runAgentOf(machine, running));
+      return actor('agent', ofAgent, (running) => machine.runAgent(running));
     },
     layOut: async (sorts, { hasStaticPod, budget } = {}) => {
       await create({ root: '/api/v1', plural: 'namespaces', namespaced: false }, { metadata: { name: namespace } });
@@ -167,7 +167,7 @@ export async function untilStill({ part, actors }: Stage, ms: number): Promise<s
   const countsOf = (): string => [part.changes.length, ...actors.map(({ trace }) => trace.written().count)].join(' ');
   const deadline = Date.now() + PATIENCE_MS;
   let since = Date.now();
-  for (let counts = countsOf(); Date.now() - since < ms; await sleep(100)) {
+  for (let counts = countsOf(); Date.now() - since < ms; await sleep(Math.max(LOOK_MS, ms / 100))) {
     const now = countsOf();
     if (now === counts) continue;
     counts = now;

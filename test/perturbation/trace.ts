@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../src/api/meta.ts';
 import type { KubeRequest } from '../../src/kube/client.ts';
-import type { Moment, Plan } from './plan.ts';
+import type { Fate, Moment, Plan } from './plan.ts';
 
 /** Where a request goes: the resource with its subresource, and the name of the object where the path has one. */
 interface Target {
@@ -27,16 +27,16 @@ function targetOf(path: string): Target {
 export interface Trace {
   /** The moments in their order. */
   readonly moments: readonly Moment[];
-  /** Whether the moment of the plan has come. */
-  reached(): boolean;
+  /** How many of the plan's moments have come. */
+  reached(): number;
   /** How many calls of the program may have changed something, renewals of its Lease and Events left out, and the last of them. */
   written(): { readonly count: number; readonly last: string };
   /** Notes a call that is about to be made; the fate of it where the plan has one. */
-  write(request: KubeRequest): Plan['fate'] | undefined;
+  write(request: KubeRequest): Fate | undefined;
   /** Notes that a write has come to its end. */
   hasWritten(): void;
   /** Notes an event that has come; the fate of it where the plan has one. */
-  event(resource: string, object: KubeObject): Plan['fate'] | undefined;
+  event(resource: string, object: KubeObject): Fate | undefined;
   /** Resolves after the next write of the program, and after `ms` milliseconds at the latest. Never rejects. */
   nextWrite(ms: number): Promise<void>;
 }
@@ -51,23 +51,25 @@ export function createTrace(actor: string, plan: Plan | undefined, plain: (name:
   const moments: Moment[] = [];
   const counts = new Map<string, number>();
   let awaited = Promise.withResolvers<undefined>();
-  let isReached = false;
+  let reached = 0;
   let count = 0;
   let last = '';
 
-  const note = (kind: Moment['kind'], what: string): Plan['fate'] | undefined => {
+  const note = (kind: Moment['kind'], what: string): Fate | undefined => {
     const nth = (counts.get(`${kind} ${what}`) ?? 0) + 1;
     counts.set(`${kind} ${what}`, nth);
     if (what.includes(' leases/') && nth > MOST_OF_A_LEASE) return undefined;
     moments.push({ actor, kind, what, nth });
-    if (plan?.actor !== actor || plan.kind !== kind || plan.what !== what || plan.nth !== nth) return undefined;
-    isReached = true;
-    return plan.fate;
+    const planned = plan?.perturbations.find(
+      (each) => each.actor === actor && each.kind === kind && each.what === what && each.nth === nth,
+    );
+    if (planned !== undefined) reached += 1;
+    return planned?.fate;
   };
 
   return {
     moments,
-    reached: () => isReached,
+    reached: () => reached,
     written: () => ({ count, last }),
     write: (request) => {
       const { resource, name, subresource } = targetOf(request.path);

@@ -2,6 +2,9 @@
  * The time of a simulation: it passes only from one action to the next, so that an hour takes no time, and the same seed gives the
  * same history. While a simulation runs, the timers, the clocks and the random numbers of the process are its own.
  */
+import { syncBuiltinESMExports } from 'node:module';
+import process from 'node:process';
+import timersOfPromises from 'node:timers/promises';
 import type { Clock } from '../../src/host/clock.ts';
 import type { Random } from '../chaos/random.ts';
 
@@ -122,6 +125,10 @@ function replacements(time: VirtualTime, random: Random): readonly (readonly [ob
       }),
     );
   const stop = (timer: Timer | undefined): void => timer?.stop();
+  const waiting = async <T>(ms = 0, value?: T, options: { readonly signal?: AbortSignal } = {}): Promise<T | undefined> => {
+    await time.sleep(ms, options.signal);
+    return value;
+  };
   const hex = (length: number): string => Array.from({ length }, () => random.whole(16).toString(16)).join('');
   class VirtualDate extends Date {
     constructor(...values: []) {
@@ -140,6 +147,8 @@ function replacements(time: VirtualTime, random: Random): readonly (readonly [ob
     [globalThis, 'clearImmediate', stop],
     [Math, 'random', () => random.whole(1e9) / 1e9],
     [performance, 'now', () => time.now() - BOOT_MS],
+    [process.hrtime, 'bigint', () => BigInt(Math.trunc(time.now() - BOOT_MS)) * 1_000_000n],
+    [timersOfPromises, 'setTimeout', waiting],
     [crypto, 'randomUUID', () => `${hex(8)}-${hex(4)}-4${hex(3)}-8${hex(3)}-${hex(12)}`],
     [
       AbortSignal,
@@ -166,9 +175,12 @@ export async function inVirtualTime<T>(random: Random, simulate: (time: VirtualT
       else Object.defineProperty(owner, name, before);
     };
   });
+  // What has imported a function of `node:timers/promises` by its name has the new one from here on.
+  syncBuiltinESMExports();
   try {
     return await simulate(time);
   } finally {
     for (const restore of replaced) restore();
+    syncBuiltinESMExports();
   }
 }

@@ -1,4 +1,5 @@
 /** The kinds of objects that the model of the API server knows, and how the API server treats each. */
+import { EVICTIONS, LIFECYCLE_REQUESTS } from '../../../src/kube/lifecycle/resources.ts';
 import {
   DAEMON_SETS,
   DISRUPTION_BUDGETS,
@@ -47,6 +48,17 @@ export const KIND_RULES = {
       'status.interceptors': 'name',
     },
   },
+  LifecycleRequest: { ...BUILT_IN, resource: LIFECYCLE_REQUESTS, keyedLists: CONDITIONS },
+  Eviction: {
+    ...BUILT_IN,
+    resource: EVICTIONS,
+    keyedLists: {
+      ...CONDITIONS,
+      'status.requesters': 'name',
+      'status.targetResponders': 'name',
+      'status.responders': 'name',
+    },
+  },
   PodDisruptionBudget: { ...BUILT_IN, resource: DISRUPTION_BUDGETS, keyedLists: CONDITIONS },
   Lease: { ...BUILT_IN, resource: LEASES, hasStatus: false, hasGeneration: false },
   Event: { ...BUILT_IN, resource: EVENTS, hasStatus: false, hasGeneration: false },
@@ -62,6 +74,12 @@ export interface Place {
   readonly namespace?: string;
   readonly name?: string;
   readonly subresource?: string;
+}
+
+/** The names of the resources under a path such as `/apis/apps/v1`, as discovery tells them; none where it is no such path. */
+export function resourcesUnder(path: string): readonly string[] {
+  const resources: readonly Resource[] = Object.values(KIND_RULES).map(({ resource }) => resource);
+  return resources.filter(({ root }) => root === path).map(({ plural }) => plural);
 }
 
 /** Reads the path of a request, without its query; undefined where the model knows no such kind. */

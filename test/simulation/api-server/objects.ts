@@ -37,6 +37,7 @@ export class Objects {
   readonly #lists = new Map<ModelKind, readonly KubeObject[]>();
   readonly #now: () => number;
   readonly changes: ModelChange[] = [];
+  readonly #listeners = new Set<(change: ModelChange) => void>();
   /** The first revisions are the API server's own objects'. */
   revision = 100;
   #uids = 0;
@@ -63,6 +64,12 @@ export class Objects {
     const list = entries.map(([, { object }]) => object);
     this.#lists.set(kind, list);
     return list;
+  }
+
+  /** Calls `tell` with each change from now on; returns how to call that off. */
+  onChange(tell: (change: ModelChange) => void): () => void {
+    this.#listeners.add(tell);
+    return () => void this.#listeners.delete(tell);
   }
 
   newUid(): string {
@@ -94,6 +101,8 @@ export class Objects {
     this.#lists.delete(kind);
     const key = keyOf(object);
     const before = this.get(kind, key)?.object;
-    this.changes.push({ revision: this.revision, at: this.#now(), kind, key, before, object, deleted });
+    const change = { revision: this.revision, at: this.#now(), kind, key, before, object, deleted };
+    this.changes.push(change);
+    for (const tell of this.#listeners) tell(change);
   }
 }

@@ -11,7 +11,7 @@ import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { type Answer, conflict, found, notFound, refused, SUCCESS } from './answer.ts';
 import { type DeleteOptions, deletionOf } from './deletion.ts';
 import { takePlace } from './eviction.ts';
-import { placeOf, type Place } from './kinds.ts';
+import { placeOf, type Place, resourcesUnder } from './kinds.ts';
 import { Objects } from './objects.ts';
 import { selectionOf } from './selection.ts';
 import { openWatch, type Watching } from './watching.ts';
@@ -35,8 +35,11 @@ class Model implements ModelServer {
   readonly #now: () => number;
   #oldest = 0;
 
-  constructor(now: () => number, objects: Objects) {
+  readonly #discovers: boolean;
+
+  constructor(now: () => number, { objects, discovers }: { readonly objects: Objects; readonly discovers: boolean }) {
     this.#now = now;
+    this.#discovers = discovers;
     this.objects = objects;
   }
 
@@ -61,6 +64,8 @@ class Model implements ModelServer {
     const [path = '', search] = request.path.split('?');
     const query = new URLSearchParams(search);
     const place = placeOf(path);
+    const served = this.#discovers ? resourcesUnder(path) : [];
+    if (served.length > 0) return found({ kind: 'APIResourceList', resources: served.map((each) => ({ name: each })) });
     if (place === undefined) return refused(404, 'NotFound', 'the server could not find the requested resource');
     const { name, subresource } = place;
     const dryRun = query.get('dryRun') === 'All';
@@ -153,7 +158,13 @@ class Model implements ModelServer {
   }
 }
 
-/** Makes a model with these objects, none unless given; `now` is its clock, in milliseconds since the epoch. */
-export function createModelServer(now: () => number, objects: Objects = new Objects(now)): ModelServer {
-  return new Model(now, objects);
+/**
+ * Makes a model with these objects, none unless given; `now` is its clock, in milliseconds since the epoch. Only one that
+ * `discovers` says which resources it has, so that to programs all others are a cluster without `lifecycle.k8s.io`.
+ */
+export function createModelServer(
+  now: () => number,
+  { objects = new Objects(now), discovers = false }: { readonly objects?: Objects; readonly discovers?: boolean } = {},
+): ModelServer {
+  return new Model(now, { objects, discovers });
 }

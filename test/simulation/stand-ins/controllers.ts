@@ -4,7 +4,7 @@ import type { Pod } from '../../../src/api/pod.ts';
 import { isReady, isTerminal, targetNodeOf } from '../../../src/decide/pod.ts';
 import { labelSelectorMatches } from '../../../src/decide/selector.ts';
 import { collectionPath, DISRUPTION_BUDGETS, objectPath, PODS } from '../../../src/kube/resource.ts';
-import type { World } from '../../chaos/world.ts';
+import type { ClusterPart } from '../../chaos/world.ts';
 import type { Budget } from '../api-server/eviction.ts';
 import type { ModelServer } from '../api-server/server.ts';
 
@@ -35,7 +35,7 @@ function podOfSet({ metadata, spec: { template } }: DaemonSet, node: string): ob
 }
 
 /** Makes the pods that DaemonSets lack, takes away those of sets that are gone, and binds those without a gate. */
-export async function runDaemonSets(world: World, server: ModelServer): Promise<void> {
+export async function runDaemonSets(world: ClusterPart, server: ModelServer): Promise<void> {
   const sets = server.objects.list('DaemonSet') as readonly DaemonSet[];
   const isOf = (set: DaemonSet, pod: Pod): boolean =>
     pod.metadata.ownerReferences?.some(({ uid }) => uid === set.metadata.uid) === true;
@@ -62,7 +62,7 @@ export async function runDaemonSets(world: World, server: ModelServer): Promise<
 }
 
 /** Ends pods whose node is gone, as the garbage collector of pods does. */
-export async function collectPods(world: World): Promise<void> {
+export async function collectPods(world: ClusterPart): Promise<void> {
   const nodes = new Set(world.nodes().map(({ metadata }) => metadata.name));
   for (const { metadata, spec } of world.pods()) {
     if (spec.nodeName === undefined || nodes.has(spec.nodeName)) continue;
@@ -77,7 +77,7 @@ export async function collectPods(world: World): Promise<void> {
 }
 
 /** Counts the pods of budgets, as the disruption controller does. */
-export async function runBudgets(world: World, server: ModelServer): Promise<void> {
+export async function runBudgets(world: ClusterPart, server: ModelServer): Promise<void> {
   const budgets = server.objects.list('PodDisruptionBudget') as readonly (Budget & {
     spec: { minAvailable?: number };
   })[];

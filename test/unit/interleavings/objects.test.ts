@@ -17,7 +17,7 @@ function createStateServer(): KubeClient {
     send: (request) => {
       const work = new StateObjects(objects, born, NOW);
       work.expect(request);
-      const response = createModelServer(NOW, work).handle(request, 'test');
+      const response = createModelServer(NOW, { objects: work }).handle(request, 'test');
       ({ objects, born } = work.result());
       return Promise.resolve(response);
     },
@@ -39,7 +39,7 @@ describe('the objects of a state', () => {
   it('have the same version and are one value again where a change is taken back', () => {
     const change = (before: typeof NO_OBJECTS, unschedulable: boolean | null): typeof NO_OBJECTS => {
       const work = new StateObjects(before, {}, NOW);
-      const server = createModelServer(NOW, work);
+      const server = createModelServer(NOW, { objects: work });
       const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n0' } };
       server.handle({ method: 'POST', path: '/api/v1/nodes', body }, 'test');
       const patch = { kind: 'merge' } as const;
