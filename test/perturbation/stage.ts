@@ -165,7 +165,7 @@ export function createStage(
 /** Waits until nothing is written for `ms`, by the programs or by anybody else; who goes on writing where somebody does. */
 export async function untilStill({ part, actors }: Stage, ms: number): Promise<string | undefined> {
   const countsOf = (): string => [part.changes.length, ...actors.map(({ trace }) => trace.written().count)].join(' ');
-  const deadline = Date.now() + PATIENCE_MS;
+  const deadline = Date.now() + PATIENCE_MS + ms;
   let since = Date.now();
   for (let counts = countsOf(); Date.now() - since < ms; await sleep(Math.max(LOOK_MS, ms / 100))) {
     const now = countsOf();

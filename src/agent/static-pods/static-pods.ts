@@ -39,6 +39,8 @@ interface StaticPodDependencies {
   readonly kubeletStopped: () => Promise<boolean>;
   readonly clock: Clock;
   readonly log: Log;
+  /** Reads the static pods; from their directories unless given. */
+  readonly read?: typeof readStaticPods;
 }
 
 /** Observes the static pods and carries out what is decided about them. */
@@ -81,7 +83,7 @@ function createReader({ nodeName, bootId, runtime, log }: StaticPodDependencies)
 
 /** Reads the static pods; pods that were ended in place are apart, which only the runtime shows. */
 function createObserver(
-  { store, kubeletStopped, clock }: StaticPodDependencies,
+  { store, kubeletStopped, clock, read = readStaticPods }: StaticPodDependencies,
   reader: StaticPodReader,
   stuck: StuckManifests,
 ): StaticPods['observe'] {
@@ -104,7 +106,7 @@ function createObserver(
     const refusal = await current.check();
     if (refusal !== undefined) return { inPlace: [], ended: [], parked: [], live: undefined, refusal };
     const steps = parkTimes.asOfNow(current.mover.parkSteps());
-    const view = await readStaticPods(reader, current, { steps, inPlace: knownNow() }, signal);
+    const view = await read(reader, current, { steps, inPlace: knownNow() }, signal);
     known = view.inPlace;
     return await withoutEnded(view, signal);
   };

@@ -10,6 +10,7 @@ import { WATCHED } from '../../chaos/timeline.ts';
 import type { ClusterPart } from '../../chaos/world.ts';
 import type { Account, PerturbationCluster } from '../../perturbation/cluster.ts';
 import { createModelServer, type ModelServer } from '../api-server/server.ts';
+import { createSimulatedMachine } from '../machine/machine.ts';
 import { Network } from '../network.ts';
 import { admitted } from '../stand-ins/admission.ts';
 import { collectPods, runBudgets, runDaemonSets } from '../stand-ins/controllers.ts';
@@ -105,7 +106,10 @@ export function createSimulatedCluster(time: VirtualTime, random: Random): Pertu
     writes: { read: () => Promise.resolve(record.writes) },
     newId: () => ID,
     connect: (as) => network.connect(USERS[as]).client,
-    openMachine: () => Promise.reject(new Error('no machine in a simulation yet')),
+    openMachine: (nodeName) => {
+      const connect = (): KubeClient => network.connect(`system:node:${nodeName}`).client;
+      return Promise.resolve(createSimulatedMachine(time, nodeName, connect));
+    },
     play: (part, signal) => play(server, time, part, signal),
   };
 }

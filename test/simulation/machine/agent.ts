@@ -1,0 +1,158 @@
+/**
+ * The agent in a simulation: its loop and all of its parts for the cluster as they are. What reaches the machine is replaced by
+ * memory: its files, its static pod directory, its container runtime, and the file that announces a shutdown. There is neither
+ * logind nor systemd, as for an agent that is configured to hold no lock; nobody stops the kubelet.
+ */
+import { createAgent } from '../../../src/agent/agent.ts';
+import { openCluster } from '../../../src/agent/cluster-parts.ts';
+import type { AgentContext } from '../../../src/agent/context.ts';
+import { createDrainParts } from '../../../src/agent/drain-parts.ts';
+import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
+import { createWakeup } from '../../../src/agent/iteration/wakeup.ts';
+import { openNoticeMemory } from '../../../src/agent/notices/memory.ts';
+import { createNotices } from '../../../src/agent/notices/notices.ts';
+import { readRecord } from '../../../src/agent/phase/record.ts';
+import { createAnnouncer } from '../../../src/agent/shutdown/announce.ts';
+import { createShutdownDetector } from '../../../src/agent/shutdown/detector.ts';
+import { createLockReconciler } from '../../../src/agent/shutdown/lock.ts';
+import { createOtherLocks } from '../../../src/agent/shutdown/other-locks.ts';
+import { openStoryRecorder } from '../../../src/agent/shutdown/story-recorder.ts';
+import { createManualRequests } from '../../../src/agent/static-pods/manual.ts';
+import { createStaticPods } from '../../../src/agent/static-pods/static-pods.ts';
+import type { NoticeSource } from '../../../src/cloud/notice-source.ts';
+import type { AgentConfig } from '../../../src/config/schema.ts';
+import { phaseAtStart } from '../../../src/decide/shutdown/lost-record.ts';
+import type { Clock } from '../../../src/host/clock.ts';
+import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';
+import type { StateFiles } from '../../../src/host/files/state-files.ts';
+import { createNoLock } from '../../../src/host/systemd/inhibitor.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { createEventRecorder } from '../../../src/kube/events.ts';
+import type { Log } from '../../../src/telemetry/log.ts';
+import type { MachineManifests } from './manifests.ts';
+
+/** What outlives the agent. */
+export interface AgentHost {
+  readonly nodeName: string;
+  readonly bootId: string;
+  readonly config: AgentConfig;
+  readonly clock: Clock;
+  readonly state: StateFiles;
+  readonly manifests: MachineManifests;
+  readonly runtime: ContainerRuntime;
+  /** Where shutdowns are announced. */
+  readonly notices: NoticeSource;
+}
+
+const NO_STORY = { read: () => Promise.resolve(undefined), write: () => Promise.resolve() };
+const HOOKS = { run: () => Promise.resolve() };
+
+/** Runs the agent until one of the signals, as `runAgent` does: `stop` asks it to end, `signal` ends it. */
+export async function runSimulatedAgent(
+  host: AgentHost,
+  { client, log }: { readonly client: KubeClient; readonly log: Log },
+  stop: AbortSignal,
+  signal: AbortSignal,
+): Promise<void> {
+  const { nodeName, bootId, config, clock, state, manifests, runtime } = host;
+  const lifetime = new AbortController();
+  const living = AbortSignal.any([signal, lifetime.signal]);
+  const wakeup = createWakeup(clock);
+  const wake = (): void => {
+    wakeup.notify();
+  };
+  const manual = createManualRequests();
+  const recorded = await readRecord(state, (error) => {
+    throw error;
+  });
+  const record = { ...recorded, phase: phaseAtStart(recorded.phase, manifests.store.mover.parkSteps().values(), bootId) };
+  const endsWithBoot = config.onBoot === 'complete' ? bootId : undefined;
+  const presence = { readDoctor: () => Promise.resolve({ doctor: 'ok' as const, checks: [] }), config: '' };
+  const cluster = openCluster(
+    { server: 'https://model.example:6443', endsWithBoot, runtime, presence },
+    { client, clock, log, nodeName, onChange: wake },
+    living,
+  );
+  const events = createEventRecorder('nodemaint-agent', cluster.dependencies);
+  const announce = createAnnouncer({ nodeName, events, wall: false, log }, living);
+  const lock = createLockReconciler({ kind: 'none', lock: createNoLock(), host: undefined, clock, log });
+  const notices = createNotices({
+    sources: () => Promise.resolve([host.notices]),
+    options: { leadMs: config.cloud.leadSec * 1000, rebalance: config.cloud.rebalance, freeze: config.cloud.freeze },
+    memory: await openNoticeMemory(state, bootId, log),
+    clock,
+    aheadMs: cluster.dependencies.aheadMs,
+    log,
+    onChange: wake,
+  });
+  const story = await openStoryRecorder({ nodeName, files: NO_STORY, clock, log }, record.phase);
+  const pods = createStaticPods({
+    store: () => manifests.store,
+    nodeName,
+    bootId,
+    runtime,
+    kubeletUp: () => Promise.resolve(true),
+    kubeletStopped: () => Promise.resolve(false),
+    clock,
+    log,
+    read: manifests.read,
+  });
+  const drain = createDrainParts(
+    { pods: undefined, staticPods: pods, runtime, drainPlan: config.drainPlan, clock, log },
+    {
+      cluster: cluster.cluster,
+      liveness: cluster.liveness,
+      interceptor: cluster.interceptor,
+      dependencies: cluster.dependencies,
+      ownNode: cluster.ownNode,
+      maxVolumeWaitMs: config.maxVolumeWaitSec * 1000,
+      maxIdleMs: config.controllerWaitSec * 1000,
+      announce,
+    },
+    living,
+  );
+  const triggered = undefined;
+  const context: AgentContext = {
+    config,
+    clock,
+    log,
+    state,
+    cluster,
+    node: { name: nodeName, bootId },
+    notices,
+    machine: {
+      detector: createShutdownDetector({ host: undefined, triggered, leadMs: 0, clock, log }),
+      lock,
+      otherLocks: createOtherLocks({ host: undefined, clock, log }),
+      runtime,
+      knownPods: createKnownPods({
+        state,
+        nodeName,
+        client: cluster.client,
+        kubeletPods: () => Promise.resolve(undefined),
+        clock,
+        log,
+      }),
+      offlinePods: undefined,
+    },
+    people: { announce, notify: () => Promise.resolve(), story, hooks: HOOKS },
+    staticPods: {
+      pods,
+      manual,
+      journal: manifests.store.mover,
+      directoryWatch: { set: () => Promise.resolve() },
+      locate: () => Promise.resolve(),
+      warnings: () => [],
+    },
+    drain,
+    loop: { wakeup, markProgress: () => undefined },
+  };
+  const agent = createAgent(context, record);
+  const beside = [cluster.cluster, cluster.presence, events, notices, story].map((part) => part.run(living));
+  try {
+    await agent.run(stop, signal);
+  } finally {
+    lifetime.abort();
+    await Promise.all(beside);
+  }
+}

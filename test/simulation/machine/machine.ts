@@ -1,0 +1,202 @@
+/** A machine in a simulation: what its agent and its kubelet have on it, all of it in memory. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CONFIG_API_VERSION } from '../../../src/api/names.ts';
+import type { NoticeSource } from '../../../src/cloud/notice-source.ts';
+import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';
+import type { StateFiles } from '../../../src/host/files/state-files.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { collectionPath, objectPath, PODS } from '../../../src/kube/resource.ts';
+import { isMirrorOf } from '../../chaos/machine/kubelet.ts';
+import type { ManifestMove } from '../../chaos/machine/machine.ts';
+import { type MachinePod, startPod } from '../../chaos/machine/pod.ts';
+import { mirrorPodObject } from '../../chaos/objects.ts';
+import type { ClusterPart } from '../../chaos/world.ts';
+import type { PlanMachine } from '../../perturbation/cluster.ts';
+import { parseAgentConfig } from '../../support/agent/config.ts';
+import type { VirtualTime } from '../time.ts';
+import { runSimulatedAgent } from './agent.ts';
+import { createMachineManifests, type MachineManifests } from './manifests.ts';
+
+const LOOK_MS = 100;
+const CALM_LOOK_MS = 1_000;
+const NO_GRACE = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 };
+const CONFIG = {
+  apiVersion: CONFIG_API_VERSION,
+  kind: 'AgentConfiguration',
+  kubeconfig: '/kubeconfig',
+  lock: 'none',
+  cloud: { provider: 'none' },
+};
+
+/** The files of the agent, which outlive it. */
+function createMemoryFiles(): StateFiles & { text(name: string): string | undefined } {
+  const files = new Map<string, string>();
+  return {
+    text: (name) => files.get(name),
+    read: (name) => Promise.resolve(files.get(name)),
+    write: (name, data) => {
+      if (data === '') files.delete(name);
+      else files.set(name, data);
+      return Promise.resolve();
+    },
+    remove: (name) => Promise.resolve(void files.delete(name)),
+    setAside: (name, suffix) => {
+      files.set(`${name}.${suffix}`, files.get(name) ?? '');
+      files.delete(name);
+      return Promise.resolve(`${name}.${suffix}`);
+    },
+    retry: () => Promise.resolve(),
+    problem: () => undefined,
+  };
+}
+
+function runtimeOf(pods: () => readonly MachinePod[]): ContainerRuntime {
+  const stop = async (id: string): Promise<void> => {
+    await pods()
+      .find((pod) => pod.id === id)
+      ?.stop(0);
+  };
+  return {
+    version: () => Promise.resolve({ runtimeName: 'memory', runtimeVersion: '1' }),
+    livePods: () =>
+      Promise.resolve(
+        pods()
+          .filter((pod) => pod.state() !== 'ended')
+          .map(({ manifest, id, uid, createdAt }) => ({
+            id,
+            namespace: manifest.namespace,
+            podName: manifest.podName,
+            podUid: uid,
+            ready: true,
+            createdAt,
+            annotations: { 'kubernetes.io/config.source': 'file' },
+            labels: {},
+            runningContainers: 1,
+            graceSec: manifest.graceSec,
+          })),
+      ),
+    stopPod: stop,
+    stopPodByForce: stop,
+    close: () => undefined,
+  };
+}
+
+/** Announces a shutdown while somebody says so. */
+function createAnnouncement(): NoticeSource & { set(isThere: boolean): void } {
+  let isThere = false;
+  let isNews = true;
+  let wake: (() => void) | undefined;
+  return {
+    name: 'a simulated shutdown',
+    everyMs: 0,
+    set: (value) => {
+      isThere = value;
+      isNews = true;
+      wake?.();
+    },
+    read: async (signal) => {
+      while (!isNews) {
+        signal.throwIfAborted();
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          signal.addEventListener('abort', () => {
+            resolve();
+          });
+        });
+      }
+      isNews = false;
+      return isThere ? [{ id: 'file', kind: 'terminate', reason: 'a simulated shutdown', provider: 'file' }] : [];
+    },
+  };
+}
+
+/** Starts the pods of the manifests in place, and ends the others; the API server's copies follow. */
+async function syncPods(
+  part: ClusterPart,
+  nodeName: string,
+  manifests: MachineManifests,
+  pods: readonly MachinePod[],
+): Promise<readonly MachinePod[]> {
+  const inPlace = [...manifests.inPlace.values()];
+  for (const pod of pods) if (!inPlace.some(({ podName }) => podName === pod.manifest.podName)) pod.end();
+  const live = pods.filter((pod) => pod.state() !== 'ended');
+  const missing = inPlace.filter(({ podName }) => !live.some(({ manifest }) => manifest.podName === podName));
+  const now = [...live, ...missing.map(startPod)];
+  const [namespace] = part.namespaces;
+  const mirrors = part.pods().filter((pod) => isMirrorOf({ nodeName }, pod.metadata.name));
+  for (const { metadata } of mirrors) {
+    if (now.some(({ manifest }) => manifest.podName === metadata.name)) continue;
+    const body = { ...NO_GRACE, preconditions: { uid: metadata.uid } };
+    await part.send({ method: 'DELETE', path: objectPath(PODS, metadata), body });
+  }
+  if (!part.nodes().some(({ metadata }) => metadata.name === nodeName)) return now;
+  for (const { manifest } of now.filter((pod) => pod.state() === 'running')) {
+    if (mirrors.some(({ metadata }) => metadata.name === manifest.podName)) continue;
+    const body = mirrorPodObject(manifest.podName, namespace, nodeName);
+    await part.send({ method: 'POST', path: collectionPath(PODS, namespace), body });
+  }
+  return now;
+}
+
+/** Lays out the machine of a node; no agent runs yet. */
+export function createSimulatedMachine(
+  time: VirtualTime,
+  nodeName: string,
+  connect: () => KubeClient,
+): PlanMachine {
+  const manifests = createMachineManifests(nodeName);
+  const state = createMemoryFiles();
+  const notices = createAnnouncement();
+  const config = parseAgentConfig(JSON.stringify({ ...CONFIG, nodeName }), 'agent.yaml');
+  const moves: ManifestMove[] = [];
+  let pods: readonly MachinePod[] = [];
+  const runtime = runtimeOf(() => pods);
+  let boots = 1;
+  let bootedAt = Infinity;
+  let mayGoDown = false;
+
+  const noteMoves = (part: ClusterPart): void => {
+    for (const { file, podName } of [...manifests.inPlace.values(), ...[...manifests.parked.values()].map((each) => each.manifest)]) {
+      const where = manifests.inPlace.has(file) ? 'in place' : 'away';
+      const pod = `${part.namespaces[0]}/${podName}`;
+      if (moves.findLast((each) => each.pod === pod)?.where === where) continue;
+      moves.push({ at: time.now(), pod, where, forShutdown: mayGoDown });
+    }
+  };
+  return {
+    nodeName,
+    moves,
+    manifests: (where) => Promise.resolve([...(where === 'away' ? manifests.parked : manifests.inPlace).keys()]),
+    addManifest: (name, namespace) => Promise.resolve(manifests.add(name, namespace) ? 'added' : 'it exists'),
+    phase: () => {
+      const record = JSON.parse(state.text('record.json') ?? '{}') as { readonly phase?: { readonly kind: string } };
+      return Promise.resolve(record.phase?.kind);
+    },
+    reboot: () => {
+      boots += 1;
+      bootedAt = time.now();
+      mayGoDown = false;
+      notices.set(false);
+      return Promise.resolve();
+    },
+    bootedAt: () => bootedAt,
+    announceShutdown: () => {
+      mayGoDown = true;
+      notices.set(true);
+      return Promise.resolve('announced');
+    },
+    runAgent: async ({ client, log, asked, killed }) => {
+      const host = { nodeName, bootId: `boot-${boots}`, config, clock: time.clock(), state, manifests, runtime, notices };
+      await runSimulatedAgent(host, { client: client(connect()), log }, asked, killed);
+    },
+    play: async (part, signal) => {
+      while (!signal.aborted) {
+        pods = await syncPods(part, nodeName, manifests, pods);
+        noteMoves(part);
+        const isStill = pods.every((pod) => pod.state() === 'running');
+        await sleep(isStill && !mayGoDown ? CALM_LOOK_MS : LOOK_MS, undefined, { signal }).catch(() => undefined);
+      }
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
