@@ -159,6 +159,7 @@ function observeDrain(
     const refusal = refused.nodes.of(node.name)?.message;
     // Also those that are to leave later: people learn at the beginning that the drain will not end.
     const begun = began === undefined ? maintenance.metadata.creationTimestamp : rfc3339(began);
+    const times = { began: began ?? now, now };
     const left = new Map<Pod, BlockingPod>();
     for (const pod of [...evicting, ...pending]) {
       const unended = whyNobodyEnds(pod, { node: object, request: requestOf(pod), since: begun ?? '' }, now);
@@ -168,7 +169,7 @@ function observeDrain(
       evacuating: startedOf(context, evicting),
       blocking: [...left.values(), ...evicting.filter((pod) => !left.has(pod)).flatMap((pod) => why(pod) ?? [])],
       ...(refusal === undefined ? {} : { refusal }),
-      ...(left.size > 0 ? {} : { expectedFinishAt: estimateDrain(plan, { evicting, pending, requestOf }, now) }),
+      ...(left.size > 0 ? {} : { expectedFinishAt: estimateDrain(plan, { evicting, pending, requestOf }, times) }),
       overLimit: overLimitOn.get(node.name) ?? 0,
       ungatedDaemonSets: context.ungated.on(node.name),
     };

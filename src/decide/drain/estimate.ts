@@ -5,12 +5,39 @@ import { entryCovers } from '../maintenance/drain-plan.ts';
 import { drainPodOf, endOf, graceSecOf } from '../pod.ts';
 import { timeOf } from '../time.ts';
 
+/** A guess that was wrong is moved by at least a second, and by ten minutes at most. */
+const MIN_STEP_MS = 1_000;
+const MAX_STEP_MS = 10 * 60_000;
+
+/**
+ * When a wait that began at `since` may be over, where nobody tells: after `ms`, and where that was too early, after twice as
+ * long each time. Between two guesses the time stands still, so that a status with it is not written anew at each look.
+ */
+function guessedEnd(since: number, ms: number, now: number): number {
+  let step = Math.max(ms, MIN_STEP_MS);
+  let at = Math.min(since, now) + step;
+  while (at <= now && step < MAX_STEP_MS) {
+    at += step;
+    step *= 2;
+  }
+  return at > now ? at : at + (Math.floor((now - at) / MAX_STEP_MS) + 1) * MAX_STEP_MS;
+}
+
+/** When the drain has begun, and the present; in milliseconds since the epoch. */
+interface DrainTimes {
+  readonly began: number;
+  readonly now: number;
+}
+
 /** When a pod is expected to be gone: as its interceptor says, as its deletion says, else after its grace period. */
-function expectedEnd(pod: Pod, request: EvictionRequest | undefined, now: number): number {
+function expectedEnd(pod: Pod, request: EvictionRequest | undefined, { began, now }: DrainTimes): number {
   const [active] = request?.status?.activeInterceptors ?? [];
   const entry = request?.status?.interceptors?.find(({ name }) => name === active);
-  const expectedAt = timeOf(entry?.expectedFinishTime) ?? endOf(pod)?.endsAt;
-  return expectedAt !== undefined && expectedAt > now ? expectedAt : now + graceSecOf(pod) * 1000;
+  const endsAt = endOf(pod)?.endsAt;
+  const expectedAt = timeOf(entry?.expectedFinishTime) ?? endsAt;
+  if (expectedAt !== undefined && expectedAt > now) return expectedAt;
+  const askedAt = timeOf(request?.metadata.creationTimestamp) ?? began;
+  return guessedEnd(endsAt ?? Math.max(askedAt, began), graceSecOf(pod) * 1000, now);
 }
 
 /** The pods that are left on a node, and their requests. */
@@ -27,13 +54,14 @@ interface PodsLeft {
 export function estimateDrain(
   plan: readonly DrainPlanEntry[],
   { evicting, pending, requestOf }: PodsLeft,
-  now: number,
+  times: DrainTimes,
 ): number {
   const tiers = new Map<number, number>();
   for (const pod of pending) {
     const tier = plan.findIndex((entry) => entryCovers(entry, drainPodOf(pod)));
     tiers.set(tier, Math.max(tiers.get(tier) ?? 0, graceSecOf(pod) * 1000));
   }
-  const first = evicting.reduce((last, pod) => Math.max(last, expectedEnd(pod, requestOf(pod), now)), now);
-  return [...tiers.values()].reduce((sum, ms) => sum + ms, first);
+  const later = [...tiers.values()].reduce((sum, ms) => sum + ms, 0);
+  if (evicting.length === 0) return guessedEnd(times.began, later, times.now);
+  return Math.max(...evicting.map((pod) => expectedEnd(pod, requestOf(pod), times))) + later;
 }

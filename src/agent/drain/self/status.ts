@@ -3,6 +3,7 @@ import type { BlockingPod, NodeMaintenance, NodeMaintenanceStatus } from '../../
 import type { Pod } from '../../../api/pod.ts';
 import { drainPodOf } from '../../../decide/pod.ts';
 import { estimateDrain } from '../../../decide/drain/estimate.ts';
+import { drainBegan } from '../../../decide/staying-pod/returning-pod.ts';
 import { isKept, keptBy } from '../../../decide/kept-pods/kept-pods.ts';
 import { planOf } from '../../../decide/maintenance/drain-plan.ts';
 import { evictingUids, type SelfDrain } from '../../../decide/drain/self-drain.ts';
@@ -53,7 +54,8 @@ function statusOf(
   const leaving = list.filter(isEvicting);
   const keep = keptBy(maintenance);
   const pending = list.filter((pod) => !isEvicting(pod) && !isKept(keep, drainPodOf(pod)));
-  const expectedFinishAt = estimateDrain(plan, { evicting: leaving, pending, requestOf }, now);
+  const times = { began: drainBegan(maintenance) ?? now, now };
+  const expectedFinishAt = estimateDrain(plan, { evicting: leaving, pending, requestOf }, times);
   const nodes = resolution.nodes.map((node) => {
     const message = node.message.slice(0, MAX_MESSAGE);
     return { ...node, message: `${message} (${BY_AGENT}: ${why})` };

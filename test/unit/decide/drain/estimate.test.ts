@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { estimateDrain } from '../../../../src/decide/drain/estimate.ts';
+import { rfc3339 } from '../../../../src/decide/time.ts';
 import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/maintenance/drain-plan.ts';
 
 const NOW = Date.parse('2026-01-01T01:00:00Z');
@@ -35,12 +36,30 @@ describe('the estimate of a drain', () => {
     const of = (target: Pod): EvictionRequest | undefined =>
       target === leaving ? request('a.example.com', { expectedFinishTime: finish }) : undefined;
     assert.equal(
-      estimateDrain(DEFAULT_DRAIN_PLAN, { evicting: [leaving], pending: later, requestOf: of }, NOW) - NOW,
+      estimateDrain(DEFAULT_DRAIN_PLAN, { evicting: [leaving], pending: later, requestOf: of }, { began: NOW, now: NOW }) - NOW,
       165_000,
     );
     assert.equal(
-      estimateDrain(DEFAULT_DRAIN_PLAN, { evicting: [pod()], pending: [], requestOf: () => undefined }, NOW) - NOW,
+      estimateDrain(
+        DEFAULT_DRAIN_PLAN,
+        { evicting: [pod()], pending: [], requestOf: () => undefined },
+        { began: NOW, now: NOW },
+      ) - NOW,
       30_000,
     );
+  });
+
+  it('while nothing happens to a pod that stays, the estimate moves seldom and never lies behind', () => {
+    const blocked = request('a.example.com', {});
+    const overdue = pod({ deletionTimestamp: rfc3339(NOW), deletionGracePeriodSeconds: 0 });
+    for (const [evicting, pending] of [[[pod()], []], [[overdue], []], [[], [pod()]]] as const) {
+      const seen = new Set<number>();
+      for (let now = NOW; now < NOW + 3_600_000; now += 15_000) {
+        const at = estimateDrain(DEFAULT_DRAIN_PLAN, { evicting, pending, requestOf: () => blocked }, { began: NOW, now });
+        assert.ok(at > now, `${at - now}`);
+        seen.add(at);
+      }
+      assert.ok(seen.size <= 12, `${seen.size} different estimates in an hour`);
+    }
   });
 });
