@@ -54,6 +54,8 @@ const BOUND_MS = 3 * 3_600_000;
 const SETTLED_MS = 5 * 60_000;
 /** When all is done, nobody writes anything for so long. */
 const STABLE_MS = 30 * 60_000;
+/** What one object may be written in that time while a drain is blocked: a sign of life every three minutes, and a little more. */
+const MOST_IN_STABLE_TIME = 12;
 
 /** Plays somebody outside: does what is due now. */
 interface StandIn {
@@ -164,6 +166,25 @@ async function judgeStability(scene: Scene, when: string): Promise<readonly Find
   return [{ invariant: 'stable', what, detail: `${late.length} writes, the first: ${JSON.stringify(first)}` }];
 }
 
+/** What is written again and again while nothing changes outside, and drains may be blocked: interceptors report every three minutes. */
+async function judgeRates(scene: Scene): Promise<readonly Finding[]> {
+  const { record, time } = scene;
+  await live(scene, SETTLED_MS);
+  const since = time.now();
+  await live(scene, STABLE_MS);
+  const counts = new Map<string, number>();
+  for (const { at, user, verb, resource, key } of record.writes) {
+    if (at <= since || user !== CONTROLLER || resource === 'Lease' || resource === 'Event') continue;
+    const what = `${verb} ${resource} ${key}`;
+    counts.set(what, (counts.get(what) ?? 0) + 1);
+  }
+  const [what, count] = [...counts].toSorted(([, a], [, b]) => b - a)[0] ?? ['', 0];
+  if (count <= MOST_IN_STABLE_TIME) return [];
+  const [verb, resource] = what.split(' ');
+  const detail = `${what} ${count} times in ${STABLE_MS / 60_000} minutes`;
+  return [{ invariant: 'stable', what: `the controller repeats ${verb} ${resource} while nothing changes`, detail }];
+}
+
 /** What can be said of the whole record. */
 function judgeRecord({ server, record }: Scene): readonly Violation[] {
   const changes = changesOf(server);
@@ -183,6 +204,7 @@ async function judgeEnd(scene: Scene, history: History): Promise<readonly Findin
   const { world, replicas } = scene;
   await replicas.setClock(0);
   await replicas.settle();
+  const repeated = await judgeRates(scene);
   await unblock(world);
   await withdrawOthers(world);
   const late = await untilNone(scene, () => unfinished(world));
@@ -195,7 +217,7 @@ async function judgeEnd(scene: Scene, history: History): Promise<readonly Findin
   const failures = replicas
     .failures()
     .map((error): Finding => ({ invariant: 'stable', what: 'a controller ended by itself', detail: String(error) }));
-  return [...late, ...unstable, ...atRest, ...left, ...still, ...failures];
+  return [...repeated, ...late, ...unstable, ...atRest, ...left, ...still, ...failures];
 }
 
 function distinct(violations: readonly Finding[]): readonly Finding[] {

@@ -81,7 +81,7 @@ export async function runSimulatedAgent(
     options: { leadMs: config.cloud.leadSec * 1000, rebalance: config.cloud.rebalance, freeze: config.cloud.freeze },
     memory: await openNoticeMemory(state, bootId, log),
     clock,
-    aheadMs: cluster.dependencies.aheadMs,
+    aheadMs: cluster.dependencies.aheadMs ?? (() => 0),
     log,
     onChange: wake,
   });
