@@ -20,6 +20,9 @@ import type { Running } from './actor.ts';
 /** Whose credentials a program has: the controller's, those of the add-on for `lifecycle.k8s.io`, or a cluster admin's. */
 export type Account = 'controller' | 'lifecycle' | 'admin';
 
+/** A plan holds nothing longer than a second. */
+const PATIENCE_MS = 30_000;
+
 /** The machine of a node on which a scenario has an agent. */
 export interface PlanMachine
   extends AsyncDisposable,
@@ -43,6 +46,10 @@ export interface PerturbationCluster {
   readonly writes: Pick<WriteLog, 'read'>;
   /** The beginning of the names of the next plan. */
   newId(): string;
+  /** Whether plans share it: each program sees the objects of its plan then, and controllers have their Lease in its namespace. */
+  readonly isShared: boolean;
+  /** How long anything may take that a scenario waits for. */
+  readonly patienceMs: number;
   /** Opens a connection of its own. */
   connect(as: Account): KubeClient;
   /** Lays out a machine for a node, which need not exist. */
@@ -104,6 +111,8 @@ export async function startPerturbationCluster(): Promise<PerturbationCluster & 
     timeline,
     writes,
     newId: () => `q${(plans += 1)}`,
+    isShared: true,
+    patienceMs: PATIENCE_MS,
     connect,
     openMachine: (nodeName) => openRealMachine(controlPlane, product, nodeName),
     play: async (part, signal) => {

@@ -10,7 +10,8 @@ import { type Plan, planText, plansOf, readPlan } from './plan.ts';
 import { type Outcome, runPlan, type Task } from './run.ts';
 import { loadScenarios, type Scenario } from './scenarios.ts';
 
-const SCENARIOS = await loadScenarios();
+const ALL = Object.entries(await loadScenarios());
+const SCENARIOS = Object.fromEntries(ALL.filter(([, { isSimulatedOnly }]) => isSimulatedOnly !== true));
 const { values } = parseArgs({
   options: {
     scenario: { type: 'string', default: Object.keys(SCENARIOS).join(',') },

@@ -67,7 +67,9 @@ export function readPlan(text: string): Plan {
   }
   const read = perturbations.filter((each) => each !== undefined);
   if (read.length === perturbations.length) return { scenario, perturbations: read };
-  throw new Error(`not a plan, SCENARIO | PROGRAM | WHAT #N | FATE and perhaps a second PROGRAM | WHAT #N | FATE: ${text}`);
+  throw new Error(
+    `not a plan, SCENARIO | PROGRAM | WHAT #N | FATE and perhaps a second PROGRAM | WHAT #N | FATE: ${text}`,
+  );
 }
 
 function perturbationsOf(moments: readonly Moment[]): readonly Perturbation[] {
@@ -83,7 +85,12 @@ export function plansOf(scenario: string, moments: readonly Moment[]): readonly 
 }
 
 /** Draws so many plans in which two things go wrong, of other moments; the same pair may be drawn twice. */
-export function drawPairs(scenario: string, moments: readonly Moment[], count: number, random: Random): readonly Plan[] {
+export function drawPairs(
+  scenario: string,
+  moments: readonly Moment[],
+  count: number,
+  random: Random,
+): readonly Plan[] {
   const all = perturbationsOf(moments);
   const draw = (): number => random.whole(all.length);
   return Array.from({ length: all.length < 2 ? 0 : count }, () => {

@@ -1,6 +1,10 @@
 /** What is played while something goes wrong: each scenario ends with all maintenances complete. */
 import { globSync } from 'node:fs';
 import path from 'node:path';
+import { nodeStatusOf } from '../../src/decide/maintenance/recorded-node.ts';
+import { BY_AGENT } from '../../src/decide/shutdown/drainer.ts';
+import { DISRUPTION_BUDGETS, objectPath } from '../../src/kube/resource.ts';
+import type { Actor } from './actor.ts';
 import { leftOf } from './judge.ts';
 import type { Stage } from './stage.ts';
 import { finish, isAsking, untilDrained } from './steps.ts';
@@ -10,6 +14,8 @@ export interface Scenario {
   readonly about: string;
   /** Whether the node that is drained has a machine, on which a real agent can run. */
   readonly hasMachine?: true;
+  /** Whether it needs a cluster of its own and minutes, as only a simulation has: agents look for the one Lease of controllers. */
+  readonly isSimulatedOnly?: true;
   play(stage: Stage): Promise<void>;
 }
 
@@ -96,14 +102,49 @@ const agent: Scenario = {
     await stage.until('the machine is released', async () => (await machine?.phase()) === 'released');
     const left = part.pods().filter(({ spec }) => spec.nodeName === stage.node);
     if (left.length > 0) throw new Error(`released with pods: ${left.map(({ metadata }) => metadata.name).join(' ')}`);
-    await actor.stop();
-    await machine?.reboot();
-    actor.start();
-    await stage.until('the maintenance is complete', () =>
-      part.maintenances().every(({ spec }) => spec.stage === 'Complete'),
-    );
-    await stage.until('everything is given back', async () => (await leftOf(stage)).length === 0);
-    await stage.until('the static pod is back', async () => (await machine?.manifests('in place'))?.length === 1);
+    await comeBack(stage, actor);
+  },
+};
+
+/** After a machine was released for a reboot: it boots, and everything is given back. */
+async function comeBack(stage: Stage, actor: Actor): Promise<void> {
+  const { part, machine, until } = stage;
+  await actor.stop();
+  await machine?.reboot();
+  actor.start();
+  await until('the maintenance is complete', () => part.maintenances().every(({ spec }) => spec.stage === 'Complete'));
+  await until('everything is given back', async () => (await leftOf(stage)).length === 0);
+  await until('the static pod is back', async () => (await machine?.manifests('in place'))?.length === 1);
+}
+
+const agentHandOver: Scenario = {
+  about:
+    'a drain for a reboot goes from the controller to the agent, when no controller is alive, and back to a controller',
+  hasMachine: true,
+  isSimulatedOnly: true,
+  play: async (stage) => {
+    const { part, machine } = stage;
+    await stage.layOut(['plain', 'critical'], { hasStaticPod: true, budget: 'closed' });
+    const [controller, agent] = [stage.controller('controller', { elects: true }), stage.agent()];
+    controller.start();
+    agent.start();
+    await stage.until('the controller leads', () => stage.hasLeader());
+    await machine?.announceShutdown();
+    await stage.until('the controller drains', () => isAsking(stage));
+    const isByAgent = (): boolean =>
+      part
+        .maintenances()
+        .some(({ status }) => nodeStatusOf(status, stage.node)?.drainMessage?.includes(BY_AGENT) === true);
+    await controller.stop();
+    await stage.until('the agent drains', isByAgent);
+    controller.start();
+    await stage.until('the controller drains again', () => !isByAgent());
+    await part.send({
+      method: 'DELETE',
+      path: objectPath(DISRUPTION_BUDGETS, { name: 'chaos', namespace: part.namespaces[0] }),
+    });
+    await stage.until('the machine is released', async () => (await machine?.phase()) === 'released');
+    await comeBack(stage, agent);
   },
 };
 
@@ -113,6 +154,7 @@ const OF_THE_CORE: Readonly<Record<string, Scenario>> = {
   intersecting,
   'hand-over': handOver,
   agent,
+  'agent-hand-over': agentHandOver,
 };
 
 /** All scenarios, by the names that plans have: those of the core, and one for each add-on that has one, under its name. */

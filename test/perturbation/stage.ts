@@ -1,6 +1,6 @@
 /** The part of a cluster in which one plan is played, and what a scenario does in it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CONTROLLER_LEASE_NAME, type Lease } from '../../src/api/lease.ts';
+import { CONTROLLER_LEASE_NAME, CONTROLLER_NAMESPACE, type Lease } from '../../src/api/lease.ts';
 import { DRAINED, type NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import {
   collectionPath,
@@ -23,8 +23,6 @@ import type { Plan } from './plan.ts';
 import { type ControllerFlags, runControllerOf } from './programs.ts';
 import type { Scope } from './scope.ts';
 
-/** How long anything may take that a scenario waits for. A plan holds nothing longer than a second. */
-const PATIENCE_MS = 30_000;
 const LOOK_MS = 100;
 /** The numbers of the node that nobody drains and of the one that is drained; a machine is that of the first node. */
 const NODES_OF = { withMachine: [1, MACHINE_NODE], without: [MACHINE_NODE, 1] } as const;
@@ -36,6 +34,8 @@ export interface Stage {
   readonly node: string;
   /** The programs of the product that were made so far. */
   readonly actors: Actor[];
+  /** How long anything may take that a scenario waits for. */
+  readonly patienceMs: number;
   /** The machine of the node, where the scenario has one. */
   readonly machine: PlanMachine | undefined;
   controller(name: string, flags?: ControllerFlags): Actor;
@@ -82,6 +82,7 @@ export function createStage(
 ): Stage {
   const { id } = part;
   const [namespace] = part.namespaces;
+  const leaseNamespace = cluster.isShared ? namespace : CONTROLLER_NAMESPACE;
   const [bystander, drained] = NODES_OF[machine === undefined ? 'without' : 'withMachine'];
   const [otherNode = '', node = ''] = [part.nodeNames[bystander], part.nodeNames[drained]];
   const actors: Actor[] = [];
@@ -92,7 +93,7 @@ export function createStage(
     return made;
   };
   const ofAgent: Scope = { namespace, owns: part.owns };
-  const scope: Scope = { ...ofAgent, selector: `${HISTORY_LABEL}=${id}` };
+  const scope: Scope = cluster.isShared ? { ...ofAgent, selector: `${HISTORY_LABEL}=${id}` } : ofAgent;
   const create = async (resource: Resource, body: object): Promise<void> => {
     const path = collectionPath(resource, resource.namespaced ? namespace : undefined);
     const status = await part.send({ method: 'POST', path, body });
@@ -102,15 +103,16 @@ export function createStage(
     part.maintenances().find(({ metadata }) => metadata.name === `${id}-${name}`);
   const read: Stage['read'] = async (path) =>
     (await cluster.client.send({ method: 'GET', path }, new AbortController().signal)).body;
-  const until: Stage['until'] = (what, ask) => waitFor(what, ask, { timeoutMs: PATIENCE_MS });
+  const until: Stage['until'] = (what, ask) => waitFor(what, ask, { timeoutMs: cluster.patienceMs });
 
   return {
     part,
     node,
     actors,
+    patienceMs: cluster.patienceMs,
     machine,
     controller: (name, flags = {}) =>
-      actor(name, scope, (running) => runControllerOf(cluster, namespace, flags, running)),
+      actor(name, scope, (running) => runControllerOf(cluster, leaseNamespace, flags, running)),
     program: (name, run) => actor(name, scope, (running) => run(cluster, running)),
     agent: () => {
       if (machine === undefined) throw new Error('the scenario has no machine');
@@ -155,7 +157,9 @@ export function createStage(
     isDrained: (name) =>
       maintenance(name)?.status?.conditions?.some(({ type, status }) => type === DRAINED && status === 'True') === true,
     hasLeader: async () => {
-      const lease = (await read(objectPath(LEASES, { name: CONTROLLER_LEASE_NAME, namespace }))) as Lease;
+      const lease = (await read(
+        objectPath(LEASES, { name: CONTROLLER_LEASE_NAME, namespace: leaseNamespace }),
+      )) as Lease;
       return (lease.spec?.holderIdentity ?? '') !== '';
     },
     until,
@@ -163,9 +167,9 @@ export function createStage(
 }
 
 /** Waits until nothing is written for `ms`, by the programs or by anybody else; who goes on writing where somebody does. */
-export async function untilStill({ part, actors }: Stage, ms: number): Promise<string | undefined> {
+export async function untilStill({ part, actors, patienceMs }: Stage, ms: number): Promise<string | undefined> {
   const countsOf = (): string => [part.changes.length, ...actors.map(({ trace }) => trace.written().count)].join(' ');
-  const deadline = Date.now() + PATIENCE_MS + ms;
+  const deadline = Date.now() + patienceMs + ms;
   let since = Date.now();
   for (let counts = countsOf(); Date.now() - since < ms; await sleep(Math.max(LOOK_MS, ms / 100))) {
     const now = countsOf();

@@ -119,7 +119,11 @@ describe('hostile times and grace periods', () => {
         const plan = effectiveDrainPlan([]);
         const [evicting, pending] = [pods.slice(0, 2), pods.slice(2)];
         const blocking = evicting.flatMap((pod) => whyBlocking(pod, request, undefined, NOW) ?? []);
-        const expectedFinishAt = estimateDrain(plan, { evicting, pending, requestOf: () => request }, { began: NOW, now: NOW });
+        const expectedFinishAt = estimateDrain(
+          plan,
+          { evicting, pending, requestOf: () => request },
+          { began: NOW, now: NOW },
+        );
         const node = {
           name: 'n1',
           drainTargets: plan.slice(0, 1),

@@ -1,39 +1,57 @@
 /** Plays simulated histories; README.md says how to call it. */
+import path from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { signatureOf } from '../chaos/invariants/violation.ts';
 import { findFaults } from './faults.ts';
-import { playHistory, type SimulatedOutcome } from './play.ts';
+import { type Finding, playHistory } from './play.ts';
+import type { HistoryExchange } from './thread.ts';
+import { playInThreads, threadCount } from './threads.ts';
 
 const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
     from: { type: 'string' },
-    seeds: { type: 'string', default: '100' },
+    seeds: { type: 'string' },
     seconds: { type: 'string' },
+    threads: { type: 'string' },
     first: { type: 'boolean', default: false },
     faults: { type: 'boolean', default: false },
   },
 });
+const THREAD = path.join(import.meta.dirname, 'thread.ts');
 
-function show({ history, violations, trace }: SimulatedOutcome, withTrace: boolean): void {
-  if (withTrace) for (const line of trace) console.log(line);
+function show(seed: number, violations: readonly Finding[]): void {
   for (const violation of violations) {
-    console.log(`seed ${history.seed}: ${signatureOf(violation)}\n    ${violation.detail.slice(0, 2_000)}`);
+    console.log(`seed ${seed}: ${signatureOf(violation)}\n    ${violation.detail.slice(0, 2_000)}`);
   }
 }
 
+/** Plays one seed and prints everything that happened; returns whether nothing was found. */
+async function playOne(seed: number): Promise<boolean> {
+  const { trace, violations } = await playHistory(seed);
+  for (const line of trace) console.log(line);
+  show(seed, violations);
+  return violations.length === 0;
+}
+
 /** Plays seeds until they are through, the time is over, or, with --first, something is found; returns whether nothing was. */
-async function playSeeds(from: number, count: number, limitMs: number, withTrace: boolean): Promise<boolean> {
+async function playSeeds(from: number, count: number, limitMs: number): Promise<boolean> {
   const begun = performance.now();
   let [played, bad, writes] = [0, 0, 0];
-  while (played < count && performance.now() - begun < limitMs && (bad === 0 || !values.first)) {
-    const outcome = await playHistory(from + played);
+  function* seeds(): Generator<number> {
+    for (let seed = from; seed < from + count; seed += 1) {
+      if (performance.now() - begun >= limitMs || (bad > 0 && values.first)) return;
+      yield seed;
+    }
+  }
+  const threads = Math.min(threadCount(values.threads), count);
+  await playInThreads<HistoryExchange>(THREAD, seeds(), threads, (outcome) => {
     played += 1;
     writes += outcome.writes;
     if (outcome.violations.length > 0) bad += 1;
-    show(outcome, withTrace);
-  }
+    show(outcome.seed, outcome.violations);
+  });
   const seconds = (performance.now() - begun) / 1_000;
   const rate = ((played / seconds) * 60).toFixed(0);
   const range = `seeds ${from} to ${from + played - 1}`;
@@ -44,12 +62,13 @@ async function playSeeds(from: number, count: number, limitMs: number, withTrace
 }
 
 async function main(): Promise<boolean> {
-  if (values.faults) return await findFaults(Number(values.seeds));
-  if (values.seed !== undefined) return await playSeeds(Number(values.seed), 1, Infinity, true);
-  // With a time, other seeds each time.
-  const from = values.from ?? (values.seconds === undefined ? 1 : Math.floor(Math.random() * 1e9));
-  const count = values.seconds === undefined ? Number(values.seeds) : Infinity;
-  return await playSeeds(Number(from), count, Number(values.seconds ?? Infinity) * 1_000, false);
+  if (values.faults) return await findFaults(Number(values.seeds ?? 100));
+  if (values.seed !== undefined) return await playOne(Number(values.seed));
+  // With a time alone, other seeds each time.
+  const isOpen = values.seconds !== undefined && values.seeds === undefined;
+  const from = values.from ?? (isOpen ? Math.floor(Math.random() * 1e9) : 1);
+  const count = isOpen ? Infinity : Number(values.seeds ?? 100);
+  return await playSeeds(Number(from), count, Number(values.seconds ?? Infinity) * 1_000);
 }
 
 process.exitCode = (await main()) ? 0 : 1;

@@ -42,8 +42,8 @@ const LOOK_MS = 100;
 const BEAT_MS = 5 * 60_000;
 /** The pause between two steps: sometimes the product has seen the one before, sometimes not. */
 const PAUSE_MS = 80;
-/** By then a replica leads and has seen everything. */
-const LED_MS = 60_000;
+/** By then a Lease that nobody renews has expired, and a replica leads and has seen everything. */
+const LED_MS = 180_000;
 /** The world rests when nothing has changed for so long, as in the chaos test. */
 const QUIET_MS = 4_000;
 /** A world that does not come to rest in this time never does. */
@@ -89,6 +89,7 @@ interface Scene extends Stage {
 /** Whether something has changed since this was asked last that is no Lease, which is renewed all the time, and no Event. */
 function isNewer(scene: Scene): boolean {
   const { changes } = scene.server.objects;
+  if (changes.length === scene.looked.changes) return false;
   const isOther = changes.slice(scene.looked.changes).some(({ kind }) => kind !== 'Lease' && kind !== 'Event');
   scene.looked.changes = changes.length;
   if (isOther) scene.looked.at = scene.time.now();
@@ -102,7 +103,7 @@ async function live(scene: Scene, ms: number): Promise<void> {
   let calmSince = time.now();
   while (time.now() < until) {
     // A pod takes a while to end after the last change of it.
-    if (isNewer(scene)) calmSince = time.now();
+    if (isNewer(scene) || scene.looked.at > calmSince) calmSince = time.now();
     if (time.now() - calmSince < 1_000) {
       await scene.kubelets.look();
       await runDaemonSets(world, server);
@@ -110,7 +111,7 @@ async function live(scene: Scene, ms: number): Promise<void> {
       await runBudgets(world, server);
       await interceptors.look();
       await time.pass(Math.min(LOOK_MS, until - time.now()));
-    } else await time.pass(Math.min(1_000, until - time.now()));
+    } else await time.pass(until - time.now(), () => isNewer(scene));
   }
 }
 

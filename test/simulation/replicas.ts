@@ -29,9 +29,9 @@ const MAX = 2;
 /** A finished request is deleted before the world is expected to be stable; a Lease is renewed seldom, for each renewal takes time. */
 const OPTIONS = {
   requestTtl: '1m',
-  leaderElectLeaseDuration: '30s',
-  leaderElectRenewDeadline: '20s',
-  leaderElectRetryPeriod: '6s',
+  leaderElectLeaseDuration: '120s',
+  leaderElectRenewDeadline: '90s',
+  leaderElectRetryPeriod: '30s',
 };
 
 /** What histories do to the replicas. */

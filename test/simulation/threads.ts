@@ -7,20 +7,26 @@ export function threadCount(wanted: string | undefined): number {
   return wanted === undefined ? availableParallelism() : Number(wanted);
 }
 
+/** What a thread is told, and what it answers. */
+export interface Exchange {
+  readonly input: unknown;
+  readonly output: unknown;
+}
+
 /** Runs in a thread: answers each input that `playInThreads` hands out. */
-export function answerInputs<Input, Output>(answer: (input: Input) => Promise<Output>): void {
-  parentPort?.on('message', (input: Input) => {
+export function answerInputs<E extends Exchange>(answer: (input: E['input']) => Promise<E['output']>): void {
+  parentPort?.on('message', (input: E['input']) => {
     // What is rejected ends the thread with this error, and that the whole run.
     void answer(input).then((output) => parentPort?.postMessage(output));
   });
 }
 
 /** Hands out the inputs to threads that run `file`, until there are none; `take` gets the answers as they come. */
-export async function playInThreads<Input, Output>(
+export async function playInThreads<E extends Exchange>(
   file: string,
-  inputs: Iterable<Input>,
+  inputs: Iterable<E['input']>,
   threads: number,
-  take: (output: Output) => void,
+  take: (output: E['output']) => void,
 ): Promise<void> {
   const waiting = inputs[Symbol.iterator]();
   const playOn = async (): Promise<void> => {
@@ -33,7 +39,7 @@ export async function playInThreads<Input, Output>(
           else worker.postMessage(value);
         };
         worker.on('error', reject);
-        worker.on('message', (output: Output) => {
+        worker.on('message', (output: E['output']) => {
           take(output);
           next();
         });

@@ -76,11 +76,15 @@ export class VirtualTime {
     });
   }
 
-  /** Lets so much time pass; everything that is due meanwhile is done, each action to its end before the next one. */
-  async pass(ms: number): Promise<void> {
+  /**
+   * Lets so much time pass, or less where `isEnough` after an action; everything that is due meanwhile is done, each action to its
+   * end before the next one.
+   */
+  async pass(ms: number, isEnough = (): boolean => false): Promise<void> {
     const until = this.#now + ms;
     for (;;) {
       await settled();
+      if (isEnough()) return;
       const next = this.#actions.at(-1);
       if (next === undefined || next.at > until) break;
       this.#actions.pop();
@@ -125,7 +129,11 @@ function replacements(time: VirtualTime, random: Random): readonly (readonly [ob
       }),
     );
   const stop = (timer: Timer | undefined): void => timer?.stop();
-  const waiting = async <T>(ms = 0, value?: T, options: { readonly signal?: AbortSignal } = {}): Promise<T | undefined> => {
+  const waiting = async <T>(
+    ms = 0,
+    value?: T,
+    options: { readonly signal?: AbortSignal } = {},
+  ): Promise<T | undefined> => {
     await time.sleep(ms, options.signal);
     return value;
   };
@@ -141,6 +149,8 @@ function replacements(time: VirtualTime, random: Random): readonly (readonly [ob
   }
   return [
     [globalThis, 'Date', VirtualDate],
+    // Every watch that waits ends by an abort, whose stack nobody reads.
+    [Error, 'stackTraceLimit', 0],
     [globalThis, 'setTimeout', later],
     [globalThis, 'clearTimeout', stop],
     [globalThis, 'setImmediate', (act: () => void, ...values: unknown[]) => later(act, 0, ...values)],

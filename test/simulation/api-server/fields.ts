@@ -36,8 +36,19 @@ function visitFields(value: unknown, lists: KeyedLists, path: Path, visit: (path
   } else visit(path, value);
 }
 
+/** The fields of objects that were asked for: an object of the model is never changed in place. */
+const known = new WeakMap<Json, ReadonlyMap<string, string>>();
+
 /** The fields of an object that somebody may own, with their values as text. */
 export function fieldsOf(object: Json, lists: KeyedLists): ReadonlyMap<string, string> {
+  const before = Object.isFrozen(object) ? known.get(object) : undefined;
+  if (before !== undefined) return before;
+  const found = readFields(object, lists);
+  if (Object.isFrozen(object)) known.set(object, found);
+  return found;
+}
+
+function readFields(object: Json, lists: KeyedLists): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const part of ['metadata', 'spec', 'status']) {
     if (object[part] === undefined) continue;

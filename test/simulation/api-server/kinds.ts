@@ -82,8 +82,20 @@ export function resourcesUnder(path: string): readonly string[] {
   return resources.filter(({ root }) => root === path).map(({ plural }) => plural);
 }
 
+/** The places that were read last: programs ask for the same ones again and again. */
+const known = new Map<string, Place | undefined>();
+const MOST_KNOWN = 2_000;
+
 /** Reads the path of a request, without its query; undefined where the model knows no such kind. */
 export function placeOf(path: string): Place | undefined {
+  if (known.has(path)) return known.get(path);
+  if (known.size >= MOST_KNOWN) known.clear();
+  const place = readPlace(path);
+  known.set(path, place);
+  return place;
+}
+
+function readPlace(path: string): Place | undefined {
   for (const kind of Object.keys(KIND_RULES) as ModelKind[]) {
     const { root, plural, namespaced }: Resource = KIND_RULES[kind].resource;
     if (!path.startsWith(`${root}/`)) continue;

@@ -65,7 +65,10 @@ export async function runSimulatedAgent(
   const recorded = await readRecord(state, (error) => {
     throw error;
   });
-  const record = { ...recorded, phase: phaseAtStart(recorded.phase, manifests.store.mover.parkSteps().values(), bootId) };
+  const record = {
+    ...recorded,
+    phase: phaseAtStart(recorded.phase, manifests.store.mover.parkSteps().values(), bootId),
+  };
   const endsWithBoot = config.onBoot === 'complete' ? bootId : undefined;
   const presence = { readDoctor: () => Promise.resolve({ doctor: 'ok' as const, checks: [] }), config: '' };
   const cluster = openCluster(

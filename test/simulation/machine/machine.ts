@@ -139,11 +139,7 @@ async function syncPods(
 }
 
 /** Lays out the machine of a node; no agent runs yet. */
-export function createSimulatedMachine(
-  time: VirtualTime,
-  nodeName: string,
-  connect: () => KubeClient,
-): PlanMachine {
+export function createSimulatedMachine(time: VirtualTime, nodeName: string, connect: () => KubeClient): PlanMachine {
   const manifests = createMachineManifests(nodeName);
   const state = createMemoryFiles();
   const notices = createAnnouncement();
@@ -156,7 +152,10 @@ export function createSimulatedMachine(
   let mayGoDown = false;
 
   const noteMoves = (part: ClusterPart): void => {
-    for (const { file, podName } of [...manifests.inPlace.values(), ...[...manifests.parked.values()].map((each) => each.manifest)]) {
+    for (const { file, podName } of [
+      ...manifests.inPlace.values(),
+      ...[...manifests.parked.values()].map((each) => each.manifest),
+    ]) {
       const where = manifests.inPlace.has(file) ? 'in place' : 'away';
       const pod = `${part.namespaces[0]}/${podName}`;
       if (moves.findLast((each) => each.pod === pod)?.where === where) continue;
@@ -186,7 +185,16 @@ export function createSimulatedMachine(
       return Promise.resolve('announced');
     },
     runAgent: async ({ client, log, asked, killed }) => {
-      const host = { nodeName, bootId: `boot-${boots}`, config, clock: time.clock(), state, manifests, runtime, notices };
+      const host = {
+        nodeName,
+        bootId: `boot-${boots}`,
+        config,
+        clock: time.clock(),
+        state,
+        manifests,
+        runtime,
+        notices,
+      };
       await runSimulatedAgent(host, { client: client(connect()), log }, asked, killed);
     },
     play: async (part, signal) => {

@@ -1,5 +1,4 @@
 /** The cluster of one plan in virtual time: the model of the API server, and what is around the product. */
-import type { KubeObject } from '../../../src/api/meta.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { CONTROLLER_USER } from '../../chaos/cluster.ts';
 import type { Random } from '../../chaos/random.ts';
@@ -27,6 +26,8 @@ const LOOK_MS = 100;
 /** Whatever is to follow a change by itself, such as the end of a pod, has come by then. */
 const CALM_MS = 1_000;
 const CALM_LOOK_MS = 30_000;
+/** A drain changes hands when a Lease has expired and an agent has looked at it for some time. */
+const PATIENCE_MS = 5 * 60_000;
 const ID = 'q1';
 
 /** What the model does not have: namespaces, of which each has its account at once. */
@@ -61,7 +62,7 @@ function timelineOf(server: ModelServer): Pick<Timeline, 'record' | 'list'> {
       });
       return { changes, end };
     },
-    list: <K extends Kind>(kind: K) => server.objects.list(kind) as readonly KubeObject[] as readonly Objects[K][],
+    list: <K extends Kind>(kind: K) => server.objects.list(kind) as readonly Objects[K][],
   };
 }
 
@@ -105,6 +106,8 @@ export function createSimulatedCluster(time: VirtualTime, random: Random): Pertu
     timeline: timelineOf(server),
     writes: { read: () => Promise.resolve(record.writes) },
     newId: () => ID,
+    isShared: false,
+    patienceMs: PATIENCE_MS,
     connect: (as) => network.connect(USERS[as]).client,
     openMachine: (nodeName) => {
       const connect = (): KubeClient => network.connect(`system:node:${nodeName}`).client;

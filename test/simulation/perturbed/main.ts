@@ -7,7 +7,7 @@ import { drawPairs, planText, plansOf } from '../../perturbation/plan.ts';
 import { loadScenarios } from '../../perturbation/scenarios.ts';
 import { playInThreads, threadCount } from '../threads.ts';
 import { playPlan } from './play.ts';
-import type { Played, ToPlay } from './tasks.ts';
+import type { PlanExchange, Played, ToPlay } from './tasks.ts';
 
 const SCENARIOS = await loadScenarios();
 const { values } = parseArgs({
@@ -60,7 +60,9 @@ function table(played: readonly Played[], seconds: number): void {
     if (own.length === 0) continue;
     const ms = own.reduce((sum, each) => sum + each.ms, 0) / own.length;
     const cells = [own.length, own.filter(({ reached }) => reached).length, own.filter(isFind).length, ms.toFixed(0)];
-    console.log([name.padEnd(14), ...cells.map((cell, at) => String(cell).padStart([5, 7, 10, 8][at] ?? 8))].join('  '));
+    console.log(
+      [name.padEnd(14), ...cells.map((cell, at) => String(cell).padStart([5, 7, 10, 8][at] ?? 8))].join('  '),
+    );
   }
   const rate = ((played.length / seconds) * 60).toFixed(0);
   console.log(`${played.length} plans in ${seconds.toFixed(1)} s, ${rate} a minute`);
@@ -76,7 +78,7 @@ if (values.list) for (const { text } of tasks) console.log(text);
 else {
   const begun = performance.now();
   const played: Played[] = [];
-  await playInThreads<ToPlay, Played>(THREAD, tasks, Math.min(threadCount(values.threads), tasks.length), (outcome) => {
+  await playInThreads<PlanExchange>(THREAD, tasks, Math.min(threadCount(values.threads), tasks.length), (outcome) => {
     played.push(outcome);
     if (isFind(outcome)) report(outcome);
   });

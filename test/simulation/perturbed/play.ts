@@ -12,13 +12,13 @@ const STEP_MS = 1_000;
 export async function playPlan(task: Task, seed: number): Promise<Outcome> {
   const random = createRandom(seed);
   return await inVirtualTime(random, async (time) => {
-    let isOver = false;
+    const over = new AbortController();
     const playing = runPlan(createSimulatedCluster(time, random), task, STILL_MS).finally(() => {
-      isOver = true;
+      over.abort();
     });
     // A failure is for the caller, who waits for it later.
     playing.catch(() => undefined);
-    while (!isOver) await time.pass(STEP_MS);
+    while (!over.signal.aborted) await time.pass(STEP_MS);
     return await playing;
   });
 }

@@ -17,3 +17,9 @@ export interface Played extends ToPlay {
   /** How long it took on this machine. */
   readonly ms: number;
 }
+
+/** What threads that play plans exchange with the one that shares the plans out. */
+export interface PlanExchange {
+  readonly input: ToPlay;
+  readonly output: Played;
+}

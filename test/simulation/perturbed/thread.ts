@@ -3,7 +3,7 @@ import { readPlan } from '../../perturbation/plan.ts';
 import { loadScenarios } from '../../perturbation/scenarios.ts';
 import { answerInputs } from '../threads.ts';
 import { playPlan } from './play.ts';
-import type { Played, ToPlay } from './tasks.ts';
+import type { PlanExchange, Played, ToPlay } from './tasks.ts';
 
 const SCENARIOS = await loadScenarios();
 
@@ -16,4 +16,4 @@ async function play({ text, seed }: ToPlay): Promise<Played> {
   return { text, seed, reached, finds, log: finds.length === 0 ? [] : log, ms: performance.now() - begun };
 }
 
-answerInputs(play);
+answerInputs<PlanExchange>(play);

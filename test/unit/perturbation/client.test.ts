@@ -26,7 +26,10 @@ function eventOf(nth: number): Moment {
 
 /** The plan of the moment with this fate. */
 function planOf(moment: Moment, fate: string): Plan {
-  return plansOf('drain', [moment]).find(({ perturbations: [each] }) => each?.fate === fate) ?? assert.fail(`no fate ${fate}`);
+  return (
+    plansOf('drain', [moment]).find(({ perturbations: [each] }) => each?.fate === fate) ??
+    assert.fail(`no fate ${fate}`)
+  );
 }
 
 /** A client of a program on an API server that carries everything out, and sends these events. */

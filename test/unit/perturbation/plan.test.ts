@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { type Moment, planText, plansOf, readPlan } from '../../perturbation/plan.ts';
+import { createRandom } from '../../chaos/random.ts';
+import { drawPairs, type Moment, planText, plansOf, readPlan } from '../../perturbation/plan.ts';
 import { loadScenarios } from '../../perturbation/scenarios.ts';
 
 const WRITE: Moment = { actor: 'controller', kind: 'write', what: 'PATCH nodes/n1', nth: 2 };
@@ -25,12 +26,22 @@ describe('a plan of the perturbation test', () => {
     for (const plan of plansOf('drain', [WRITE, EVENT])) assert.deepEqual(readPlan(planText(plan)), plan);
   });
 
+  it('a pair is of two moments in the order of the recording, and is read again', () => {
+    for (const plan of drawPairs('drain', [WRITE, EVENT], 40, createRandom(1))) {
+      assert.equal(plan.perturbations.length, 2);
+      assert.deepEqual(readPlan(planText(plan)), plan);
+      const kinds = plan.perturbations.map(({ kind }) => kind).join(' ');
+      assert.notEqual(kinds, 'event write');
+    }
+  });
+
   it('a line that is none is refused', () => {
     for (const line of [
       '',
       'drain',
       'drain | controller | pods/plain | held',
       'drain | controller | pods/plain #1 | no',
+      'drain | controller | pods/plain #1 | held | controller',
     ]) {
       assert.throws(() => readPlan(line), /not a plan/);
     }

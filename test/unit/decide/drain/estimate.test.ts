@@ -36,7 +36,11 @@ describe('the estimate of a drain', () => {
     const of = (target: Pod): EvictionRequest | undefined =>
       target === leaving ? request('a.example.com', { expectedFinishTime: finish }) : undefined;
     assert.equal(
-      estimateDrain(DEFAULT_DRAIN_PLAN, { evicting: [leaving], pending: later, requestOf: of }, { began: NOW, now: NOW }) - NOW,
+      estimateDrain(
+        DEFAULT_DRAIN_PLAN,
+        { evicting: [leaving], pending: later, requestOf: of },
+        { began: NOW, now: NOW },
+      ) - NOW,
       165_000,
     );
     assert.equal(
@@ -52,10 +56,18 @@ describe('the estimate of a drain', () => {
   it('while nothing happens to a pod that stays, the estimate moves seldom and never lies behind', () => {
     const blocked = request('a.example.com', {});
     const overdue = pod({ deletionTimestamp: rfc3339(NOW), deletionGracePeriodSeconds: 0 });
-    for (const [evicting, pending] of [[[pod()], []], [[overdue], []], [[], [pod()]]] as const) {
+    for (const [evicting, pending] of [
+      [[pod()], []],
+      [[overdue], []],
+      [[], [pod()]],
+    ] as const) {
       const seen = new Set<number>();
       for (let now = NOW; now < NOW + 3_600_000; now += 15_000) {
-        const at = estimateDrain(DEFAULT_DRAIN_PLAN, { evicting, pending, requestOf: () => blocked }, { began: NOW, now });
+        const at = estimateDrain(
+          DEFAULT_DRAIN_PLAN,
+          { evicting, pending, requestOf: () => blocked },
+          { began: NOW, now },
+        );
         assert.ok(at > now, `${at - now}`);
         seen.add(at);
       }

@@ -1,0 +1,66 @@
+/** Plans of the perturbation test in virtual time. `npm run perturb:simulated` plays many of them. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { drawPairs, planText, plansOf, readPlan } from '../../perturbation/plan.ts';
+import type { Outcome } from '../../perturbation/run.ts';
+import { loadScenarios, type Scenario } from '../../perturbation/scenarios.ts';
+import { createRandom } from '../../chaos/random.ts';
+import { playPlan } from '../../simulation/perturbed/play.ts';
+
+const SCENARIOS = await loadScenarios();
+const RECORDINGS = new Map<string, Outcome>();
+
+/** What is compared of two plays. */
+function recordOf({ moments, finds, log, reached, seconds }: Outcome): string {
+  return JSON.stringify({ moments, finds, log, reached, seconds });
+}
+
+describe('plans in virtual time', () => {
+  for (const [name, scenario] of Object.entries(SCENARIOS)) {
+    it(`the scenario ${name} comes to a good end where nothing goes wrong`, async () => {
+      const outcome = await playPlan({ name, scenario }, 1);
+      RECORDINGS.set(name, outcome);
+      assert.deepEqual(outcome.finds, []);
+      assert.ok(outcome.moments.length > 20, `${outcome.moments.length} moments`);
+    });
+  }
+
+  it('the same plan and seed give the same play, to the byte', async () => {
+    const [name, scenario] = ['agent-hand-over', SCENARIOS['agent-hand-over']] as const;
+    assert.ok(scenario);
+    const moments = RECORDINGS.get(name)?.moments ?? [];
+    const [plan] = drawPairs(name, moments, 1, createRandom(3));
+    assert.ok(plan);
+    const again = readPlan(planText(plan));
+    const [first, second] = [await playPlan({ name, scenario, plan }, 1), await playPlan({ name, scenario, plan: again }, 1)];
+    assert.equal(recordOf(first), recordOf(second));
+    assert.notEqual(recordOf(first), recordOf(await playPlan({ name, scenario, plan }, 2)), 'another seed, other delays');
+  });
+
+  it('what goes wrong on purpose comes to pass', async () => {
+    const [name, scenario] = ['drain', SCENARIOS['drain']] as const;
+    assert.ok(scenario);
+    const plans = plansOf(name, RECORDINGS.get(name)?.moments ?? []);
+    for (const fate of ['crash before', 'answer lost', 'list from the past']) {
+      const plan = plans.find(({ perturbations: [each] }) => each?.fate === fate);
+      assert.ok(plan, fate);
+      assert.ok((await playPlan({ name, scenario, plan }, 1)).reached, planText(plan));
+    }
+  });
+
+  it('a scenario that does not come to its end is a find, and so is what is left', async () => {
+    const scenario: Scenario = {
+      about: 'a drain that nobody completes',
+      play: async (stage) => {
+        await stage.layOut(['plain'], { budget: 'closed' });
+        stage.controller('controller').start();
+        await stage.drain('m1');
+        await stage.until('m1 is Drained', () => stage.isDrained('m1'));
+      },
+    };
+    const { finds } = await playPlan({ name: 'none', scenario }, 1);
+    const what = finds.map((find) => find.what).join('\n');
+    assert.match(what, /^end: m1 is Drained: not within 300 s$/mu);
+    assert.match(what, /^given-back: /mu);
+  });
+});
