@@ -62,7 +62,7 @@ export interface Stage {
   until(what: string, ask: () => boolean | Promise<boolean>): Promise<void>;
 }
 
-/** Takes from a name what differs from run to run: the beginning of the plan's names, UIDs, and what a DaemonSet adds. */
+/** Takes from a name what differs from run to run: the beginning of the plan's names, UIDs, and what a DaemonSet or an agent adds. */
 export function plainName({ id, changes }: Pick<ClusterPart, 'id' | 'changes'>, name: string): string {
   let plain = name;
   for (const { kind, object } of changes) {
@@ -71,6 +71,7 @@ export function plainName({ id, changes }: Pick<ClusterPart, 'id' | 'changes'>, 
   return plain
     .replaceAll(`${id}-`, '')
     .replace(/^(set\d)-[a-z0-9]{5}/, '$1')
+    .replace(/^(shutdown-.+)-[a-z0-9]$/, '$1')
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '*');
 }
 

@@ -2,6 +2,7 @@
  * The time of a simulation: it passes only from one action to the next, so that an hour takes no time, and the same seed gives the
  * same history. While a simulation runs, the timers, the clocks and the random numbers of the process are its own.
  */
+import cryptoOfNode from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import process from 'node:process';
 import timersOfPromises from 'node:timers/promises';
@@ -159,6 +160,8 @@ function replacements(time: VirtualTime, random: Random): readonly (readonly [ob
     [performance, 'now', () => time.now() - BOOT_MS],
     [process.hrtime, 'bigint', () => BigInt(Math.trunc(time.now() - BOOT_MS)) * 1_000_000n],
     [timersOfPromises, 'setTimeout', waiting],
+    [cryptoOfNode, 'randomInt', (below: number) => random.whole(below)],
+    [cryptoOfNode, 'randomBytes', (size: number) => Buffer.from(hex(2 * size), 'hex')],
     [crypto, 'randomUUID', () => `${hex(8)}-${hex(4)}-4${hex(3)}-8${hex(3)}-${hex(12)}`],
     [
       AbortSignal,
@@ -185,7 +188,7 @@ export async function inVirtualTime<T>(random: Random, simulate: (time: VirtualT
       else Object.defineProperty(owner, name, before);
     };
   });
-  // What has imported a function of `node:timers/promises` by its name has the new one from here on.
+  // What has imported a function of Node.js by its name has the new one from here on.
   syncBuiltinESMExports();
   try {
     return await simulate(time);
