@@ -84,27 +84,24 @@ function runtimeOf(pods: () => readonly MachinePod[]): ContainerRuntime {
 /** Announces a shutdown while somebody says so. */
 function createAnnouncement(): NoticeSource & { set(isThere: boolean): void } {
   let isThere = false;
-  let isNews = true;
-  let wake: (() => void) | undefined;
+  let changed = Promise.withResolvers<undefined>();
+  changed.resolve(undefined);
   return {
     name: 'a simulated shutdown',
     everyMs: 0,
     set: (value) => {
       isThere = value;
-      isNews = true;
-      wake?.();
+      changed.resolve(undefined);
     },
+    // The first reading answers at once, each later one when something has changed.
     read: async (signal) => {
-      while (!isNews) {
-        signal.throwIfAborted();
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          signal.addEventListener('abort', () => {
-            resolve();
-          });
-        });
-      }
-      isNews = false;
+      const ended = Promise.withResolvers<undefined>();
+      signal.addEventListener('abort', () => {
+        ended.resolve(undefined);
+      });
+      await Promise.race([changed.promise, ended.promise]);
+      signal.throwIfAborted();
+      changed = Promise.withResolvers();
       return isThere ? [{ id: 'file', kind: 'terminate', reason: 'a simulated shutdown', provider: 'file' }] : [];
     },
   };
