@@ -6,11 +6,13 @@ import { createRandom } from '../../chaos/random.ts';
 import { drawPairs, planText, plansOf } from '../../perturbation/plan.ts';
 import { loadScenarios } from '../../perturbation/scenarios.ts';
 import { playInThreads, threadCount } from '../threads.ts';
+import { tryFaults } from './faults.ts';
 import { playPlan } from './play.ts';
 import type { PlanExchange, Played, ToPlay } from './tasks.ts';
 
 const SCENARIOS = await loadScenarios();
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     scenario: { type: 'string', default: Object.keys(SCENARIOS).join(',') },
     plan: { type: 'string', multiple: true, default: [] },
@@ -18,6 +20,8 @@ const { values } = parseArgs({
     sample: { type: 'string' },
     seed: { type: 'string', default: '1' },
     threads: { type: 'string' },
+    first: { type: 'boolean', default: false },
+    faults: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
   },
 });
@@ -72,13 +76,25 @@ function isFind({ finds }: Played): boolean {
   return finds.length > 0;
 }
 
-const tasks: ToPlay[] = values.plan.map((text) => ({ text, seed }));
-if (tasks.length === 0) for (const name of values.scenario.split(',')) tasks.push(...(await plansToPlay(name)));
-if (values.list) for (const { text } of tasks) console.log(text);
-else {
+/** The plans until one has a find, where only the first is asked for. */
+function* untilFound(tasks: readonly ToPlay[], played: readonly Played[]): Generator<ToPlay> {
+  for (const task of tasks) {
+    if (values.first && played.some(isFind)) return;
+    yield task;
+  }
+}
+
+async function main(): Promise<void> {
+  const tasks: ToPlay[] = values.plan.map((text) => ({ text, seed }));
+  if (tasks.length === 0) for (const name of values.scenario.split(',')) tasks.push(...(await plansToPlay(name)));
+  if (values.list) {
+    for (const { text } of tasks) console.log(text);
+    return;
+  }
   const begun = performance.now();
   const played: Played[] = [];
-  await playInThreads<PlanExchange>(THREAD, tasks, Math.min(threadCount(values.threads), tasks.length), (outcome) => {
+  const threads = Math.min(threadCount(values.threads), tasks.length);
+  await playInThreads<PlanExchange>(THREAD, untilFound(tasks, played), threads, (outcome) => {
     played.push(outcome);
     if (isFind(outcome)) report(outcome);
   });
@@ -87,3 +103,6 @@ else {
   for (const { text } of found) console.log(`again: npm run perturb:simulated -- --seed ${seed} --plan '${text}'`);
   if (found.length > 0) process.exitCode = 1;
 }
+
+if (values.faults) await tryFaults(positionals);
+else await main();
