@@ -5,7 +5,6 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { createRandom } from '../chaos/random.ts';
 import { type PerturbationCluster, startPerturbationCluster } from './cluster.ts';
-import { runPlannedFaults } from './faults.ts';
 import { type Plan, planText, plansOf, readPlan } from './plan.ts';
 import { type Outcome, runPlan, type Task } from './run.ts';
 import { loadScenarios, type Scenario } from './scenarios.ts';
@@ -17,7 +16,6 @@ const { values } = parseArgs({
     scenario: { type: 'string', default: Object.keys(SCENARIOS).join(',') },
     plan: { type: 'string', multiple: true, default: [] },
     fixed: { type: 'boolean', default: false },
-    faults: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
     sample: { type: 'string' },
     seed: { type: 'string', default: String(Math.trunc(Math.random() * 1_000_000)) },
@@ -157,5 +155,4 @@ async function main(): Promise<void> {
   if (found.length > 0) process.exitCode = 1;
 }
 
-if (!values.faults) await main();
-else if (!(await runPlannedFaults())) process.exitCode = 1;
+await main();

@@ -5,23 +5,8 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import { withFault } from '../../chaos/faults.ts';
 import { CHECKOUT } from '../../chaos/product.ts';
-import { readPlannedFaults } from '../../perturbation/faults.ts';
 import { readPatternFaults } from '../../simulation/perturbed/faults.ts';
-import { readPlan } from '../../perturbation/plan.ts';
 import { loadScenarios } from '../../perturbation/scenarios.ts';
-
-describe('the deliberate faults of the perturbation test', async () => {
-  const scenarios = await loadScenarios();
-  for (const [name, { edits, plan }] of await readPlannedFaults()) {
-    it(`the deliberate fault ${name} fits the sources and has a plan of a scenario; change its file with the sources`, async () => {
-      assert.ok(readPlan(plan).scenario in scenarios);
-      for (const edit of edits) {
-        const source = await readFile(path.join(CHECKOUT, edit.file), 'utf8');
-        assert.notEqual(withFault(source, edit), source);
-      }
-    });
-  }
-});
 
 describe('the deliberate faults of the three patterns', async () => {
   const scenarios = await loadScenarios();
