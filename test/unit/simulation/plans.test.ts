@@ -1,6 +1,7 @@
 /** Plans of the perturbation test in virtual time. `npm run perturb:simulated` plays many of them. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { drawPairs, planText, plansOf, readPlan } from '../../perturbation/plan.ts';
 import type { Outcome } from '../../perturbation/run.ts';
 import { loadScenarios, type Scenario } from '../../perturbation/scenarios.ts';
@@ -50,6 +51,36 @@ describe('plans in virtual time', () => {
       assert.ok((await playPlan({ name, scenario, plan }, 1)).reached, planText(plan));
     }
   });
+
+  for (const who of ['agent', 'controller'] as const) {
+    it(`while a pod does not end, the ${who} that drains repeats no write more often than every few minutes`, async () => {
+      const counts = new Map<string, number>();
+      const scenario: Scenario = {
+        about: 'a drain that waits for a pod which does not end',
+        hasMachine: true,
+        play: async (stage) => {
+          await stage.layOut(['plain'], { budget: 'open' });
+          stage.part.stuck.add(`${stage.part.namespaces[0]}/plain`);
+          const actor = who === 'agent' ? stage.agent() : stage.controller(who);
+          actor.start();
+          await (who === 'agent' ? stage.machine?.announceShutdown() : stage.drain('m1'));
+          const isEnding = (): boolean =>
+            stage.part
+              .pods()
+              .some(({ metadata }) => metadata.name === 'plain' && metadata.deletionTimestamp !== undefined);
+          await stage.until('the pod is told to end', isEnding);
+          await sleep(5 * 60_000);
+          const before = actor.trace.moments.length;
+          await sleep(30 * 60_000);
+          const writes = actor.trace.moments.slice(before).filter(({ kind }) => kind === 'write');
+          for (const { what } of writes) counts.set(what, (counts.get(what) ?? 0) + 1);
+        },
+      };
+      await playPlan({ name: 'none', scenario }, 1);
+      const most = [...counts].toSorted(([, a], [, b]) => b - a)[0] ?? ['', 0];
+      assert.ok(most[1] <= 12, most.join(' '));
+    });
+  }
 
   it('a scenario that does not come to its end is a find, and so is what is left', async () => {
     const scenario: Scenario = {
