@@ -18,7 +18,6 @@ export interface PatternFault extends Pick<Fault, 'name' | 'edits'> {
 }
 
 const FOLDER = path.join(import.meta.dirname, 'faults');
-const HISTORIES = 40;
 
 /** Reads the faults, by their file names. */
 export async function readPatternFaults(): Promise<ReadonlyMap<string, PatternFault>> {
@@ -60,37 +59,29 @@ async function unitFiles(root: string, unit: string): Promise<readonly string[]>
 }
 
 /** What each technique says of the product at `root`. */
-async function askTechniques(root: string, { scenario, unit }: PatternFault): Promise<string> {
+async function askTechniques(root: string, { scenario, unit }: PatternFault, count: number): Promise<string> {
   const units = await run(root, ['--test', ...(await unitFiles(root, unit))]);
-  const plans = [
-    'test/simulation/perturbed/main.ts',
-    '--scenario',
-    scenario,
-    '--plans',
-    '0',
-    '--first',
-    '--threads',
-    '1',
-  ];
+  const simulated = ['test/simulation/perturbed/main.ts', '--scenario', scenario, '--plans', '0'];
+  const plans = [...simulated, '--first', '--threads', '1', '--sample', '400'];
   const planned = await run(root, plans);
-  const seeds = ['test/simulation/main.ts', '--seeds', String(HISTORIES), '--first', '--threads', '1'];
+  const seeds = ['test/simulation/main.ts', '--seeds', String(count), '--first', '--threads', '1'];
   const histories = await run(root, seeds);
   const plan = lineAfter(planned.said, 'FOUND: ') || lineAfter(planned.said, 'FOUND without a plan in ');
   return [
     `unit ${units.isFound ? 'caught' : 'not caught'}`,
     `plans ${planned.isFound ? `caught: ${plan}` : 'not caught'}`,
-    `histories ${histories.isFound ? `caught: seed ${lineAfter(histories.said, 'seed ')}` : `not caught by ${HISTORIES}`}`,
+    `histories ${histories.isFound ? `caught: seed ${lineAfter(histories.said, 'seed ')}` : `not caught by ${count}`}`,
   ].join('\n    ');
 }
 
-/** Tries each fault, or those of these names, and prints which technique finds it. */
-export async function tryFaults(names: readonly string[]): Promise<void> {
+/** Tries each fault, or those of these names, and prints which technique finds it; so many histories are played. */
+export async function tryFaults(names: readonly string[], histories: number): Promise<void> {
   const faults = [...(await readPatternFaults())].filter(([name]) => names.length === 0 || names.includes(name));
   const folder = await makeTestFolder('pattern-faults');
   try {
     for (const [name, fault] of faults) {
       const root = await copyWithFault(folder, fault, ['test', 'tsconfig.json']);
-      console.log(`${name} (${fault.pattern}): ${fault.name}\n    ${await askTechniques(root, fault)}`);
+      console.log(`${name} (${fault.pattern}): ${fault.name}\n    ${await askTechniques(root, fault, histories)}`);
       await rm(root, { recursive: true, force: true });
     }
   } finally {

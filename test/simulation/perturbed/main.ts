@@ -19,9 +19,11 @@ const { values, positionals } = parseArgs({
     plans: { type: 'string', default: '2000' },
     sample: { type: 'string' },
     seed: { type: 'string', default: '1' },
+    seconds: { type: 'string', default: '86400' },
     threads: { type: 'string' },
     first: { type: 'boolean', default: false },
     faults: { type: 'boolean', default: false },
+    histories: { type: 'string', default: '40' },
     list: { type: 'boolean', default: false },
   },
 });
@@ -76,10 +78,15 @@ function isFind({ finds }: Played): boolean {
   return finds.length > 0;
 }
 
-/** The plans until one has a find, where only the first is asked for. */
-function* untilFound(tasks: readonly ToPlay[], played: readonly Played[]): Generator<ToPlay> {
-  for (const task of tasks) {
+/** The plans until time is over, or until one has a find, where only the first is asked for. */
+function* untilOver(tasks: readonly ToPlay[], played: readonly Played[]): Generator<ToPlay> {
+  const until = performance.now() + Number(values.seconds) * 1_000;
+  for (const [index, task] of tasks.entries()) {
     if (values.first && played.some(isFind)) return;
+    if (performance.now() > until) {
+      console.log(`${tasks.length - index} plans NOT PLAYED: time is over`);
+      return;
+    }
     yield task;
   }
 }
@@ -94,7 +101,7 @@ async function main(): Promise<void> {
   const begun = performance.now();
   const played: Played[] = [];
   const threads = Math.min(threadCount(values.threads), tasks.length);
-  await playInThreads<PlanExchange>(THREAD, untilFound(tasks, played), threads, (outcome) => {
+  await playInThreads<PlanExchange>(THREAD, untilOver(tasks, played), threads, (outcome) => {
     played.push(outcome);
     if (isFind(outcome)) report(outcome);
   });
@@ -104,5 +111,5 @@ async function main(): Promise<void> {
   if (found.length > 0) process.exitCode = 1;
 }
 
-if (values.faults) await tryFaults(positionals);
+if (values.faults) await tryFaults(positionals, Number(values.histories));
 else await main();
