@@ -29,15 +29,17 @@ interface DrainTimes {
   readonly now: number;
 }
 
-/** When a pod is expected to be gone: as its interceptor says, as its deletion says, else after its grace period. */
-function expectedEnd(pod: Pod, request: EvictionRequest | undefined, { began, now }: DrainTimes): number {
+/** When a pod will be gone, as its interceptor or its deletion says; undefined where that has passed, or nobody says it. */
+function toldEnd(pod: Pod, request: EvictionRequest | undefined, now: number): number | undefined {
   const [active] = request?.status?.activeInterceptors ?? [];
   const entry = request?.status?.interceptors?.find(({ name }) => name === active);
-  const endsAt = endOf(pod)?.endsAt;
-  const expectedAt = timeOf(entry?.expectedFinishTime) ?? endsAt;
-  if (expectedAt !== undefined && expectedAt > now) return expectedAt;
-  const askedAt = timeOf(request?.metadata.creationTimestamp) ?? began;
-  return guessedEnd(endsAt ?? Math.max(askedAt, began), graceSecOf(pod) * 1000, now);
+  const at = timeOf(entry?.expectedFinishTime) ?? endOf(pod)?.endsAt;
+  return at !== undefined && at > now ? at : undefined;
+}
+
+/** Since when a pod of which nobody says when it will be gone is waited for. */
+function waitedSince(pod: Pod, request: EvictionRequest | undefined, began: number): number {
+  return endOf(pod)?.endsAt ?? Math.max(timeOf(request?.metadata.creationTimestamp) ?? began, began);
 }
 
 /** The pods that are left on a node, and their requests. */
@@ -63,5 +65,11 @@ export function estimateDrain(
   }
   const later = [...tiers.values()].reduce((sum, ms) => sum + ms, 0);
   if (evicting.length === 0) return guessedEnd(times.began, later, times.now);
-  return Math.max(...evicting.map((pod) => expectedEnd(pod, requestOf(pod), times))) + later;
+  const ends = evicting.map((pod) => toldEnd(pod, requestOf(pod), times.now));
+  const untold = evicting.filter((_, index) => ends[index] === undefined);
+  // One guess for all of them: each would move at another time.
+  const since = Math.max(...untold.map((pod) => waitedSince(pod, requestOf(pod), times.began)));
+  const graceMs = Math.max(...untold.map((pod) => graceSecOf(pod) * 1000));
+  const guesses = untold.length === 0 ? [] : [guessedEnd(since, graceMs, times.now)];
+  return Math.max(...ends.filter((end) => end !== undefined), ...guesses) + later;
 }
