@@ -26,7 +26,11 @@ export interface Row {
 /** In the order in which the needs are made: what most files wait for comes first. */
 export const TABLE: readonly Row[] = [
   { need: 'kubernetes', make: controlPlaneBinaries, files: ['integration/**/*', 'e2e/*'] },
-  { need: 'helm', make: helmBinary, files: ['integration/controller/{chart,chart-refusals,chart-values,installation-order}'] },
+  {
+    need: 'helm',
+    make: helmBinary,
+    files: ['integration/controller/{chart,chart-refusals,chart-values,installation-order}'],
+  },
   { need: 'helm-docs', make: helmDocsBinary, files: ['integration/controller/chart-values'] },
   { need: 'foreign-crds', make: foreignCrds, files: ['integration/controller/chart-values'] },
   { need: 'nfpm', make: nfpmBinary, files: ['integration/machine/package'] },
