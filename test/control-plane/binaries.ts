@@ -12,7 +12,7 @@ export type Binary = (typeof NAMES)[number];
 export type Binaries = Readonly<Record<Binary, string>>;
 
 /** What the linker writes into the programs. */
-function linkerFlags({ minor, version }: Release): string {
+export function linkerFlags({ minor, version }: Release): string {
   const stamps = [
     `k8s.io/component-base/version.gitVersion=${version}`,
     'k8s.io/component-base/version.gitMajor=1',

@@ -15,6 +15,7 @@ export type Need =
   | 'foreign-crds'
   | 'nfpm'
   | 'krew'
+  | 'kubeadm'
   | 'prometheus'
   | 'ec2-metadata-mock'
   | 'machine'

@@ -9,6 +9,7 @@ import { foreignCrds } from '../helm/crds/crds.ts';
 import { helmDocsBinary } from '../helm/docs/helm-docs.ts';
 import { helmBinary } from '../helm/helm.ts';
 import { krewBinary } from '../krew/krew.ts';
+import { kubeadmPrograms } from '../kubeadm/programs.ts';
 import { prometheusBinaries } from '../prometheus/prometheus.ts';
 import { systemRoot } from '../systemd/roots.ts';
 import type { Need } from './declared.ts';
@@ -53,14 +54,14 @@ export const TABLE: readonly Row[] = [
   {
     need: 'kubernetes-1.37',
     make: async (signal) => await controlPlaneBinaries(signal, { release: releaseOf('1.37') }),
-    files: ['integration/lifecycle/node'],
+    files: ['integration/lifecycle/node', 'e2e/kubeadm-upgrade'],
     thorough: true,
   },
   { need: 'machine', make: machineImage, files: ['e2e/*'] },
   {
     need: 'root-12',
     make: async (signal) => await systemRoot('12', signal),
-    files: ['e2e/{fleet,package-in-cluster,systems}', 'e2e/{power-off,reboot}-*'],
+    files: ['e2e/{fleet,kubeadm-upgrade,package-in-cluster,systems}', 'e2e/{power-off,reboot}-*'],
   },
   ...(['11', '13', 'unstable'] as const).map((debian): Row => {
     const make = async (signal: AbortSignal): Promise<unknown> => await systemRoot(debian, signal);
@@ -72,6 +73,7 @@ export const TABLE: readonly Row[] = [
     files: ['integration/metrics/{dashboard,prometheus}'],
     thorough: true,
   },
+  { need: 'kubeadm', make: kubeadmPrograms, files: ['e2e/kubeadm-upgrade'], thorough: true },
   { need: 'krew', make: krewBinary, files: ['integration/release/plugin'], thorough: true },
 ];
 

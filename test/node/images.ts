@@ -32,33 +32,60 @@ async function layOut(root: string): Promise<void> {
   }
 }
 
+/** An image of one layer. */
+export interface SmallImage {
+  /** As `nodemaint.test/busybox:1`. */
+  readonly name: string;
+  /** The archive of its layer, in the folder in which the archive of the images is made. */
+  readonly layer: string;
+  /** What it runs, as in the configuration of OCI images. */
+  readonly config: object;
+}
+
 /**
- * Makes the test image, a busybox and nothing else, in `folder` and returns the path of its archive, which
- * `ctr --namespace k8s.io images import` takes on any machine of this architecture; no registry is asked.
+ * Makes an archive of images in `folder` and returns its path. `ctr --namespace k8s.io images import` takes it on any machine
+ * of this architecture; no registry is asked.
  */
-export async function buildTestImage(folder: string): Promise<string> {
-  const root = path.join(folder, 'image-root');
-  await layOut(root);
-  const layer = path.join(folder, 'layer.tar');
-  await run('tar', ['--owner=0', '--group=0', '-C', root, '-cf', layer, '.']);
-  const digest = createHash('sha256')
-    .update(await readFile(layer))
-    .digest('hex');
-  const config = {
-    architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
-    os: 'linux',
-    // As the sandbox's program it only has to stay; it ends at once on SIGTERM, as the usual pause image does.
-    config: {
-      Cmd: ['/bin/sh', '-c', 'trap "exit 0" TERM INT; while :; do sleep 86400 & wait $!; done'],
-      Env: ['PATH=/bin'],
-    },
-    rootfs: { type: 'layers', diff_ids: [`sha256:${digest}`] },
-    history: [{ created_by: 'nodemaint test' }],
-  };
-  await writeFile(path.join(folder, 'config.json'), JSON.stringify(config));
-  const manifest = [{ Config: 'config.json', RepoTags: [TEST_IMAGE], Layers: ['layer.tar'] }];
+export async function packImages(folder: string, images: readonly SmallImage[]): Promise<string> {
+  const manifest: object[] = [];
+  for (const [index, { name, layer, config }] of images.entries()) {
+    const digest = createHash('sha256')
+      .update(await readFile(path.join(folder, layer)))
+      .digest('hex');
+    const whole = {
+      architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
+      os: 'linux',
+      config,
+      rootfs: { type: 'layers', diff_ids: [`sha256:${digest}`] },
+      history: [{ created_by: 'nodemaint test' }],
+    };
+    const file = `config-${index}.json`;
+    await writeFile(path.join(folder, file), JSON.stringify(whole));
+    manifest.push({ Config: file, RepoTags: [name], Layers: [layer] });
+  }
   await writeFile(path.join(folder, 'manifest.json'), JSON.stringify(manifest));
   const archive = path.join(folder, 'image.tar');
-  await run('tar', ['-C', folder, '-cf', archive, 'manifest.json', 'config.json', 'layer.tar']);
+  const layers = [...new Set(images.map(({ layer }) => layer))];
+  const configs = images.map((_, index) => `config-${index}.json`);
+  await run('tar', ['-C', folder, '-cf', archive, 'manifest.json', ...configs, ...layers]);
   return archive;
+}
+
+/** Makes the layer of the test image, a busybox and nothing else, in `folder` and returns the name of its archive. */
+export async function packBusybox(folder: string): Promise<string> {
+  const root = path.join(folder, 'image-root');
+  await layOut(root);
+  const layer = 'layer.tar';
+  await run('tar', ['--owner=0', '--group=0', '-C', root, '-cf', path.join(folder, layer), '.']);
+  return layer;
+}
+
+/** Makes the archive of the test image in `folder` and returns its path. */
+export async function buildTestImage(folder: string): Promise<string> {
+  const config = {
+    // As the sandbox's program it only has to stay; it ends at once on SIGTERM, as the usual pause image does.
+    Cmd: ['/bin/sh', '-c', 'trap "exit 0" TERM INT; while :; do sleep 86400 & wait $!; done'],
+    Env: ['PATH=/bin'],
+  };
+  return await packImages(folder, [{ name: TEST_IMAGE, layer: await packBusybox(folder), config }]);
 }

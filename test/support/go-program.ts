@@ -60,13 +60,28 @@ export async function buildGo(
   });
 }
 
+/** The go.mod of a program, and what the linker writes into it. */
+export interface LinkedProgram {
+  readonly module: string;
+  readonly ldflags: string;
+}
+
 /**
  * The path of the one program that the go.mod in the folder `module` has as its tool. It is built once and kept under `name`,
  * by what it was built from.
  */
 export async function goProgram(name: string, module: string, signal: AbortSignal): Promise<string> {
+  return await linkedGoProgram(name, { module, ldflags: '' }, signal);
+}
+
+/** The same, of a program into which the linker writes something. */
+export async function linkedGoProgram(
+  name: string,
+  { module, ldflags }: LinkedProgram,
+  signal: AbortSignal,
+): Promise<string> {
   assertDeclared(name);
-  const hash = createHash('sha256');
+  const hash = createHash('sha256').update(ldflags);
   for (const file of ['go.mod', 'go.sum']) hash.update(await readFile(path.join(module, file)));
   const folder = cacheFolder(name);
   const program = path.join(folder, hash.digest('hex').slice(0, 16));
@@ -77,7 +92,7 @@ export async function goProgram(name: string, module: string, signal: AbortSigna
   const temporary = await mkdtemp(`${program}.`);
   try {
     const into = path.join(temporary, name);
-    await buildGo({ module, ldflags: '', into, unless: { lock: `${program}.lock`, program } }, signal);
+    await buildGo({ module, ldflags, into, unless: { lock: `${program}.lock`, program } }, signal);
     // Whole or not at all.
     if (!(await isProgram(program))) await rename(into, program);
     return program;

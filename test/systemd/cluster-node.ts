@@ -20,20 +20,23 @@ const run = promisify(execFile);
 
 /** How such nodes reach the API server; its certificate must have this address, and it must listen there. */
 export const HOST_FROM_NODES = '198.19.255.254';
-const CONTAINERD = `${SHARE}/containerd`;
+/** The folder of its containerd. */
+export const CONTAINERD = `${SHARE}/containerd`;
 const KUBECONFIG = '/etc/kubernetes/kubelet.conf';
 const CA_FILE = '/etc/kubernetes/ca.crt';
-const SOCKET = `unix://${CONTAINERD}/containerd.sock`;
+/** The socket of its containerd. */
+export const SOCKET = `unix://${CONTAINERD}/containerd.sock`;
 const READY = '{.status.conditions[?(@.type=="Ready")].status}';
 const READY_MS = 120_000;
-const CTR = `ctr --address ${CONTAINERD}/containerd.sock --namespace k8s.io`;
+/** Its ctr. */
+export const CTR = `ctr --address ${CONTAINERD}/containerd.sock --namespace k8s.io`;
 
 /**
  * What a container lacks for a kubelet: values of these on which it insists, of which it gets copies, so that the machine
  * keeps its own; the kernel's messages; and controllers of cgroup v1 that systemd mounts together, and this machine alone.
  */
 const TUNABLES = ['vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic', 'kernel/panic_on_oops'];
-const PREPARE = `#!/bin/sh
+export const PREPARE = `#!/bin/sh
 set -e
 rm -rf ${CONTAINERD}/state
 ln -sf null /dev/kmsg
@@ -53,7 +56,8 @@ for name in cpu cpuacct cpuset; do
 done
 `;
 
-const UNITS: Readonly<Record<string, string>> = {
+/** Units and drop-ins of every node, by the names of their files. */
+export const UNITS: Readonly<Record<string, string>> = {
   'containerd.service.d/rig.conf': `[Service]
 ExecStartPre=/usr/local/bin/prepare-node
 ExecStart=
@@ -92,7 +96,7 @@ export interface ClusterNodePlan {
  * Connects the container with this machine, and nothing else, and this machine with its pods. The connection is gone with the
  * container.
  */
-async function connect(container: SystemContainer, number: number): Promise<void> {
+export async function connect(container: SystemContainer, number: number): Promise<void> {
   const [outside, address] = [`nmnode${number}`, `198.19.0.${number}`];
   const pid = String(container.firstProcess());
   await run('ip', ['link', 'add', outside, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', pid]);

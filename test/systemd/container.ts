@@ -36,10 +36,10 @@ export interface Ended {
 
 /** A running systemd with everything that it started. */
 export interface SystemContainer extends AsyncDisposable {
-  /** Runs a command line of sh in it, as root; `input` is its standard input. */
-  run(command: string, input?: string): Promise<Ended>;
+  /** Runs a command line of sh in it, as root; `input` is its standard input. It is killed after `timeoutMs`, two minutes unless told. */
+  run(command: string, input?: string, timeoutMs?: number): Promise<Ended>;
   /** The same, and rejects with what it printed where its exit code is not 0; resolves to its standard output. */
-  must(command: string, input?: string): Promise<string>;
+  must(command: string, input?: string, timeoutMs?: number): Promise<string>;
   /** Whether its systemd has ended, as it does at the end of a shutdown. It cannot while a command of `run` is in it. */
   hasEnded(): boolean;
   /** The number of its first process, by which the machine reaches its namespaces. */
@@ -83,14 +83,14 @@ export async function startOtherContainer(
     if (first !== undefined) process.kill(first, 'SIGKILL');
     await program.stop();
   });
-  const run = async (command: string, input = ''): Promise<Ended> => {
+  const run = async (command: string, input = '', timeoutMs = COMMAND_MS): Promise<Ended> => {
     const inside = ['--target', String(childOf(program.pid)), ...NAMESPACES];
     const shell = ['env', '-i', `PATH=${process.env['PATH'] ?? ''}`, 'HOME=/root', 'sh', '-c', command];
     return await new Promise((resolve) => {
       const child = execFile(
         'nsenter',
         [...inside, '--root', '--wdns=/', '--', ...shell],
-        { timeout: COMMAND_MS, maxBuffer: 16 * 1024 * 1024 },
+        { timeout: timeoutMs, maxBuffer: 16 * 1024 * 1024 },
         (error, stdout, stderr) => {
           resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : 1, stdout, stderr });
         },
@@ -99,8 +99,8 @@ export async function startOtherContainer(
       child.stdin?.end(input);
     });
   };
-  const must = async (command: string, input?: string): Promise<string> => {
-    const { code, stdout, stderr } = await run(command, input);
+  const must = async (command: string, input?: string, timeoutMs?: number): Promise<string> => {
+    const { code, stdout, stderr } = await run(command, input, timeoutMs);
     if (code !== 0) throw new Error(`"${command}" ended with ${code}:\n${stdout}${stderr}`);
     return stdout;
   };

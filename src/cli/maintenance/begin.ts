@@ -1,9 +1,10 @@
 import type { DrainPlanEntry, KeptPods, NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
-import { judgeControlPlane } from '../../decide/maintenance/control-plane-guard.ts';
+import { judgeControlPlane, nodesTaken } from '../../decide/maintenance/control-plane-guard.ts';
 import { isControlPlane, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { decideMaintenanceStep, type MaintenanceIntent } from '../../decide/maintenance/new-maintenance.ts';
+import { keptBy } from '../../decide/kept-pods/kept-pods.ts';
 import { type Consent, flagOfLoss, keepPodsOf, missingConsent } from '../../decide/kept-pods/consent.ts';
 import { NodemaintError } from '../../errors.ts';
 import { hasCode } from '../../kube/connection-loss.ts';
@@ -103,7 +104,7 @@ async function podsOfMembers(
 /** Why draining these nodes harms the control plane; undefined where it does not, or none of them is part of it. */
 export async function controlPlaneHarm(
   client: MaintenanceClient,
-  leaving: readonly Node[],
+  { leaving, keep }: { readonly leaving: readonly Node[]; readonly keep: readonly KeptPods[] },
   maintenances: readonly NodeMaintenance[],
   signal: AbortSignal,
 ): Promise<string | undefined> {
@@ -112,11 +113,14 @@ export async function controlPlaneHarm(
   if (!leaving.some(hasRole)) return undefined;
   const nodes = await client.nodes(signal);
   const draining = maintenances.filter((each) => stageOf(each) === 'Drain');
-  const away = nodes.filter((node) => draining.some((each) => selectsNode(each, node)));
-  const names = (list: readonly Node[]): ReadonlySet<string> => new Set(list.map(({ metadata }) => metadata.name));
+  const names = (list: readonly Node[]): readonly string[] => list.map(({ metadata }) => metadata.name);
   const pods = await podsOfMembers(client, nodes.filter(isControlPlane), signal);
   const members = membersOfControlPlane(nodes, (node) => pods.get(node) ?? []);
-  const verdict = judgeControlPlane(members, names(leaving), names(away));
+  const away = draining.flatMap((each) => {
+    const own = nodes.filter((node) => selectsNode(each, node));
+    return [...nodesTaken(members, names(own), keptBy(each))];
+  });
+  const verdict = judgeControlPlane(members, nodesTaken(members, names(leaving), keep), new Set(away));
   return verdict.kind === 'unsafe' ? verdict.message : undefined;
 }
 
@@ -211,7 +215,9 @@ export async function beginMaintenance(
     if (step.kind === 'refused') throw new NodemaintError('API_REFUSED', step.message);
     const begins = target.stage === 'Drain' && tries === 0;
     if (begins && beginsDrain(step)) await assertConsent(client, nodes, consent, signal);
-    const harm = begins ? await controlPlaneHarm(client, nodes, all, signal) : undefined;
+    const harm = begins
+      ? await controlPlaneHarm(client, { leaving: nodes, keep: consent.keep }, all, signal)
+      : undefined;
     if (harm !== undefined) {
       if (flags.breakQuorum !== true)
         throw new NodemaintError(

@@ -165,7 +165,8 @@ export async function readPreviewFacts(
   const daemonSets = await readDaemonSets(client, pods, signal);
   const podGroups = await readPodGroups(client, pods, signal);
   const machine = await readMachine(client, node, signal);
-  const harm = await controlPlaneHarm(client, [node], all, signal);
+  const kept = keep ?? own?.spec.keepPods ?? [];
+  const harm = await controlPlaneHarm(client, { leaving: [node], keep: kept }, all, signal);
   return {
     node,
     maintenances,
@@ -178,7 +179,7 @@ export async function readPreviewFacts(
     ...(harm === undefined ? {} : { controlPlaneHarm: harm }),
     ...(await readOthers(client, pods, leaving, signal)),
     plan: plan ?? own?.spec.drainPlan ?? [],
-    keep: keep ?? own?.spec.keepPods ?? [],
+    keep: kept,
     now: Date.now(),
   };
 }

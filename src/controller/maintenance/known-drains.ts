@@ -1,6 +1,7 @@
 import { FORCE_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { joiningNodes } from '../../decide/drain/observed-drain.ts';
+import { keptBy } from '../../decide/kept-pods/kept-pods.ts';
 import { identityOf, type NodeIdentity } from '../../decide/maintenance/recorded-node.ts';
 import { agentNodeOf, stageOf } from '../../decide/maintenance/maintenance.ts';
 import type { ThrottledDrain } from '../../decide/maintenance/throttle.ts';
@@ -26,6 +27,7 @@ function drainingOf(context: ControllerContext, maintenance: NodeMaintenance): D
     nodes: identities.map((node) => node.name),
     joining: joiningNodes(maintenance, identities).map((node) => node.name),
     isShutdown,
+    keep: keptBy(maintenance),
     // A machine that goes down in any case is not saved by throttling its drain.
     forced: annotations?.[FORCE_ANNOTATION] === 'true' || isShutdown,
   };

@@ -1,9 +1,24 @@
+import type { KeptPods } from '../../api/node-maintenance.ts';
 import { FORCE_ANNOTATION } from '../../api/names.ts';
 import type { ControlPlaneMember } from './control-plane-members.ts';
 import { inAdmissionOrder, type WaitingDrain } from './parallel.ts';
 
 /** Whether a drain leaves the control plane at work. */
 type ControlPlaneVerdict = { readonly kind: 'safe' } | { readonly kind: 'unsafe'; readonly message: string };
+
+/**
+ * Of the nodes of a drain those whose part of the control plane leaves: not those whose part is static pods, where the
+ * drain leaves static pods alone.
+ */
+export function nodesTaken(
+  members: readonly ControlPlaneMember[],
+  nodes: readonly string[],
+  keep: readonly KeptPods[],
+): ReadonlySet<string> {
+  if (!keep.includes('Static')) return new Set(nodes);
+  const staying = new Set(members.filter(({ isStatic }) => isStatic).map(({ name }) => name));
+  return new Set(nodes.filter((node) => !staying.has(node)));
+}
 
 /**
  * Judges a drain of the `leaving` nodes: it must not take the last healthy member of the control plane, nor so many that
@@ -34,6 +49,8 @@ export function judgeControlPlane(
 export interface GuardedDrain extends WaitingDrain {
   /** Whether it may take the control plane: a person said so, or the machine goes down in any case. */
   readonly forced: boolean;
+  /** The kinds of pods that it leaves alone. */
+  readonly keep: readonly KeptPods[];
   /** Those of its nodes that it has not begun to drain, though it has begun: they joined later. */
   readonly joining: readonly string[];
 }
@@ -55,9 +72,10 @@ export function guardControlPlane(
   const away = new Set<string>();
   for (const drain of inAdmissionOrder(drains)) {
     const free = drain.begun || drain.forced;
-    const verdict = free ? undefined : judgeControlPlane(members, new Set(drain.nodes), away);
+    const taken = nodesTaken(members, drain.nodes, drain.keep);
+    const verdict = free ? undefined : judgeControlPlane(members, taken, away);
     if (verdict?.kind === 'unsafe') throttled.set(drain.name, throttledBy(verdict.message));
-    else for (const node of drain.nodes) away.add(node);
+    else for (const node of taken) away.add(node);
   }
   return throttled;
 }
@@ -71,11 +89,16 @@ export function guardJoiningNodes(
   members: readonly ControlPlaneMember[],
   drains: readonly GuardedDrain[],
 ): ReadonlyMap<string, ReadonlyMap<string, string>> {
-  const away = new Set(drains.flatMap(({ nodes: all, joining }) => all.filter((node) => !joining.includes(node))));
+  const away = new Set(
+    drains.flatMap(({ nodes: all, joining, keep }) => {
+      const begun = all.filter((node) => !joining.includes(node));
+      return [...nodesTaken(members, begun, keep)];
+    }),
+  );
   const waiting = new Map<string, ReadonlyMap<string, string>>();
-  for (const { name, joining, forced } of inAdmissionOrder(drains)) {
+  for (const { name, joining, forced, keep } of inAdmissionOrder(drains)) {
     const unsafe = new Map<string, string>();
-    for (const node of joining.toSorted()) {
+    for (const node of [...nodesTaken(members, joining, keep)].toSorted()) {
       const verdict = forced ? undefined : judgeControlPlane(members, new Set([node]), away);
       if (verdict?.kind === 'unsafe') unsafe.set(node, throttledBy(verdict.message));
       else away.add(node);

@@ -29,6 +29,8 @@ type Component = 'etcd' | 'kube-apiserver';
 /** A member of the control plane. */
 export interface ControlPlaneMember {
   readonly name: string;
+  /** Whether its etcd or kube-apiserver is a static pod, which a drain that leaves static pods alone does not take. */
+  readonly isStatic: boolean;
   /** Why it does not count as healthy; undefined where it does. */
   readonly fault?: string;
 }
@@ -126,6 +128,6 @@ export function membersOfControlPlane(
       own,
       members.filter((each) => each !== own),
     );
-    return { name: own.node.metadata.name, ...(fault === undefined ? {} : { fault }) };
+    return { name: own.node.metadata.name, isStatic: hasAny(own), ...(fault === undefined ? {} : { fault }) };
   });
 }

@@ -5,6 +5,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
+import { MIRROR_ANNOTATION } from '../../../src/api/names.ts';
 import { runCommand, type CommandEnd } from '../../support/commands/command.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -71,6 +72,22 @@ describe('the commands of nodes around a cluster without a controller', () => {
     const forced = await run('drain', 'master', '--break-quorum', '--dry-run');
     assert.equal(forced.code, 0);
     assert.match(forced.stderr, /warning: draining master takes the last healthy member/);
+  });
+
+  it('a drain that leaves static pods alone does not take a control plane that consists of these', async () => {
+    const metadata = {
+      name: 'etcd-master',
+      namespace: 'kube-system',
+      labels: { component: 'etcd' },
+      annotations: { [MIRROR_ANNOTATION]: 'hash' },
+    };
+    const spec = { nodeName: 'master', containers: [{ name: 'etcd', image: 'etcd' }] };
+    const pod = JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata, spec });
+    await rig.controlPlane.kubectl(['create', '-f', '-'], pod);
+    const kept = await run('drain', 'master', '--keep', 'static', '--dry-run');
+    assert.equal(kept.code, 0, kept.stderr);
+    assert.doesNotMatch(kept.stdout + kept.stderr, /takes the last healthy/);
+    assert.equal((await run('drain', 'master', '--keep', 'daemonsets', '--dry-run')).code, 1);
   });
 
   it('the command passes on the warnings of the server, and names the missing permission where it is forbidden', async () => {

@@ -9,7 +9,7 @@ import {
 import type { ControlPlaneMember } from '../../../../src/decide/maintenance/control-plane-members.ts';
 
 function member(name: string, fault?: string): ControlPlaneMember {
-  return { name, ...(fault === undefined ? {} : { fault }) };
+  return { name, isStatic: true, ...(fault === undefined ? {} : { fault }) };
 }
 
 describe('the guard of the control plane', () => {
@@ -48,7 +48,7 @@ describe('the guard of the control plane', () => {
 describe('drains of the control plane', () => {
   const three = [member('a'), member('b'), member('c')];
   const drain = (name: string, nodes: readonly string[], more: Partial<GuardedDrain> = {}): GuardedDrain => {
-    return { name, createdAt: 0, begun: false, forced: false, nodes, joining: [], ...more };
+    return { name, createdAt: 0, begun: false, forced: false, nodes, joining: [], keep: [], ...more };
   };
   const held = (drains: readonly GuardedDrain[]): readonly string[] => [...guardControlPlane(three, drains).keys()];
 
@@ -64,6 +64,18 @@ describe('drains of the control plane', () => {
   it('the guard lets a forced drain begin, and counts it', () => {
     assert.deepEqual(held([drain('all', ['a', 'b', 'c'], { forced: true })]), []);
     assert.deepEqual(held([drain('one', ['a'], { forced: true }), drain('two', ['b'], { createdAt: 1 })]), ['two']);
+  });
+  it('the guard lets a drain begin that leaves static pods alone where the control plane is static pods, and counts none of it', () => {
+    const keep = ['Static'] as const;
+    assert.deepEqual(held([drain('all', ['a', 'b', 'c'], { keep })]), []);
+    assert.deepEqual(held([drain('one', ['a'], { keep }), drain('two', ['b'], { createdAt: 1 })]), []);
+    assert.deepEqual(held([drain('others', ['a', 'b', 'c'], { keep: ['DaemonSet'] })]), ['others']);
+    assert.deepEqual(held([drain('kept', ['a'], { keep }), drain('whole', ['a', 'b'], { createdAt: 1 })]), ['whole']);
+    const servers = three.map((each) => ({ ...each, isStatic: false }));
+    const throttled = guardControlPlane(servers, [drain('all', ['a', 'b', 'c'], { keep })]);
+    assert.deepEqual([...throttled.keys()], ['all'], 'as with k3s, whose drained servers reboot');
+    const joins = drain('m', ['a', 'b', 'c'], { begun: true, joining: ['b', 'c'], keep });
+    assert.deepEqual(guardJoiningNodes(three, [joins]), new Map());
   });
   it('the guard holds back a member that joins a drain which has begun, and no worker', () => {
     const waiting = (joining: readonly string[], forced = false): readonly string[] => {

@@ -89,6 +89,15 @@ describe('a member of the control plane', () => {
     });
   });
 
+  it('a member whose etcd or kube-apiserver is a static pod is told from one without such pods', () => {
+    const isStatic = (pods: readonly Pod[]): boolean | undefined =>
+      membersOfControlPlane([node('a')], () => pods)[0]?.isStatic;
+    assert.equal(isStatic(KUBEADM), true);
+    assert.equal(isStatic([pod('etcd', { ready: false })]), true);
+    assert.equal(isStatic([pod('kube-scheduler')]), false);
+    assert.equal(isStatic([]), false);
+  });
+
   it('the components of other distributions are known by their labels', () => {
     const cases = [
       [pod('kube-apiserver', { label: 'k8s-app' }), 'kube-apiserver'],

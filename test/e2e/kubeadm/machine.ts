@@ -1,0 +1,172 @@
+/**
+ * A machine that kubeadm made a cluster of its own: Debian with its own systemd in a container, with the packages kubeadm,
+ * kubelet and kubectl from a repository for apt, and in its containerd the images that kubeadm asks for. It keeps its disk
+ * over a reboot.
+ */
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { controlPlaneBinaries } from '../../control-plane/binaries.ts';
+import { AFTER, BEFORE, kubeadmPrograms } from '../../kubeadm/programs.ts';
+import { configOf } from '../../node/containerd.ts';
+import { buildTestImage } from '../../node/images.ts';
+import { configurationOf } from '../../node/kubelet.ts';
+import { kubernetesServiceUnits } from '../../node/kubernetes-service.ts';
+import { writeNetwork } from '../../node/network.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { connect, CONTAINERD, CTR, PREPARE, SOCKET, UNITS } from '../../systemd/cluster-node.ts';
+import { SHARE, startOtherContainer, type SystemContainer } from '../../systemd/container.ts';
+import { packComponents, REPOSITORY } from './images.ts';
+import { makeRepository } from './packages.ts';
+
+const SERVICES = '10.96.0.0/16';
+/** The image of etcd that each release of kubeadm asks for. */
+const ETCD = { before: 'etcd:3.6.8-0', after: 'etcd:3.7.0-0' };
+/** Of the kernel's configuration and the control groups, which are those of the machine that runs the tests. */
+const IGNORED = 'SystemVerification';
+/** Everything in the container runs as root, as a person's commands with sudo do. */
+const SUDO = '#!/bin/sh\nexec "$@"\n';
+export const STEP_MS = 600_000;
+
+/** What a machine is made of. */
+export interface KubeadmMachinePlan {
+  readonly name: string;
+  /** Its number in the network of the tests. */
+  readonly number: number;
+  /** An empty folder, for its files. */
+  readonly folder: string;
+  /** The root folder of its system. */
+  readonly root: string;
+}
+
+/** A machine that is a whole cluster. */
+export interface KubeadmMachine extends AsyncDisposable {
+  readonly name: string;
+  /** Its running system; another one after each boot. */
+  system(): SystemContainer;
+  /** Runs kubectl on it, as cluster admin. */
+  kubectl(args: string, input?: string): Promise<string>;
+  /** Boots it again after its systemd has ended. */
+  boot(): Promise<void>;
+}
+
+/** The configuration of `kubeadm init`: what a container needs, and nothing of the control plane but a flag for the webhook. */
+function kubeadmConfig({ name, number }: KubeadmMachinePlan): string {
+  const address = `198.19.0.${number}`;
+  const apiVersion = 'kubeadm.k8s.io/v1beta4';
+  const kubelet = {
+    name,
+    folder: '/var/lib/kubelet',
+    staticPodPath: '/etc/kubernetes/manifests',
+    caFile: '/etc/kubernetes/pki/ca.crt',
+    kubeconfig: '/etc/kubernetes/kubelet.conf',
+    endpoint: SOCKET,
+  };
+  const documents = [
+    {
+      apiVersion,
+      kind: 'InitConfiguration',
+      localAPIEndpoint: { advertiseAddress: address, bindPort: 6443 },
+      nodeRegistration: { name, criSocket: SOCKET, kubeletExtraArgs: [{ name: 'node-ip', value: address }] },
+    },
+    {
+      apiVersion,
+      kind: 'ClusterConfiguration',
+      kubernetesVersion: BEFORE.version,
+      imageRepository: REPOSITORY,
+      networking: { serviceSubnet: SERVICES },
+      dns: { disabled: true },
+      proxy: { disabled: true },
+      // It calls the webhook at its pods, for there is no kube-proxy for the Service's address.
+      apiServer: { extraArgs: [{ name: 'enable-aggregator-routing', value: 'true' }] },
+    },
+    configurationOf(kubelet, 10_250, 10_248),
+  ];
+  return documents.map((each) => JSON.stringify(each)).join('\n---\n');
+}
+
+/** Writes what the machine has before kubeadm: packages, images, network, and the units that a container needs. */
+async function furnish(plan: KubeadmMachinePlan, share: string, signal: AbortSignal): Promise<void> {
+  const changes = path.join(plan.folder, 'disk', 'changes');
+  const packages = path.join(share, 'packages');
+  const images = path.join(share, 'images');
+  for (const each of [packages, images]) await mkdir(each, { recursive: true });
+  const [before, after] = [await controlPlaneBinaries(signal), await controlPlaneBinaries(signal, { release: AFTER })];
+  const kubeadm = await kubeadmPrograms(signal);
+  await makeRepository(packages, [
+    { version: BEFORE.version, programs: { ...before, kubeadm: kubeadm.before } },
+    { version: AFTER.version, programs: { ...after, kubeadm: kubeadm.after } },
+  ]);
+  const names = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
+  await packComponents(images, [
+    ...names.map((name) => ({ image: `${name}:${BEFORE.version}`, program: before[name] })),
+    ...names.map((name) => ({ image: `${name}:${AFTER.version}`, program: after[name] })),
+    { image: ETCD.before, program: before.etcd },
+    { image: ETCD.after, program: kubeadm.laterEtcd },
+  ]);
+  await mkdir(path.join(images, 'test'));
+  await buildTestImage(path.join(images, 'test'));
+  await writeNetwork(path.join(share, 'containerd', 'cni'), plan.number);
+  const units = { ...UNITS, ...kubernetesServiceUnits(`198.19.0.${plan.number}:6443`) };
+  const files: Readonly<Record<string, string>> = {
+    'etc/apt/sources.list': `deb [trusted=yes] file:${SHARE}/packages ./\n`,
+    ...Object.fromEntries(Object.entries(units).map(([unit, text]) => [`etc/systemd/system/${unit}`, text])),
+    'usr/local/bin/prepare-node': PREPARE,
+    'usr/local/bin/sudo': SUDO,
+    'root/kubeadm.yaml': kubeadmConfig(plan),
+  };
+  for (const [file, text] of Object.entries(files)) {
+    await mkdir(path.dirname(path.join(changes, file)), { recursive: true });
+    await writeFile(path.join(changes, file), text, { mode: file.startsWith('usr/local/bin/') ? 0o755 : 0o644 });
+  }
+  await writeFile(path.join(share, 'containerd', 'config.toml'), configOf(CONTAINERD));
+}
+
+/** Makes the machine a cluster, as the pages of Kubernetes have it, and lets it have pods. */
+async function makeCluster({ must }: SystemContainer, { name }: KubeadmMachinePlan): Promise<void> {
+  const [version] = BEFORE.version.slice(1).split('-');
+  const packages = ['kubeadm', 'kubelet', 'kubectl'];
+  await must(`apt-get update && apt-get install -y ${packages.map((each) => `${each}='${version}-*'`).join(' ')}`);
+  await must(`apt-mark hold ${packages.join(' ')} && systemctl daemon-reload`);
+  await must(`kubeadm init --config=/root/kubeadm.yaml --ignore-preflight-errors=${IGNORED}`, '', STEP_MS);
+  const kubectl = 'kubectl --kubeconfig=/etc/kubernetes/admin.conf';
+  await must(`${kubectl} wait --for=condition=Ready node/${name} --timeout=5m`, '', STEP_MS);
+  await must(`${kubectl} taint node ${name} node-role.kubernetes.io/control-plane-`);
+}
+
+/** Starts a machine and waits until kubeadm has made it a cluster of the earlier release. */
+export async function startKubeadmMachine(plan: KubeadmMachinePlan, signal: AbortSignal): Promise<KubeadmMachine> {
+  const { name, number, folder, root } = plan;
+  const [disk, share] = [path.join(folder, 'disk'), path.join(folder, 'share')];
+  await furnish(plan, share, signal);
+  let container: SystemContainer | undefined;
+  const system = (): SystemContainer => {
+    if (container === undefined) throw new Error(`${name} does not run`);
+    return container;
+  };
+  const start = async (): Promise<void> => {
+    await container?.[Symbol.asyncDispose]();
+    container = await startOtherContainer({ root, share, disk }, signal);
+    await connect(container, number);
+  };
+  try {
+    await start();
+    await waitFor('containerd answers', async () => (await system().run(`${CTR} version`)).code === 0, { signal });
+    for (const archive of ['image.tar', 'test/image.tar'])
+      await system().must(`${CTR} images import ${SHARE}/images/${archive}`, '', STEP_MS);
+    await makeCluster(system(), plan);
+  } catch (error) {
+    const said = await container?.run('journalctl -u containerd -u kubelet --no-pager -o cat | tail -n 60');
+    await container?.[Symbol.asyncDispose]();
+    throw new Error(said?.stdout ?? 'it did not boot', { cause: error });
+  }
+  return {
+    name,
+    system,
+    kubectl: (args, input) =>
+      system().must(`kubectl --kubeconfig=/etc/kubernetes/admin.conf --request-timeout=30s ${args}`, input),
+    boot: start,
+    [Symbol.asyncDispose]: async () => {
+      await container?.[Symbol.asyncDispose]();
+    },
+  };
+}
