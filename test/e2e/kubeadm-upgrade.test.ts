@@ -19,7 +19,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { CTR } from '../systemd/cluster-node.ts';
 import { CHECKOUT, SHARE } from '../systemd/container.ts';
 import { systemRoot } from '../systemd/roots.ts';
-import { type KubeadmMachine, startKubeadmMachine, STEP_MS } from './kubeadm/machine.ts';
+import { type KubeadmMachine, makeCluster, startKubeadmMachine, STEP_MS } from './kubeadm/machine.ts';
 import { partsOf } from './kubeadm/page.ts';
 import { AGENT_WATCHES } from './machine/install.ts';
 
@@ -88,6 +88,7 @@ if (isThorough('the page about kubeadm, pasted on a machine') && wantedRelease()
       const root = await systemRoot('12', signal);
       const plan = { name: NODE, number: 21, folder: path.join(folder, NODE), root };
       machine = stack.use(await startKubeadmMachine(plan, signal));
+      await makeCluster(machine);
       await run('cp', [path.join(ROOT, 'dist', 'nodemaint-image.tar'), path.join(folder, NODE, 'share')]);
       await must(`${CTR} images import ${SHARE}/nodemaint-image.tar`);
       await must(`mkdir -p ${WITNESS} /etc/nodemaint/config.d && : > ${WITNESS}/log`);

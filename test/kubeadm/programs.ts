@@ -1,11 +1,11 @@
 /** kubeadm of two releases, and the etcd that the later one wants, each built once from its Go module. */
 import path from 'node:path';
 import { linkerFlags } from '../control-plane/binaries.ts';
-import { releaseOf } from '../control-plane/releases.ts';
+import { defaultRelease, releaseOf } from '../control-plane/releases.ts';
 import { goProgram, linkedGoProgram } from '../support/go-program.ts';
 
 /** The releases of the upgrade. */
-export const BEFORE = releaseOf('1.36');
+export const BEFORE = defaultRelease();
 export const AFTER = releaseOf('1.37');
 
 /** The paths of the programs that a control plane does not have yet. */

@@ -121,19 +121,7 @@ async function furnish(plan: KubeadmMachinePlan, share: string, signal: AbortSig
   await writeFile(path.join(share, 'containerd', 'config.toml'), configOf(CONTAINERD));
 }
 
-/** Makes the machine a cluster, as the pages of Kubernetes have it, and lets it have pods. */
-async function makeCluster({ must }: SystemContainer, { name }: KubeadmMachinePlan): Promise<void> {
-  const [version] = BEFORE.version.slice(1).split('-');
-  const packages = ['kubeadm', 'kubelet', 'kubectl'];
-  await must(`apt-get update && apt-get install -y ${packages.map((each) => `${each}='${version}-*'`).join(' ')}`);
-  await must(`apt-mark hold ${packages.join(' ')} && systemctl daemon-reload`);
-  await must(`kubeadm init --config=/root/kubeadm.yaml --ignore-preflight-errors=${IGNORED}`, '', STEP_MS);
-  const kubectl = 'kubectl --kubeconfig=/etc/kubernetes/admin.conf';
-  await must(`${kubectl} wait --for=condition=Ready node/${name} --timeout=5m`, '', STEP_MS);
-  await must(`${kubectl} taint node ${name} node-role.kubernetes.io/control-plane-`);
-}
-
-/** Starts a machine and waits until kubeadm has made it a cluster of the earlier release. */
+/** Starts a machine that has the images, and may have the packages. */
 export async function startKubeadmMachine(plan: KubeadmMachinePlan, signal: AbortSignal): Promise<KubeadmMachine> {
   const { name, number, folder, root } = plan;
   const [disk, share] = [path.join(folder, 'disk'), path.join(folder, 'share')];
@@ -153,9 +141,8 @@ export async function startKubeadmMachine(plan: KubeadmMachinePlan, signal: Abor
     await waitFor('containerd answers', async () => (await system().run(`${CTR} version`)).code === 0, { signal });
     for (const archive of ['image.tar', 'test/image.tar'])
       await system().must(`${CTR} images import ${SHARE}/images/${archive}`, '', STEP_MS);
-    await makeCluster(system(), plan);
   } catch (error) {
-    const said = await container?.run('journalctl -u containerd -u kubelet --no-pager -o cat | tail -n 60');
+    const said = await container?.run('journalctl -u containerd --no-pager -o cat | tail -n 40');
     await container?.[Symbol.asyncDispose]();
     throw new Error(said?.stdout ?? 'it did not boot', { cause: error });
   }
@@ -169,4 +156,21 @@ export async function startKubeadmMachine(plan: KubeadmMachinePlan, signal: Abor
       await container?.[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Makes the machine a cluster of the earlier release, as the pages of Kubernetes have it, and lets it have pods. */
+export async function makeCluster({ name, system, kubectl }: KubeadmMachine): Promise<void> {
+  const { must, run } = system();
+  const packages = ['kubeadm', 'kubelet', 'kubectl'];
+  const versions = packages.map((each) => `${each}='${BEFORE.version.slice(1)}-*'`).join(' ');
+  await must(`apt-get update && apt-get install -y ${versions}`, '', STEP_MS);
+  await must(`apt-mark hold ${packages.join(' ')} && systemctl daemon-reload`);
+  try {
+    await must(`kubeadm init --config=/root/kubeadm.yaml --ignore-preflight-errors=${IGNORED}`, '', STEP_MS);
+    await kubectl(`wait --for=condition=Ready node/${name} --timeout=100s`);
+  } catch (error) {
+    const said = await run('journalctl -u containerd -u kubelet --no-pager -o cat | tail -n 60');
+    throw new Error(said.stdout, { cause: error });
+  }
+  await kubectl(`taint node ${name} node-role.kubernetes.io/control-plane-`);
 }

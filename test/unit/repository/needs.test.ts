@@ -23,6 +23,7 @@ const MODULES: Readonly<Record<string, string>> = {
   'foreign-crds': 'test/helm/crds/crds.ts',
   nfpm: '.ci/nfpm.ts',
   krew: 'test/krew/krew.ts',
+  kubeadm: 'test/kubeadm/programs.ts',
   prometheus: 'test/prometheus/prometheus.ts',
   'ec2-metadata-mock': 'test/ec2-metadata-mock/binary.ts',
   machine: 'test/e2e/machine/machine.ts',
