@@ -21,10 +21,15 @@ import { makeRepository } from './packages.ts';
 const SERVICES = '10.96.0.0/16';
 /** The image of etcd that each release of kubeadm asks for. */
 const ETCD = { before: 'etcd:3.6.8-0', after: 'etcd:3.7.0-0' };
-/** Of the kernel's configuration and the control groups, which are those of the machine that runs the tests. */
+/** The control groups of the machine that runs the tests may be of version 1. */
 const IGNORED = 'SystemVerification';
+/** There is no CoreDNS in the cluster, and kubeadm looks whether it can upgrade it. */
+const IGNORED_LATER = `${IGNORED},CoreDNSUnsupportedPlugins,CoreDNSMigration`;
 /** Everything in the container runs as root, as a person's commands with sudo do. */
-const SUDO = '#!/bin/sh\nexec "$@"\n';
+const SUDO = `#!/bin/sh
+[ "$1 $2" = 'kubeadm upgrade' ] && set -- "$@" --ignore-preflight-errors=${IGNORED_LATER}
+exec "$@"
+`;
 export const STEP_MS = 600_000;
 
 /** What a machine is made of. */
@@ -79,7 +84,8 @@ function kubeadmConfig({ name, number }: KubeadmMachinePlan): string {
       // It calls the webhook at its pods, for there is no kube-proxy for the Service's address.
       apiServer: { extraArgs: [{ name: 'enable-aggregator-routing', value: 'true' }] },
     },
-    configurationOf(kubelet, 10_250, 10_248),
+    // kubeadm leaves an empty list out, for which the kubelet takes its default.
+    { ...configurationOf(kubelet, 10_250, 10_248), enforceNodeAllocatable: ['none'] },
   ];
   return documents.map((each) => JSON.stringify(each)).join('\n---\n');
 }
@@ -167,7 +173,8 @@ export async function makeCluster({ name, system, kubectl }: KubeadmMachine): Pr
   await must(`apt-mark hold ${packages.join(' ')} && systemctl daemon-reload`);
   try {
     await must(`kubeadm init --config=/root/kubeadm.yaml --ignore-preflight-errors=${IGNORED}`, '', STEP_MS);
-    await kubectl(`wait --for=condition=Ready node/${name} --timeout=100s`);
+    const wait = `wait --for=condition=Ready node/${name} --timeout=5m`;
+    await must(`kubectl --kubeconfig=/etc/kubernetes/admin.conf ${wait}`, '', STEP_MS);
   } catch (error) {
     const said = await run('journalctl -u containerd -u kubelet --no-pager -o cat | tail -n 60');
     throw new Error(said.stdout, { cause: error });
