@@ -14,7 +14,7 @@ export function addNotify(program: Command, { stop }: { readonly stop: AbortSign
     .option('--secret <folder>', 'a folder with the file url, and token, ca.crt and template', '/etc/nodemaint-notify')
     .addOption(new Option('--format <format>', 'of a message without a template').choices(FORMATS).default('json'))
     .option('--cluster-name <name>', 'the name of the cluster in the messages', '')
-    .option('--blocked-after <time>', 'a drain is told to be blocked when one pod has blocked it for so long', '1h')
+    .option('--blocked-after <time>', 'how long one pod blocks a drain before people are told', '1h')
     .addHelpText('after', '\nExamples:\n  nodemaint notify --format slack --cluster-name prod-1')
     .action(async (flags: NotifyFlags) => {
       const { notifyCommand } = await import('./command.ts');
