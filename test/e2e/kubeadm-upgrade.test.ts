@@ -85,6 +85,14 @@ if (isThorough('the page about kubeadm, pasted on a machine') && wantedRelease()
       return stdout + stderr;
     };
 
+    /** Gives the scheduler another flag, so that the next `kubeadm upgrade` has something to write. */
+    const changeScheduler = async (): Promise<void> => {
+      const known = await machine.kubectl('get configmap -n kube-system kubeadm-config -o json');
+      const changed = known.replace('scheduler: {}', "scheduler: {extraArgs: [{name: v, value: '1'}]}");
+      assert.notEqual(changed, known);
+      await machine.kubectl('apply -f -', changed);
+    };
+
     before(async () => {
       const run = promisify(execFile);
       await run(process.execPath, [path.join(ROOT, '.ci', 'bundle.ts')], { cwd: ROOT });
@@ -134,11 +142,17 @@ if (isThorough('the page about kubeadm, pasted on a machine') && wantedRelease()
 
       const own = await staticPods();
       assert.equal(own.length, STATIC_PODS.length);
-      const manifests = await must(`cd ${MANIFESTS} && sha256sum *`);
+      const before = await must(`cd ${MANIFESTS} && sha256sum *`);
       await paste(drain ?? '');
       assert.equal(await told(), 'web TERM\nweb END\n');
       assert.deepEqual(await staticPods(), own, 'no static pod was started again');
-      assert.equal(await must(`cd ${MANIFESTS} && sha256sum *`), manifests);
+      assert.equal(await must(`cd ${MANIFESTS} && sha256sum *`), before);
+      await changeScheduler();
+      await paste('sudo kubeadm upgrade apply -y "v$VERSION"\n');
+      assert.match(await must(`cat ${MANIFESTS}/kube-scheduler.yaml`), /- --v=1\n/);
+      const others = (pods: readonly string[]): readonly string[] => pods.filter((each) => !/scheduler/.test(each));
+      assert.deepEqual(others(await staticPods()), others(own), 'kubeadm changes one manifest in the drain');
+      const manifests = await must(`cd ${MANIFESTS} && sha256sum *`);
       await paste(kubelet ?? '');
       await paste(works ?? '');
       // The new kubelet may start the API server again just then; the page says to repeat what fails.
