@@ -56,6 +56,8 @@ export function createMarkReconciler(context: ControllerContext, newer: NewerReq
     if (isObsolete === undefined) return { againMs: UNKNOWN_AGAIN_MS };
     if (!isObsolete) return {};
     if (!newer.mayHaveAny() && (await readIsAsked(context.client, pod, signal))) return { againMs: UNWATCHED_AGAIN_MS };
+    // While that was read, somebody may have asked again.
+    if (isMarkObsolete(context, newer, context.pods.get(key) ?? pod) !== true) return {};
     await writeMark(context, pod, 'remove', signal);
     return {};
   };

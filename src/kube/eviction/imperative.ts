@@ -3,7 +3,7 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import { DEFAULT_PROMISE_WORDS, type EvictionOutcome } from '../../decide/eviction/api-answer.ts';
-import { type BlockedEviction, budgetCovers, decideWakeUps } from '../../decide/disruption-budget/covers.ts';
+import { budgetCovers, decideWakeUps } from '../../decide/disruption-budget/covers.ts';
 import { interceptorEntry, quietMs } from '../../decide/eviction/heartbeat.ts';
 import {
   afterAttempt,
@@ -27,6 +27,7 @@ import type { KubeClient } from '../client.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../resource.ts';
 import type { ObjectCache } from '../watch.ts';
 import { attemptToEvict } from './attempt.ts';
+import { blockedIn, unblocked } from './blocked.ts';
 import { writeMark } from './evict-mark.ts';
 import type { EndOptions } from './evictor.ts';
 import type { Interceptor, InterceptorStep } from './interceptor.ts';
@@ -69,6 +70,9 @@ export interface EngineHabits {
   /** In how many milliseconds that may have changed without an event of the pod; Infinity where it cannot. */
   readonly budgetAgainMs: (pod: Pod) => number;
 }
+
+/** Our copy of a pod shows a mark within this time. */
+const MARK_SEEN_MS = 2_000;
 
 type EngineParts = EngineNeeds & EngineHabits;
 
@@ -167,33 +171,24 @@ async function evict(
   return progress === undefined ? { kind: 'silent', againMs } : { kind: 'working', ...progress, againMs };
 }
 
-/** The memory without its budgets where none of them covers the pod any more, for instance because of new labels. */
-function unblocked(parts: EngineParts, memory: EvictionMemory, pod: Pod): EvictionMemory {
-  const { namespace } = pod.metadata;
-  const budgets = memory.blockedBy.map((name) => parts.budgets.get(`${namespace}/${name}`));
-  const free = budgets.length > 0 && budgets.every((budget) => budget !== undefined && !budgetCovers(budget, pod));
-  return free ? { ...memory, nextAt: 0, blockedBy: [] } : memory;
-}
-
 function patienceOf({ patience }: EngineParts, request: EvictionRequest): EvictionPatience {
   return { ...patience, trustUntil: othersDeadline(request) };
 }
 
 /**
- * The evictions of the namespace that a budget has blocked and that would be tried now but for their pause. Others need no
- * room: their pod is terminating, or it is left to its controller or to an eviction in the background.
+ * Marks a pod for its controller, unless it was marked a moment ago: our copy shows a mark soon. One that it does not show then
+ * was taken back, as for an older request of the pod.
  */
-function blockedIn(parts: EngineParts, memories: EvictionAttempts, namespace: string): readonly BlockedEviction[] {
-  return memories.list().flatMap(([key, memory]) => {
-    const { blockedBy } = memory;
-    if (blockedBy.length === 0 || !key.startsWith(`${namespace}/`)) return [];
-    const request = parts.request(key);
-    const pod = parts.pods.get(`${namespace}/${request?.spec.target.pod.name ?? ''}`);
-    if (request === undefined || pod === undefined) return [];
-    const patience = patienceOf(parts, request);
-    const step = decideEvictionStep({ request, pod }, { ...memory, nextAt: 0 }, patience, parts.clock.now());
-    return step.kind === 'evict' ? [{ key, pod, blockedBy }] : [];
-  });
+async function keepMarked(
+  parts: EngineParts,
+  memories: EvictionAttempts,
+  { key, pod, memory }: { readonly key: string; readonly pod: Pod; readonly memory: EvictionMemory },
+  signal: AbortSignal,
+): Promise<void> {
+  const now = parts.clock.now();
+  if (now < (memory.markedAt ?? -Infinity) + MARK_SEEN_MS) return;
+  await writeMark(parts, pod, 'set', signal);
+  memories.set(key, { ...memory, markedAt: memory.markedAt ?? now });
 }
 
 /** One step of the interceptor; `known` is our copy of the pod. */
@@ -222,11 +217,9 @@ async function act(
     const later = parts.instead({ request, pod }, 'attempt');
     return later ?? (await evict(parts, state, { request, pod, memory }, signal));
   }
-  const againMs = atMost(parts, { pod, memory }, step.againMs);
-  if (step.kind === 'mark' && memory.markedAt === undefined) {
-    await writeMark(parts, pod, 'set', signal);
-    memories.set(key, { ...memory, markedAt: now });
-  }
+  const lookMs = atMost(parts, { pod, memory }, step.againMs);
+  const againMs = step.kind === 'mark' ? Math.min(lookMs, MARK_SEEN_MS) : lookMs;
+  if (step.kind === 'mark') await keepMarked(parts, memories, { key, pod, memory }, signal);
   const silentMs = parts.quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
   if (silentMs > 0) return { kind: 'silent', againMs: Math.min(againMs, silentMs) };
   const said = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message ?? '';
@@ -253,7 +246,11 @@ export function createEvictionEngine(given: EngineNeeds & Partial<EngineHabits>)
     },
     budgetChanged: (budgetKey) => {
       const [namespace = '', name = ''] = budgetKey.split('/');
-      const woken = decideWakeUps(name, parts.budgets.get(budgetKey), blockedIn(parts, memories, namespace));
+      const woken = decideWakeUps(
+        name,
+        parts.budgets.get(budgetKey),
+        blockedIn({ ...parts, patienceOf: (request) => patienceOf(parts, request) }, memories, namespace),
+      );
       for (const key of woken) {
         const memory = memories.get(key);
         if (memory !== undefined) memories.set(key, { ...memory, nextAt: 0, blockedBy: [] });

@@ -124,7 +124,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     actor.turn = { kind: 'working', message: 'Moving the data.' };
     await using drain = start('drain', `node/${NODE}`, '--delete-unmanaged', '--timeout', '60s');
     await drain.line(/^nodemaintenance\/maintenance-node-z configured: node\/node-z will be drained$/);
-    await drain.line(/^nodemaintenance\/maintenance-node-z Drain: new kernel$/);
+    await drain.line(/^nodemaintenance\/maintenance-node-z Drain, asked for by \S+: new kernel$/);
     await drain.line(/^node\/node-z evicting Default, priority ≤ 1000000000: 1 pod$/);
     await drain.line(/^node\/node-z evicting pod default\/first$/);
     await drain.line(

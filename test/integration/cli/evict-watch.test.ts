@@ -82,7 +82,7 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     await run.line(/imperative-eviction.k8s.io is blocked \(1 of 1\).*Blocked by PodDisruptionBudget guard: /);
     const { code, stderr } = await run.end();
     assert.match(stderr, /the --timeout is over; these pods have not left; their eviction stays requested: guarded\n/);
-    assert.match(stderr, /\nWithdraw it with: nodemaint evict guarded --kubeconfig \S+ --withdraw\n$/);
+    assert.match(stderr, /\nWithdraw it with: nodemaint evict guarded --withdraw --kubeconfig \S+\n$/);
     assert.equal(code, 3);
     assert.deepEqual(requestersOf(await rig.get(pod)), [CLI]);
     await rig.evict('guarded', '--withdraw');
@@ -103,7 +103,7 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     assert.match(stderr, /^nodemaint: pods "absent" not found/);
     assert.match(stderr, /the eviction of pod "taken" was canceled: Nobody/);
     assert.match(stderr, /interrupted; these pods have not left; their eviction stays requested: left\n/);
-    assert.match(stderr, /nodemaint evict left --kubeconfig \S+ --requester me\.example\.com --withdraw\n$/);
+    assert.match(stderr, /nodemaint evict left --requester me\.example\.com --withdraw --kubeconfig \S+\n$/);
     assert.equal(code, 1);
     const [, left] = pods;
     assert.ok(left);

@@ -50,6 +50,26 @@ describe('the mark of a pod for its controller', () => {
     assert.deepEqual((write?.body as Pod | undefined)?.metadata.annotations, {});
   });
 
+  it('the mark stays where the eviction is asked for again while the newer dialect is asked', async () => {
+    const scene = createEvictionScene();
+    scene.pods.set('default/web', MARKED);
+    const { send } = scene.context.client;
+    const client = {
+      send: async (...call: Parameters<typeof send>) => {
+        const answer = await send(...call);
+        scene.put(request(false));
+        return { ...answer, body: { items: [] } };
+      },
+    };
+    const context = { ...scene.context, client } as typeof scene.context;
+    const unwatched = { ...newer(false), mayHaveAny: () => false };
+    await createMarkReconciler(context, unwatched)('default/web', AbortSignal.timeout(10_000));
+    assert.deepEqual(
+      scene.sent.filter(({ method }) => method === 'PATCH'),
+      [],
+    );
+  });
+
   it('the mark stays while somebody requests the eviction in the newer dialect', async () => {
     const scene = createEvictionScene();
     await sweep(scene, true);

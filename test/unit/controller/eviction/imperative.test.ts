@@ -158,6 +158,24 @@ describe('a pod that is left to its controller', () => {
   });
 });
 
+describe('the mark of a pod that is left to its controller', () => {
+  it('the mark is written again where our copy of the pod does not show it: it was taken back for an older request', async () => {
+    const scene = createEvictionScene();
+    const key = scene.put(request(), pod(TAKE_OVER));
+    const step = scene.loop(createImperativeEviction(scene.context));
+    const marks = (): number => scene.sent.filter(({ path }) => path.endsWith('/pods/web')).length;
+    await step(key);
+    scene.clock.pass(1_000);
+    const { againMs = Infinity } = await step(key);
+    assert.equal(marks(), 1, 'our copy may not show it yet');
+    assert.ok(againMs <= 2_000, `${againMs}`);
+    scene.clock.pass(1_000);
+    await step(key);
+    assert.equal(marks(), 2);
+    assert.deepEqual(scene.attempts, [], 'it is still left to its controller');
+  });
+});
+
 describe('the room of a budget', () => {
   it('is for pods that would be tried now, and not for one that is terminating or evicted in the background', async () => {
     const scene = createEvictionScene();

@@ -172,6 +172,8 @@ describe('the eviction of pods of a group that are independent of each other', (
   it('a pod whose controller takes over is evicted when that time is over', async () => {
     const scene = groupScene({ single: {} });
     scene.annotate('a', { [EVICT_POLICY_ANNOTATION]: 'ControllerTakeOver' });
+    await scene.evict('a');
+    scene.annotate('a', { [EVICT_POLICY_ANNOTATION]: 'ControllerTakeOver', [EVICT_WANTED_ANNOTATION]: 'true' });
     const { againMs } = await scene.evict('a');
     assert.equal(againMs, 60_000);
     scene.clock.pass(60_000);
