@@ -1,4 +1,4 @@
-import { CANCELED, type EvictionRequest, PROGRESSING } from '../../api/eviction-request.ts';
+import { CANCELED, type EvictionRequest, HEARTBEAT_DEADLINE_MS, PROGRESSING } from '../../api/eviction-request.ts';
 import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import type { BlockingPod } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
@@ -45,9 +45,11 @@ function whyNotEnding(pod: Pod, node: Node | undefined, now: number): Why | unde
 function whyInterceptor(request: EvictionRequest, active: string, sinceAt: number, now: number): Why | undefined {
   const entry = interceptorEntry(request, active);
   const since = rfc3339(sinceAt);
-  const heardMs = now - (timeOf(entry?.heartbeatTime) ?? sinceAt);
-  if (heardMs > SILENT_MS) {
-    const message = `${active} has given no sign of life for ${Math.floor(heardMs / 60_000)} min; control passes on after 20`;
+  const heardAt = timeOf(entry?.heartbeatTime) ?? sinceAt;
+  if (now - heardAt > SILENT_MS) {
+    // Times, not how long ago they are: the status with this message would be written anew each minute.
+    const passesOn = `control passes on at ${rfc3339(heardAt + HEARTBEAT_DEADLINE_MS)}`;
+    const message = `${active} has given no sign of life since ${rfc3339(heardAt)}; ${passesOn}`;
     return { reason: 'InterceptorSilent', message, since };
   }
   if (active === KUBELET_INTERCEPTOR || active === DAEMON_SET_INTERCEPTOR) return undefined;

@@ -50,6 +50,16 @@ describe('a pod that blocks a drain', () => {
     assert.equal(message(UNSEEN), 'no controller has looked at its request yet');
   });
 
+  it('what is said of an interceptor that is silent stays the same while time passes, so that it is not written anew', () => {
+    const silent = request('a.example.com', { heartbeatTime: ago(600) });
+    const said = whyBlocking(pod(), silent, READY, NOW);
+    assert.equal(
+      said?.message,
+      'a.example.com has given no sign of life since 2026-01-01T00:50:00Z; control passes on at 2026-01-01T01:10:00Z',
+    );
+    assert.deepEqual(whyBlocking(pod(), silent, READY, NOW + 5 * 60_000), said);
+  });
+
   const count = 'Could not evict a pod due to failing eviction requests, number of retries: 3. ';
   const cases: [string, Pod, EvictionRequest | undefined, Node, string | undefined][] = [
     ['not while it ends in its time', pod({ deletionTimestamp: ago(5) }), request(IMPERATIVE), READY, undefined],
