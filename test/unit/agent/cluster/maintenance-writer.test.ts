@@ -10,6 +10,7 @@ import {
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { agentNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
+import { collectionPath, NODE_MAINTENANCES } from '../../../../src/kube/resource.ts';
 import { maintenanceOf } from '../../../support/maintenance/objects.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
 import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
@@ -25,6 +26,15 @@ describe("the writer of this node's maintenances", () => {
     const made = await writer.post(wanted, SIGNAL);
     assert.ok(made !== undefined && (made.metadata.labels?.[AGENT_LABEL] ?? '').length <= 63);
     assert.equal(agentNodeOf(made), nodeName);
+  });
+
+  it('the writer takes a maintenance whose name exists already for no error: its creation may have had no answer', async () => {
+    const server = createObjectServer();
+    server.refused.set(`POST ${collectionPath(NODE_MAINTENANCES)}`, 409);
+    const writer = createMaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1' });
+    const wanted = { name: 'm', reason: 'x', stage: 'Drain', drainPlan: [] } as const;
+    assert.equal(await writer.post(wanted, SIGNAL), undefined);
+    assert.equal(server.asked.length, 1);
   });
 
   it('the writer puts the deadline into annotations, and takes a maintenance that is gone for no error', async () => {
