@@ -17,6 +17,8 @@ const MAX_LABEL = 63;
 /** After the start of a whole cluster all nodes ask in the same minutes. */
 const AT_ONCE = 2;
 const TRY_EVERY_MS = 5_000;
+/** Between two tries where agents may not act as the account, at the most: an administrator may give it back. */
+const MAX_REFUSED_WAIT_MS = 600_000;
 
 interface List {
   readonly items: readonly KubeObject[];
@@ -26,6 +28,11 @@ interface List {
 interface Release {
   readonly unfinished: readonly string[];
   readonly refusal: string | undefined;
+}
+
+/** Whether agents may not act as the account at all, as where an administrator has left it out. */
+function isImpersonationRefused(refusal: string): boolean {
+  return refusal.includes('cannot impersonate');
 }
 
 /** The words of a refusal; throws everything else. */
@@ -55,6 +62,8 @@ type State =
   | { readonly kind: 'armed' }
   /** Released once already; `triedAt` is on the monotonic clock. Without `namespaces` it goes on in all of them. */
   | { readonly kind: 'retrying'; readonly triedAt: number; readonly namespaces?: readonly string[] }
+  /** Refused to act as the account. An API server that has just started may refuse that by mistake, so it is tried again. */
+  | { readonly kind: 'refused'; readonly triedAt: number; readonly waitMs: number }
   | { readonly kind: 'clear' };
 
 /** Deletes the pods at the gate in one namespace and returns how many they were. */
@@ -103,8 +112,15 @@ export function createSelfGates(dependencies: ClusterDependencies): SelfGates {
   const { clock, log, nodeName } = dependencies;
   let state: State = { kind: 'unknown' };
   const warnOnce = createLogOnce((reason) => {
-    log.warn({ reason }, 'cannot release gated DaemonSet pods of own node, trying again');
+    if (isImpersonationRefused(reason))
+      log.warn({ reason }, 'gated DaemonSet pods of own node wait for a controller: agents may not release them here');
+    else log.warn({ reason }, 'cannot release gated DaemonSet pods of own node, trying again');
   });
+  /** The state after a try whose refusal says that agents may not act as the account; the waits become longer. */
+  const refusedAfter = (before: State, triedAt: number): State => {
+    const waitMs = before.kind === 'refused' ? Math.min(before.waitMs * 2, MAX_REFUSED_WAIT_MS) : TRY_EVERY_MS;
+    return { kind: 'refused', triedAt, waitMs };
+  };
   return {
     arm: () => {
       state = { kind: 'armed' };
@@ -112,7 +128,11 @@ export function createSelfGates(dependencies: ClusterDependencies): SelfGates {
     leaveToController: () => {
       state = { kind: 'clear' };
     },
-    isArmed: (fallback) => (state.kind === 'unknown' ? fallback : state.kind !== 'clear'),
+    isArmed: (fallback) => {
+      if (state.kind === 'unknown') return fallback;
+      if (state.kind === 'refused') return clock.monotonic() - state.triedAt >= state.waitMs;
+      return state.kind !== 'clear';
+    },
     release: async (signal) => {
       const now = clock.monotonic();
       if (state.kind === 'retrying' && now - state.triedAt < TRY_EVERY_MS) return;
@@ -134,7 +154,9 @@ export function createSelfGates(dependencies: ClusterDependencies): SelfGates {
         else if (unfinished.length > 0) state = { kind: 'retrying', triedAt: now, namespaces: unfinished };
         else state = { kind: 'clear' };
       } catch (error) {
-        warnOnce(refusalOf(error));
+        const refusal = refusalOf(error);
+        warnOnce(refusal);
+        if (isImpersonationRefused(refusal)) state = refusedAfter(before, now);
       }
     },
   };

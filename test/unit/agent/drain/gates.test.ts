@@ -78,4 +78,40 @@ describe('the release of the gated pods of a node', () => {
       ['network', 'storage'],
     ]);
   });
+
+  it('where agents may not act as the account, the release says so once and is tried ever more rarely, but not never', async () => {
+    const clock = createSteppingClock();
+    let tries = 0;
+    let isAllowed = false;
+    const message =
+      'serviceaccounts "nodemaint-agent-release" is forbidden: User "system:node:n1" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "nodemaint-system"';
+    const client: KubeClient = {
+      send: () => {
+        tries += 1;
+        if (isAllowed) return Promise.resolve({ status: 200, headers: {}, body: { metadata: {}, items: [] } });
+        return Promise.resolve({ status: 403, headers: {}, body: { message } });
+      },
+      watch: async function* () {},
+      close: () => undefined,
+    };
+    const said: string[] = [];
+    const log = { ...SILENT_LOG, warn: (_fields: object, text: string) => said.push(text) };
+    const gates = createSelfGates({ client, clock, log, nodeName: 'n1', onChange: () => undefined });
+    const look = async (seconds: number): Promise<number> => {
+      const before = tries;
+      for (let passed = 0; passed < seconds; passed += 1) {
+        if (gates.isArmed(true)) await gates.release(AbortSignal.timeout(5_000));
+        clock.pass(1_000);
+      }
+      return tries - before;
+    };
+    // At 0, 5, 15, 35, 75, 155, 315 and 635 s, and then every 600 s.
+    assert.equal(await look(600), 7);
+    assert.equal(await look(3_600), 6);
+    assert.deepEqual(said, ['gated DaemonSet pods of own node wait for a controller: agents may not release them here']);
+    assert.equal(gates.isArmed(true), false, 'nothing is asked of the cluster in between');
+    isAllowed = true;
+    assert.equal(await look(600), 1);
+    assert.equal(await look(600), 0, 'released');
+  });
 });
