@@ -13,6 +13,9 @@ import {
   type InstalledResource,
   NEEDED_RIGHTS,
   type NeededRight,
+  RELEASE_ACCOUNT,
+  type RightsFacts,
+  rightsFacts,
   WEBHOOK_RIGHTS,
 } from '../../show/checks/installed.ts';
 import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/controller-lease.ts';
@@ -105,6 +108,11 @@ const IDENTITIES = {
   release: { user: 'system:serviceaccount:nodemaint-system:nodemaint-agent-release', groups: ACCOUNT_GROUPS },
 } as const;
 
+const RELEASE_OBJECTS = [
+  `/api/v1/namespaces/nodemaint-system/serviceaccounts/${RELEASE_ACCOUNT}`,
+  `/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/${RELEASE_ACCOUNT}`,
+];
+
 /** Whether the identity has the right, by a SubjectAccessReview, which stores nothing. */
 async function hasRight(
   client: KubeClient,
@@ -122,11 +130,17 @@ async function hasRight(
   return (response.body as { status?: { allowed?: boolean } }).status?.allowed === true;
 }
 
-async function readMissingRights(client: KubeClient, signal: AbortSignal): Promise<readonly NeededRight[]> {
+async function readRights(client: KubeClient, signal: AbortSignal): Promise<RightsFacts> {
   const hasWebhook = (await get(client, WEBHOOK_CONFIGURATION, signal)) !== undefined;
   const needed = [...NEEDED_RIGHTS, ...(hasWebhook ? WEBHOOK_RIGHTS : [])];
-  const allowed = await Promise.all(needed.map((right) => hasRight(client, right, signal)));
-  return needed.filter((_right, place) => allowed[place] !== true);
+  const [allowed, releaseObjects] = await Promise.all([
+    Promise.all(needed.map((right) => hasRight(client, right, signal))),
+    Promise.all(RELEASE_OBJECTS.map((path) => get(client, path, signal))),
+  ]);
+  return rightsFacts(
+    needed.filter((_right, place) => allowed[place] !== true),
+    releaseObjects.map((object) => object !== undefined),
+  );
 }
 
 /** Observes the Lease until it changes, or has not for so long that its holder does not live. */
@@ -190,14 +204,14 @@ export async function readClusterFacts(
   const resources = Promise.all(INSTALLED_RESOURCES.map((resource) => readResource(client, resource, signal)));
   const reading = <T>(path: string): Promise<T | undefined> => get<T>(client, path, signal);
   const objects = readPolicyObjects(reading);
-  const [resourceFacts, policies, addons, missingRights, controller, replicas, webhook, nodes] = await Promise.all([
+  const [resourceFacts, policies, addons, rights, controller, replicas, webhook, nodes] = await Promise.all([
     factOf(resources, signal),
     factOf(objects.then(readPolicies), signal),
     factOf(
       objects.then((found) => readAddons(reading, found)),
       signal,
     ),
-    factOf(readMissingRights(client, signal), signal),
+    factOf(readRights(client, signal), signal),
     factOf(readController(client, clock, signal), signal),
     factOf(readReplicas(reading), signal),
     factOf(readWebhook(client, signal), signal),
@@ -212,7 +226,7 @@ export async function readClusterFacts(
     resources: resourceFacts,
     policies,
     addons,
-    missingRights,
+    rights,
     controller,
     replicas,
     webhook,

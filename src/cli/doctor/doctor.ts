@@ -6,6 +6,7 @@ import { askKubelet } from '../../agent/static-pods/find-directory.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { chooseStaticPodPath } from '../../decide/machine/kubelet-config.ts';
 import { type Check, examineNode, type DoctorFacts, POD_SLICE } from '../../show/checks/node-checks.ts';
+import { NEEDED_RIGHTS } from '../../show/checks/installed.ts';
 import { SHUTDOWN_KINDS } from '../../decide/shutdown/kind.ts';
 import { winningDelay } from '../../decide/machine/logind-delay.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
@@ -17,7 +18,7 @@ import { readLogindConfig } from '../../host/systemd/logind-config.ts';
 import { isOwnAddress } from '../../host/own-addresses.ts';
 import { readUps } from '../../host/ups.ts';
 import { createSystemd, type Systemd } from '../../host/systemd/systemd1.ts';
-import { createKubeClient } from '../../kube/client.ts';
+import { createKubeClient, type KubeClient } from '../../kube/client.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { readManifests } from '../../static-pods/directory.ts';
 import { untrustedPlace } from '../../static-pods/trusted-places.ts';
@@ -46,6 +47,22 @@ async function readTimeouts(systemd: Systemd, signal: AbortSignal): Promise<Doct
   return found;
 }
 
+const NO_RELEASE =
+  'agents may not act as nodemaint-agent-release here, so gated DaemonSet pods of this node wait for a controller';
+
+/** Whether this node may act as the account that releases gated pods; any user may ask that of itself, and nothing is stored. */
+async function mayReleasePods(client: KubeClient, signal: AbortSignal): Promise<boolean> {
+  const attributes = NEEDED_RIGHTS.find(({ verb }) => verb === 'impersonate');
+  const body = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    spec: { resourceAttributes: { ...attributes, who: undefined } },
+  };
+  const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+  const { status, body: answer } = await client.send({ method: 'POST', path, body }, signal);
+  return status !== 201 || (answer as { status?: { allowed?: boolean } }).status?.allowed === true;
+}
+
 async function readApi(config: AgentConfig, signal: AbortSignal): Promise<DoctorFacts['api']> {
   if (config.kubeconfig === '') return { kind: 'standalone' };
   let server = '';
@@ -56,7 +73,10 @@ async function readApi(config: AgentConfig, signal: AbortSignal): Promise<Doctor
     try {
       const path = '/apis/nodemaintenance.x-k8s.io/v1alpha1/nodemaintenances?limit=1';
       const { status } = await client.send({ method: 'GET', path }, signal);
-      if (status === 200) return { kind: 'ok', server, message: 'NodeMaintenances can be read' };
+      if (status === 200) {
+        const lost = (await mayReleasePods(client, signal)) ? '' : `; ${NO_RELEASE}`;
+        return { kind: 'ok', server, message: `NodeMaintenances can be read${lost}` };
+      }
       const why = status === 404 ? 'the NodeMaintenance resource is not installed' : `it answered HTTP ${status}`;
       return { kind: 'failed', server, message: `${server}: ${why}` };
     } finally {

@@ -2,7 +2,7 @@
 import { firstNames } from '../../decide/name-list.ts';
 import type { Check } from './node-checks.ts';
 import type { FleetNode } from '../fleet/node-state.ts';
-import type { NeededRight } from './installed.ts';
+import { type NeededRight, RELEASE_ACCOUNT, type RightsFacts } from './installed.ts';
 import { isSameBuild } from '../fleet/same-build.ts';
 
 /** A fact, or why it could not be read: `forbidden` where the person may not read it. */
@@ -70,8 +70,7 @@ export interface ClusterFacts {
   readonly policies: Fact<PolicyFacts>;
   /** Those that are installed. */
   readonly addons: Fact<readonly AddonFact[]>;
-  /** The rights that are missing. */
-  readonly missingRights: Fact<readonly NeededRight[]>;
+  readonly rights: Fact<RightsFacts>;
   readonly controller: Fact<ControllerFact>;
   readonly replicas: Fact<ReplicaFacts>;
   readonly webhook: Fact<WebhookFacts>;
@@ -170,13 +169,20 @@ function judgeAddons(addons: readonly AddonFact[]): Omit<Check, 'name'> {
 
 function rightText({ who, verb, group, resource, subresource, name }: NeededRight): string {
   const what = `${resource}${subresource === undefined ? '' : `/${subresource}`}${group === '' ? '' : `.${group}`}`;
-  const subject = who === 'release' ? 'nodemaint-agent-release' : who;
+  const subject = who === 'release' ? RELEASE_ACCOUNT : who;
   return `${subject} may not ${verb} ${what}${name === undefined ? '' : ` ${name}`}`;
 }
 
-function judgeRights(missing: readonly NeededRight[]): Omit<Check, 'name'> {
-  if (missing.length === 0) return ok('agents and controller have their rights');
-  return fail(named(missing.map(rightText)), APPLY);
+function judgeRights({ missing, release }: RightsFacts): Omit<Check, 'name'> {
+  const partly = `parts of the account ${RELEASE_ACCOUNT} are missing`;
+  const wrong = [...missing.map(rightText), ...(release === 'partly' ? [partly] : [])];
+  if (wrong.length > 0) return fail(named(wrong), APPLY);
+  const have = 'agents and controller have their rights';
+  return ok(
+    release === 'on'
+      ? have
+      : `${have}; the account ${RELEASE_ACCOUNT} is left out: gated DaemonSet pods wait for a controller`,
+  );
 }
 
 function judgeController({ state, holder, version }: ControllerFact, own: string): Omit<Check, 'name'> {
@@ -245,7 +251,7 @@ export function examineCluster(facts: ClusterFacts): readonly Check[] {
     checkOf('custom resources', facts.resources, judgeResources),
     checkOf('policies', facts.policies, (value) => judgePolicies(value, facts.nodes)),
     checkOf('add-ons', facts.addons, judgeAddons),
-    checkOf('rights', facts.missingRights, judgeRights),
+    checkOf('rights', facts.rights, judgeRights),
     checkOf('controller', facts.controller, (value) => judgeController(value, facts.version)),
     checkOf('replicas', facts.replicas, judgeReplicas),
     checkOf('webhook', facts.webhook, (value) => judgeWebhook(value, facts.now)),

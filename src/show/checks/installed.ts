@@ -95,6 +95,9 @@ export interface NeededRight {
   readonly name?: string;
 }
 
+/** The name of all objects of manifests/rbac/agent-release.yaml. */
+export const RELEASE_ACCOUNT = 'nodemaint-agent-release';
+
 const NAMESPACE = 'nodemaint-system';
 const COORDINATION = 'coordination.k8s.io';
 
@@ -124,7 +127,7 @@ export const NEEDED_RIGHTS: readonly NeededRight[] = [
     group: '',
     resource: 'serviceaccounts',
     namespace: NAMESPACE,
-    name: 'nodemaint-agent-release',
+    name: RELEASE_ACCOUNT,
   },
   { who: 'release', verb: 'deletecollection', group: '', resource: 'pods' },
   {
@@ -168,3 +171,27 @@ export const WEBHOOK_RIGHTS: readonly NeededRight[] = [
     name: 'nodemaint-webhook',
   },
 ];
+
+/** What of the rights is there. */
+export interface RightsFacts {
+  /** The rights that are missing; without those of the release account where it is off. */
+  readonly missing: readonly NeededRight[];
+  /** Whether agents may release gated pods; `off` where the account is left out on purpose, `partly` where parts of it are there. */
+  readonly release: 'on' | 'off' | 'partly';
+}
+
+function isOfRelease({ who, verb }: NeededRight): boolean {
+  return who === 'release' || verb === 'impersonate';
+}
+
+/**
+ * The facts from the rights that are missing and from which objects of the release account are there: where none is, and agents may
+ * not act as it, somebody has left it out.
+ */
+export function rightsFacts(missing: readonly NeededRight[], releaseObjects: readonly boolean[]): RightsFacts {
+  const mayImpersonate = !missing.some(({ verb }) => verb === 'impersonate');
+  if (!releaseObjects.includes(true) && !mayImpersonate)
+    return { missing: missing.filter((right) => !isOfRelease(right)), release: 'off' };
+  const isWhole = !releaseObjects.includes(false) && !missing.some(isOfRelease);
+  return { missing, release: isWhole ? 'on' : 'partly' };
+}

@@ -81,6 +81,11 @@ export const VALUE_CASES: readonly ValueCase[] = [
       [CONTROLLER]: /"args":\["controller","--metrics-address=:8080"\]/,
       [CONFIGURATION]: undefined,
       'CustomResourceDefinition /nodemaintenances.nodemaintenance.x-k8s.io': undefined,
+      'ServiceAccount nodemaint-system/nodemaint-agent-release': undefined,
+      'ClusterRole /nodemaint-agent-release': undefined,
+      'ClusterRoleBinding /nodemaint-agent-release': undefined,
+      'Role nodemaint-system/nodemaint-agent-release': undefined,
+      'RoleBinding nodemaint-system/nodemaint-agent-release': undefined,
     },
   },
   {

@@ -108,7 +108,9 @@ describe('the release of the gated pods of a node', () => {
     // At 0, 5, 15, 35, 75, 155, 315 and 635 s, and then every 600 s.
     assert.equal(await look(600), 7);
     assert.equal(await look(3_600), 6);
-    assert.deepEqual(said, ['gated DaemonSet pods of own node wait for a controller: agents may not release them here']);
+    assert.deepEqual(said, [
+      'gated DaemonSet pods of own node wait for a controller: agents may not release them here',
+    ]);
     assert.equal(gates.isArmed(true), false, 'nothing is asked of the cluster in between');
     isAllowed = true;
     assert.equal(await look(600), 1);

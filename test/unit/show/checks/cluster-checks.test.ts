@@ -26,7 +26,7 @@ const RIGHT: ClusterFacts = {
   resources: known(INSTALLED_RESOURCES.map(({ crd }) => ({ crd, state: 'right', fields: [] }))),
   policies: known({ missing: [], warnings: [], refusesPods: false, hasOlderNames: false }),
   addons: known([]),
-  missingRights: known([]),
+  rights: known({ missing: [], release: 'on' }),
   controller: known({ state: 'alive', holder: 'c', version: '0.1.0' }),
   replicas: known({ pods: 2, places: ['a', 'b'], hasOldBudget: false }),
   webhook: known({ isConfigured: true, caUntil: NOW + 86_400_000, endpoints: 2 }),
@@ -45,6 +45,13 @@ function finding(change: Partial<ClusterFacts>): string {
 describe('the checks of a cluster', () => {
   it('a cluster that is right has no finding', () => {
     for (const { result, fix, name } of examineCluster(RIGHT)) assert.deepEqual([result, fix], ['ok', ''], name);
+  });
+
+  it('a release account that is left out on purpose is a note, with what is lost', () => {
+    const rights = known({ missing: [], release: 'off' } as const);
+    const check = examineCluster({ ...RIGHT, rights }).find(({ name }) => name === 'rights');
+    assert.equal(check?.result, 'ok');
+    assert.match(check.message, /nodemaint-agent-release is left out: gated DaemonSet pods wait for a controller$/);
   });
 
   it('the check of the add-ons names those that are installed, and says how to install what one of them lacks', () => {
@@ -132,7 +139,16 @@ describe('the checks of a cluster', () => {
       { addons: known([{ folder: 'surge', missing: [], warnings: ['p: bad'] }]) },
       /^warn add-ons: .*p: bad/,
     ],
-    ['a missing right', { missingRights: known([right]) }, /^fail rights: agents may not create things\.g/],
+    [
+      'a missing right',
+      { rights: known({ missing: [right], release: 'off' }) },
+      /^fail rights: agents may not create things\.g/,
+    ],
+    [
+      'a release account of which parts are missing',
+      { rights: known({ missing: [], release: 'partly' }) },
+      /^fail rights: parts of the account nodemaint-agent-release are missing$/,
+    ],
     [
       'no controller',
       { controller: known({ state: 'missing', holder: '', version: '' }) },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { INSTALLED_ADDONS } from '../../../../src/addons/installed.ts';
-import { NEEDED_RIGHTS, type NeededRight, WEBHOOK_RIGHTS } from '../../../../src/show/checks/installed.ts';
+import { NEEDED_RIGHTS, type NeededRight, rightsFacts, WEBHOOK_RIGHTS } from '../../../../src/show/checks/installed.ts';
 import { atomText, type GivenRole, givenRoles } from '../../../support/accounts/manifests.ts';
 
 describe('the rights that a check of the cluster looks for', () => {
@@ -31,5 +31,21 @@ describe('the rights that a check of the cluster looks for', () => {
       unseen.map(({ role, subject }) => `${role} of ${subject}`),
       [],
     );
+  });
+
+  it('the release account is off where nothing of it is there and agents may not act as it, and incomplete where a part is there', () => {
+    const ofRelease = NEEDED_RIGHTS.filter(({ who, verb }) => who === 'release' || verb === 'impersonate');
+    const [impersonate, deletion] = ofRelease;
+    const [other] = NEEDED_RIGHTS;
+    assert.ok(impersonate && deletion && other);
+    const none = [false, false];
+    assert.deepEqual(rightsFacts([], [true, true]), { missing: [], release: 'on' });
+    assert.deepEqual(rightsFacts([...ofRelease, other], none), { missing: [other], release: 'off' });
+    // Whoever gives all accounts the right to delete pods has not switched this one on.
+    assert.deepEqual(rightsFacts([impersonate], none), { missing: [], release: 'off' });
+    // To act as an account does not need the account: without its object, its rights are as dangerous as before.
+    assert.deepEqual(rightsFacts([], [false, true]), { missing: [], release: 'partly' });
+    assert.deepEqual(rightsFacts([deletion], none), { missing: [deletion], release: 'partly' });
+    assert.deepEqual(rightsFacts([impersonate], [true, true]), { missing: [impersonate], release: 'partly' });
   });
 });
