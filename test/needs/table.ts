@@ -30,7 +30,7 @@ export const TABLE: readonly Row[] = [
   {
     need: 'helm',
     make: helmBinary,
-    files: ['integration/controller/{chart,chart-refusals,chart-values,installation-order}'],
+    files: ['integration/controller/{chart,chart-pools,chart-refusals,chart-values,installation-order}'],
   },
   { need: 'helm-docs', make: helmDocsBinary, files: ['integration/controller/chart-values'] },
   { need: 'foreign-crds', make: foreignCrds, files: ['integration/controller/chart-values'] },

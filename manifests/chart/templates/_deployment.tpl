@@ -1,11 +1,11 @@
-{{- /* Changes the pods of a workload by the values of its component; needs root, workload, values. */ -}}
+{{- /* Changes the pods of a workload by the values of its component, which may have an image of its own; needs root, workload, values. */ -}}
 {{- define "nodemaint.pod" -}}
 {{- $root := .root -}}
 {{- $values := .values -}}
 {{- $template := .workload.spec.template -}}
 {{- $pod := $template.spec -}}
 {{- range $container := concat (default list $pod.initContainers) $pod.containers -}}
-  {{- $_ := set $container "image" (include "nodemaint.image" (dict "root" $root)) -}}
+  {{- $_ := set $container "image" (include "nodemaint.image" (dict "root" $root "image" $values.image)) -}}
   {{- $_ := set $container "imagePullPolicy" $root.Values.image.pullPolicy -}}
 {{- end -}}
 {{- with $root.Values.imagePullSecrets }}{{ $_ := set $pod "imagePullSecrets" . }}{{ end -}}
@@ -68,9 +68,11 @@
 {{ include "nodemaint.object" (dict "root" .root "object" $deployment) }}
 {{- end -}}
 
-{{- /* The image of an object (REPOSITORY:TAG) with what the values change; needs root. */ -}}
+{{- /* The image of an object (REPOSITORY:TAG) with what the values change; needs root, and may have an image that changes it again. */ -}}
 {{- define "nodemaint.image" -}}
 {{- $image := .root.Values.image -}}
+{{- /* A tag alone takes the place of a digest that all others have. */ -}}
+{{- with .image }}{{ $image = dict "repository" (.repository | default $image.repository) "tag" .tag "digest" .digest }}{{ end -}}
 {{- if $image.digest -}}
 {{ $image.repository }}@{{ $image.digest }}
 {{- else -}}
