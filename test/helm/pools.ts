@@ -40,7 +40,8 @@ function chooses({ nodeSelector = {}, affinity }: NodeChoice, labels: Labels): b
   const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   return (
     Object.entries(nodeSelector).every(([key, value]) => labels[key] === value) &&
-    (terms === undefined || terms.some(({ matchExpressions = [] }) => matchExpressions.every((one) => holds(labels, one))))
+    (terms === undefined ||
+      terms.some(({ matchExpressions = [] }) => matchExpressions.every((one) => holds(labels, one))))
   );
 }
 

@@ -115,11 +115,12 @@ export const VALUE_CASES: readonly ValueCase[] = [
     changes: {
       'ConfigMap nodemaint-installer/nodemaint-installer': /enabled: true\\n[^]*maxHoldSec: 3600/,
       'ConfigMap nodemaint-installer/nodemaint-installer-canary': /enabled: true\\n[^]*maxHoldSec: 3600/,
-      'ConfigMap nodemaint-installer/nodemaint-installer-gpu': /enabled: false\\n {2}provider: aws\\n[^]*maxHoldSec: 86400/,
+      'ConfigMap nodemaint-installer/nodemaint-installer-gpu':
+        /enabled: false\\n {2}provider: aws\\n[^]*maxHoldSec: 86400/,
       [INSTALLER]:
         /"matchLabels":\{"app\.kubernetes\.io\/name":"nodemaint-installer"\}[^]*"image":"registry\.example\.com\/pause:3\.10","imagePullPolicy":"IfNotPresent","name":"done","resources":\{"limits":\{"memory":"16Mi"\}[^]*"install-node","--","install"[^]*"maxUnavailable":"5%"/,
       [`${INSTALLER}-canary`]:
-        /"matchLabels":\{"app\.kubernetes\.io\/name":"nodemaint-installer-canary"\}[^]*"nodemaint:next"[^]*"nodeSelector":\{"example\.com\/canary":"true","example\.com\/zone":"a","kubernetes\.io\/os":"linux"\}[^]*"tolerations":\[\{"operator":"Exists"\}\][^]*"name":"nodemaint-installer-canary","optional":true[^]*"maxUnavailable":"5%"/,
+        /"matchLabels":\{"app\.kubernetes\.io\/name":"nodemaint-installer-canary"\}[^]*nodemaint:next"[^]*"nodeSelector":\{"example\.com\/canary":"true","example\.com\/zone":"a","kubernetes\.io\/os":"linux"\}[^]*"tolerations":\[\{"operator":"Exists"\}\][^]*"name":"nodemaint-installer-canary","optional":true[^]*"maxUnavailable":"5%"/,
       [`${INSTALLER}-gpu`]:
         /"--disable-kubelet-graceful-shutdown"[^]*"tolerations":\[\{"key":"nvidia\.com\/gpu","operator":"Exists"\}\][^]*"maxUnavailable":1\b/,
       [`${INSTALLER}-old`]: /"install-node","--","uninstall","--when-idle"/,

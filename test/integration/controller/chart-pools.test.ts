@@ -74,7 +74,10 @@ describe('pools of the installer in the Helm chart', () => {
   it('a pool without nodes, two pools of one name, and a pool without labels are refused', async () => {
     const gpu = { name: 'gpu', nodeSelector: { [POOL]: 'gpu' } };
     for (const [pools, message] of [
-      [[gpu, { name: 'all', nodeSelector: { [POOL]: 'gpu', [ZONE]: 'a' } }], /installer\.pools: all has no nodes, because each of them is in the pool gpu before it/],
+      [
+        [gpu, { name: 'all', nodeSelector: { [POOL]: 'gpu', [ZONE]: 'a' } }],
+        /installer\.pools: all has no nodes, because each of them is in the pool gpu before it/,
+      ],
       [[gpu, { name: 'gpu', nodeSelector: { [POOL]: 'spot' } }], /installer\.pools: two pools have the name gpu/],
       [[{ name: 'gpu' }], /missing property 'nodeSelector'/],
       [[{ name: 'gpu', nodeSelector: {} }], /nodeSelector/],
