@@ -155,8 +155,10 @@ describe('the Helm chart', () => {
     const objects = objectsOf(await render('--namespace', HOME, '--values', values, ...NEW_SERVER));
     const kinds = new Set([...objects.keys()].map((key) => key.split(' ')[0]));
     assert.equal(objects.has(`Namespace /${HOME}`), false);
-    const gone = ['NetworkPolicy', 'ResourceQuota', 'CustomResourceDefinition', 'ValidatingWebhookConfiguration'];
+    const gone = ['NetworkPolicy', 'CustomResourceDefinition', 'ValidatingWebhookConfiguration'];
     for (const kind of gone) assert.equal(kinds.has(kind), false, kind);
+    const quotas = [...objects.keys()].filter((key) => key.startsWith('ResourceQuota '));
+    assert.deepEqual(quotas, ['ResourceQuota nodemaint-installer/nodemaint-installer'], 'that of the installer alone');
     const text = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-controller`));
     assert.match(text, /"image":"registry\.example\.com:5000\/nodemaint@sha256:0{64}"/);
     assert.match(text, /"args":\["controller","--metrics-address=:8080","--max-parallel-nodes=2"\]/);
