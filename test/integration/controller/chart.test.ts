@@ -158,7 +158,11 @@ describe('the Helm chart', () => {
     const gone = ['NetworkPolicy', 'CustomResourceDefinition', 'ValidatingWebhookConfiguration'];
     for (const kind of gone) assert.equal(kinds.has(kind), false, kind);
     const quotas = [...objects.keys()].filter((key) => key.startsWith('ResourceQuota '));
-    assert.deepEqual(quotas, ['ResourceQuota nodemaint-installer/nodemaint-installer'], 'that of the installer alone');
+    assert.deepEqual(
+      quotas,
+      ['ResourceQuota nodemaint-installer/nodemaint-critical-pods'],
+      'that of the installer alone',
+    );
     const text = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-controller`));
     assert.match(text, /"image":"registry\.example\.com:5000\/nodemaint@sha256:0{64}"/);
     assert.match(text, /"args":\["controller","--metrics-address=:8080","--max-parallel-nodes=2"\]/);
