@@ -27,11 +27,10 @@ import type { KubeClient } from '../client.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../resource.ts';
 import type { ObjectCache } from '../watch.ts';
 import { attemptToEvict } from './attempt.ts';
-import { blockedIn, unblocked } from './blocked.ts';
 import { writeMark } from './evict-mark.ts';
 import type { EndOptions } from './evictor.ts';
 import type { Interceptor, InterceptorStep } from './interceptor.ts';
-import { createEvictionAttempts, type EvictionAttempts } from './attempt-memory.ts';
+import { blockedIn, createEvictionAttempts, type EvictionAttempts, unblocked } from './attempt-memory.ts';
 import { type EvictionConcurrency, createEvictionConcurrency } from './concurrency.ts';
 
 /** What the engine works with. */
