@@ -4,7 +4,7 @@ import { createSystemClock } from '../../../src/host/clock.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { NODES } from '../../../src/kube/resource.ts';
 import { createObjectCache } from '../../../src/kube/watch.ts';
-import { SILENT_LOG } from '../../../support/silent-log.ts';
+import { SILENT_LOG } from '../../support/silent-log.ts';
 
 const nodeOf = (name: string, resourceVersion: string): object => ({ metadata: { name, resourceVersion } });
 
