@@ -15,7 +15,7 @@ import type { Log } from '../../telemetry/log.ts';
 /** The name of the Secret, of the ValidatingWebhookConfiguration, and of the field manager of its caBundle. */
 export const WEBHOOK_NAME = 'nodemaint-webhook';
 
-const SECRETS: Resource = { root: '/api/v1', plural: 'secrets', namespaced: true };
+export const SECRETS: Resource = { root: '/api/v1', plural: 'secrets', namespaced: true };
 const WEBHOOK_CONFIGURATIONS: Resource = {
   root: '/apis/admissionregistration.k8s.io/v1',
   plural: 'validatingwebhookconfigurations',
@@ -29,7 +29,8 @@ const BACKDATED_MS = 60 * 60_000;
 /** After this many conflicts with writes of other replicas a reconciliation fails. */
 const MAX_CONFLICTS = 5;
 
-interface Secret extends KubeObject {
+/** The Secret of a certificate, with base64 in its data. */
+export interface Secret extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 

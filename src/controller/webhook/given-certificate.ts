@@ -1,16 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import type { KubeObject } from '../../api/meta.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { ServingCertificate } from '../../kube/certificate/serving-certificate.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { objectPath, type Resource, sendForObject } from '../../kube/resource.ts';
-import { type CertificateManager, servingOf, WEBHOOK_NAME } from './certificate.ts';
-
-const SECRETS: Resource = { root: '/api/v1', plural: 'secrets', namespaced: true };
-
-interface Secret extends KubeObject {
-  readonly data?: Readonly<Record<string, string>>;
-}
+import { objectPath, sendForObject } from '../../kube/resource.ts';
+import { type CertificateManager, type Secret, SECRETS, servingOf, WEBHOOK_NAME } from './certificate.ts';
 
 /** Why this certificate cannot be served; undefined where it can. Its names and its end are the affair of who issues it. */
 function whyUnusable({ certificate, key }: ServingCertificate): string | undefined {

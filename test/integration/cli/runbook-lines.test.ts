@@ -7,119 +7,27 @@ import { after, before, describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
 import { type CommandEnd, runCommand } from '../../support/commands/command.ts';
+import { OPENSHIFT, REFUSED_LINES, type RefusedLine } from '../../support/commands/runbook-lines.ts';
 import { buildEvictionRig, type EvictionRig } from '../../support/rigs/eviction.ts';
 
 /** A line as it was written, without `kubectl`; N stands for a node of its own, M for another one. */
-interface Line {
-  readonly from: string;
-  readonly words: readonly string[];
+interface Line extends RefusedLine {
   readonly code: number;
-  /** What is said on standard error, or on standard output where nothing went wrong. */
-  readonly says: RegExp;
   /** Whether the nodes are cordoned afterwards. */
   readonly cordons?: true;
 }
 
 const SAFELY_DRAIN = 'https://kubernetes.io/docs/tasks/administer-cluster/safely-drain-node/';
-const KUBECTL_DRAIN = 'https://kubernetes.io/docs/reference/kubectl/generated/kubectl_drain';
-const KUBEADM = 'https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/upgrading-linux-nodes/';
-const OPENSHIFT = 'https://docs.openshift.com/container-platform/4.16/nodes/nodes/nodes-nodes-working.html';
-const OPENSHIFT_OS =
-  'https://miminar.fedorapeople.org/_preview/openshift-enterprise/registry-redeploy/upgrading/os_upgrades.html';
-const GKE = 'https://alanzhan.dev/post/2022-07-10-kubernetes-cordon-drain';
-const RKE = 'https://zaggash.github.io/rancherkb-fuzz/kbs/000020031';
-const HARVESTER = 'https://docs.harvesterhci.io/v1.3/host/';
-const PRIMER = 'https://grokdatum.github.io/grokdevops-wiki/library/topics/node-maintenance/primer';
-const KUBECTL_TESTS = 'https://github.com/kubernetes/kubernetes/blob/master/test/cmd/node-management.sh';
-const EKSCTL = 'a runbook of EKS in a public repository: the nodes of an eksctl node group before it is deleted';
-const KARPENTER = 'a design of Karpenter in a public repository: a node is ended by force';
-const KURED = 'https://kured.dev/docs/operation/';
-const KURED_REBOOT = 'https://kured.dev/docs/configuration/';
-const SYSTEMCTL = 'https://www.freedesktop.org/software/systemd/man/latest/systemctl.html';
-const SHUTDOWN = 'https://www.freedesktop.org/software/systemd/man/latest/shutdown.html';
 
 const NEEDS_CONSENT = /would create them again: .*--delete-unmanaged.*--delete-emptydir-data.*; nothing was done/s;
-const DAEMON_SETS = /'--ignore-daemonsets(?:=true)?': DaemonSet pods leave too, .* use --keep daemonsets/;
-const FORCE = /'--force(?:=true)?': to delete pods without a controller, .* use --delete-unmanaged;/;
 
+/** What is said is on standard error, or on standard output where nothing went wrong. */
 const LINES: readonly Line[] = [
   { from: SAFELY_DRAIN, words: ['drain', 'N'], code: 1, says: NEEDS_CONSENT },
   { from: SAFELY_DRAIN, words: ['uncordon', 'N'], code: 0, says: /^node\/\S+ is not under maintenance$/m },
-  { from: KUBECTL_DRAIN, words: ['drain', 'N', '--force'], code: 2, says: FORCE },
-  {
-    from: KUBECTL_DRAIN,
-    words: ['drain', 'N', '--grace-period=900'],
-    code: 2,
-    says: /each pod has its own grace period; .* nodemaint trigger --reason TEXT --deadline TIME, on the node/,
-  },
-  { from: KUBEADM, words: ['drain', 'N', '--ignore-daemonsets'], code: 2, says: DAEMON_SETS },
   { from: OPENSHIFT, words: ['cordon', 'N'], code: 0, says: /^node\/\S+ cordoned$/m, cordons: true },
-  { from: OPENSHIFT, words: ['drain', 'N', 'M', '--force=true'], code: 2, says: FORCE },
-  { from: OPENSHIFT, words: ['drain', 'N', 'M', '--ignore-daemonsets=true'], code: 2, says: DAEMON_SETS },
   { from: OPENSHIFT, words: ['drain', 'N', 'M', '--timeout=5s'], code: 1, says: NEEDS_CONSENT },
-  {
-    from: OPENSHIFT_OS,
-    words: ['drain', 'N', '--force', '--delete-local-data', '--ignore-daemonsets'],
-    code: 2,
-    says: /'--force'.*\n.*'--delete-local-data': use --delete-emptydir-data of drain\n.*'--ignore-daemonsets'/,
-  },
-  { from: GKE, words: ['drain', 'N', '--force', '--ignore-daemonsets'], code: 2, says: FORCE },
-  { from: RKE, words: ['drain', 'N', '--ignore-daemonsets', '--delete-emptydir-data'], code: 2, says: DAEMON_SETS },
-  {
-    from: HARVESTER,
-    words: [
-      'drain',
-      'N',
-      '--force',
-      '--ignore-daemonsets',
-      '--delete-local-data',
-      '--pod-selector=app!=csi-attacher,app!=csi-provisioner',
-    ],
-    code: 2,
-    says: /'--pod-selector': write an entry with podSelector in a drain plan, and use --plan FILE/,
-  },
-  {
-    from: PRIMER,
-    words: [
-      'drain',
-      'N',
-      '--ignore-daemonsets',
-      '--delete-emptydir-data',
-      '--grace-period=120',
-      '--timeout=300s',
-      '--force',
-    ],
-    code: 2,
-    says: FORCE,
-  },
-  {
-    from: KUBECTL_TESTS,
-    words: ['drain', 'N', '--force', '--pod-selector', 'e in (f)', '--skip-wait-for-delete-timeout=1'],
-    code: 2,
-    says: /'--skip-wait-for-delete-timeout': a pod that does not end is named by "nodemaint status"; nothing is skipped/,
-  },
-  {
-    from: EKSCTL,
-    words: ['drain', '-l', 'line=N', '--ignore-daemonsets', '--delete-local-data', '--dry-run=client'],
-    code: 2,
-    says: DAEMON_SETS,
-  },
-  {
-    from: KARPENTER,
-    words: ['drain', 'N', '--disable-eviction=true'],
-    code: 2,
-    says: /to go past a PodDisruptionBudget, change the budget or delete the pod/,
-  },
-  {
-    from: KURED,
-    words: ['-n', 'kube-system', 'annotate', 'ds', 'kured', 'weave.works/kured-node-lock={"nodeID":"manual"}'],
-    code: 2,
-    says: /kubectl itself has this command/,
-  },
-  { from: KURED_REBOOT, words: ['reboot'], code: 2, says: /use "systemctl reboot" on the node: the agent holds it/ },
-  { from: SYSTEMCTL, words: ['poweroff', '--force'], code: 2, says: /use "systemctl poweroff" on the node/ },
-  { from: SHUTDOWN, words: ['shutdown', '-h', '+5'], code: 2, says: /use the command "shutdown" itself on the node/ },
-  { from: SHUTDOWN, words: ['shutdown', '-c'], code: 2, says: /use the command "shutdown" itself on the node/ },
+  ...REFUSED_LINES.map((line) => ({ ...line, code: 2 })),
 ];
 
 /** A version that no API server has: the garbage collector leaves alone what it cannot look up. */

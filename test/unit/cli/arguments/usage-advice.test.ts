@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { runCommandLine } from '../../../../src/cli/program.ts';
+import { REFUSED_LINES } from '../../../support/commands/runbook-lines.ts';
 import { recordTerminal } from '../../../support/stand-ins/recorded-terminal.ts';
 
 /** The flags of `kubectl drain`, `cordon` and `uncordon` of Kubernetes 1.36, and those that every command of kubectl has. */
@@ -63,104 +64,8 @@ async function saidOf(command: string, flag: string): Promise<string> {
   return recorded.errors();
 }
 
-/** A line of a runbook without the name of its program, which nodemaint refuses with what to use; N and M stand for nodes. */
-interface Line {
-  /** Where it was found. */
-  readonly from: string;
-  readonly words: readonly string[];
-  readonly says: RegExp;
-}
-
-const KUBECTL_DRAIN = 'https://kubernetes.io/docs/reference/kubectl/generated/kubectl_drain';
-const KUBEADM = 'https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/upgrading-linux-nodes/';
-const OPENSHIFT = 'https://docs.openshift.com/container-platform/4.16/nodes/nodes/nodes-nodes-working.html';
-const OPENSHIFT_OS =
-  'https://miminar.fedorapeople.org/_preview/openshift-enterprise/registry-redeploy/upgrading/os_upgrades.html';
-const GKE = 'https://alanzhan.dev/post/2022-07-10-kubernetes-cordon-drain';
-const RKE = 'https://zaggash.github.io/rancherkb-fuzz/kbs/000020031';
-const HARVESTER = 'https://docs.harvesterhci.io/v1.3/host/';
-const PRIMER = 'https://grokdatum.github.io/grokdevops-wiki/library/topics/node-maintenance/primer';
-const KUBECTL_TESTS = 'https://github.com/kubernetes/kubernetes/blob/master/test/cmd/node-management.sh';
-const EKSCTL = 'a runbook of EKS in a public repository: the nodes of an eksctl node group before it is deleted';
-const KARPENTER = 'a design of Karpenter in a public repository: a node is ended by force';
-const KURED = 'https://kured.dev/docs/operation/';
-const KURED_REBOOT = 'https://kured.dev/docs/configuration/';
-const SYSTEMCTL = 'https://www.freedesktop.org/software/systemd/man/latest/systemctl.html';
-const SHUTDOWN = 'https://www.freedesktop.org/software/systemd/man/latest/shutdown.html';
-
-const DAEMON_SETS = /'--ignore-daemonsets(?:=true)?': DaemonSet pods leave too, .* use --keep daemonsets/;
-const FORCE = /'--force(?:=true)?': to delete pods without a controller, .* use --delete-unmanaged;/;
-
-const LINES: readonly Line[] = [
-  { from: KUBECTL_DRAIN, words: ['drain', 'N', '--force'], says: FORCE },
-  {
-    from: KUBECTL_DRAIN,
-    words: ['drain', 'N', '--grace-period=900'],
-    says: /each pod has its own grace period; .* nodemaint trigger --reason TEXT --deadline TIME, on the node/,
-  },
-  { from: KUBEADM, words: ['drain', 'N', '--ignore-daemonsets'], says: DAEMON_SETS },
-  { from: OPENSHIFT, words: ['drain', 'N', 'M', '--force=true'], says: FORCE },
-  { from: OPENSHIFT, words: ['drain', 'N', 'M', '--ignore-daemonsets=true'], says: DAEMON_SETS },
-  {
-    from: OPENSHIFT_OS,
-    words: ['drain', 'N', '--force', '--delete-local-data', '--ignore-daemonsets'],
-    says: /'--force'.*\n.*'--delete-local-data': use --delete-emptydir-data of drain\n.*'--ignore-daemonsets'/,
-  },
-  { from: GKE, words: ['drain', 'N', '--force', '--ignore-daemonsets'], says: FORCE },
-  { from: RKE, words: ['drain', 'N', '--ignore-daemonsets', '--delete-emptydir-data'], says: DAEMON_SETS },
-  {
-    from: HARVESTER,
-    words: [
-      'drain',
-      'N',
-      '--force',
-      '--ignore-daemonsets',
-      '--delete-local-data',
-      '--pod-selector=app!=csi-attacher,app!=csi-provisioner',
-    ],
-    says: /'--pod-selector': write an entry with podSelector in a drain plan, and use --plan FILE/,
-  },
-  {
-    from: PRIMER,
-    words: [
-      'drain',
-      'N',
-      '--ignore-daemonsets',
-      '--delete-emptydir-data',
-      '--grace-period=120',
-      '--timeout=300s',
-      '--force',
-    ],
-    says: FORCE,
-  },
-  {
-    from: KUBECTL_TESTS,
-    words: ['drain', 'N', '--force', '--pod-selector', 'e in (f)', '--skip-wait-for-delete-timeout=1'],
-    says: /'--skip-wait-for-delete-timeout': a pod that does not end is named by "nodemaint status"; nothing is skipped/,
-  },
-  {
-    from: EKSCTL,
-    words: ['drain', '-l', 'line=N', '--ignore-daemonsets', '--delete-local-data', '--dry-run=client'],
-    says: DAEMON_SETS,
-  },
-  {
-    from: KARPENTER,
-    words: ['drain', 'N', '--disable-eviction=true'],
-    says: /to go past a PodDisruptionBudget, change the budget or delete the pod/,
-  },
-  {
-    from: KURED,
-    words: ['-n', 'kube-system', 'annotate', 'ds', 'kured', 'weave.works/kured-node-lock={"nodeID":"manual"}'],
-    says: /kubectl itself has this command/,
-  },
-  { from: KURED_REBOOT, words: ['reboot'], says: /use "systemctl reboot" on the node: the agent holds it/ },
-  { from: SYSTEMCTL, words: ['poweroff', '--force'], says: /use "systemctl poweroff" on the node/ },
-  { from: SHUTDOWN, words: ['shutdown', '-h', '+5'], says: /use the command "shutdown" itself on the node/ },
-  { from: SHUTDOWN, words: ['shutdown', '-c'], says: /use the command "shutdown" itself on the node/ },
-];
-
 describe('lines of runbooks for kubectl, oc, kured, systemctl and shutdown', () => {
-  for (const { from, words, says } of LINES) {
+  for (const { from, words, says } of REFUSED_LINES) {
     it(`nodemaint ${words.join(' ')} does nothing and says what to use: ${from}`, async () => {
       const recorded = recordTerminal('pipe');
       const typed = words.map((word) => word.replace(/(^|=)N$/, '$1n1').replace(/^M$/, 'n2'));
