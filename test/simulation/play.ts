@@ -18,6 +18,7 @@ import { createModelServer } from './api-server/server.ts';
 import { Network } from './network.ts';
 import { clusterOf, createSimulatedReplicas, loadController, type RunController } from './replicas.ts';
 import { collectPods, runBudgets, runDaemonSets } from './stand-ins/controllers.ts';
+import { repeatedWrites } from './repeated-writes.ts';
 import { simulatedSteps, type Stage } from './steps.ts';
 import { inVirtualTime } from './time.ts';
 import { changesOf, CONTROLLER, createRecord, createSimulatedWorld, type Record } from './world.ts';
@@ -54,8 +55,6 @@ const BOUND_MS = 3 * 3_600_000;
 const SETTLED_MS = 5 * 60_000;
 /** When all is done, nobody writes anything for so long. */
 const STABLE_MS = 30 * 60_000;
-/** What one object may be written in that time while a drain is blocked: a sign of life every three minutes, and a little more. */
-const MOST_IN_STABLE_TIME = 12;
 /** What an interceptor writes, as often as its heart beats. */
 const BEAT = 'evictionrequests/status';
 
@@ -187,24 +186,13 @@ async function untilStill(scene: Scene): Promise<number> {
   return Math.max(stillSince(), scene.time.now() - STABLE_MS);
 }
 
-/** What is written again and again while nothing changes outside, and drains may be blocked: interceptors report every three minutes. */
+/** What is written again and again while nothing changes outside, and drains may be blocked. */
 async function judgeRates(scene: Scene): Promise<readonly Finding[]> {
-  const { record, time } = scene;
   const since = await untilStill(scene);
-  const counts = new Map<string, number>();
-  for (const { at, user, verb, resource, key } of record.writes) {
-    if (at <= since || user !== CONTROLLER || resource === 'Lease' || resource === 'Event') continue;
-    const what = `${verb} ${resource} ${key}`;
-    counts.set(what, (counts.get(what) ?? 0) + 1);
-  }
-  const [what, count] = [...counts].toSorted(([, a], [, b]) => b - a)[0] ?? ['', 0];
-  if (count <= MOST_IN_STABLE_TIME) return [];
-  const [verb, resource, key] = what.split(' ');
-  const last = scene.server.objects.changes.filter((change) => change.key === key && change.at > since).slice(-2);
-  const states = last.map(({ object }) => JSON.stringify((object as { status?: object }).status)).join('\n    ');
-  const minutes = ((time.now() - since) / 60_000).toFixed(0);
-  const detail = `${what} ${count} times in ${minutes} minutes, the last of them:\n    ${states}`;
-  return [{ invariant: 'stable', what: `the controller repeats ${verb} ${resource} while nothing changes`, detail }];
+  return repeatedWrites(scene.record.writes, scene.server.objects.changes, since).map((what) => ({
+    invariant: 'stable',
+    ...what,
+  }));
 }
 
 /** What can be said of the whole record. */

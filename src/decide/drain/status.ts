@@ -11,7 +11,6 @@ import { nodeStatusesOf, identityOf, type NodeIdentity, recordedNodes } from '..
 import { drainedCondition, drainOutcome } from './drained-condition.ts';
 import { summaryOf } from './summary.ts';
 import type { DrainResolution, NodeResolution } from './resolution.ts';
-import { sortedJson } from '../json.ts';
 import { STAGES } from '../maintenance/maintenance.ts';
 import { rfc3339, timeOf } from '../time.ts';
 import { volumesLeftStatus } from '../volume/waits.ts';
@@ -195,26 +194,4 @@ export function completedStatus(maintenance: NodeMaintenance, now: number): Node
     }),
   );
   return { ...stages, nodeStatuses, summary: summaryOf(nodeStatuses) };
-}
-
-/** The parts of a status by which others act; the counts and texts beside them are for people. */
-function essence(status: NodeMaintenanceStatus): object {
-  const nodes = nodeStatusesOf(status).map(({ nodeRef, drainTargets, drainPlanPosition }) => {
-    return { nodeRef, drainTargets, drainPlanPosition };
-  });
-  // A node that goes into a group, or comes out of it, changes its place.
-  const nodeStatuses = nodes.toSorted((a, b) => (a.nodeRef.name < b.nodeRef.name ? -1 : 1));
-  return { ...status, summary: undefined, nodeGroups: undefined, nodeStatuses };
-}
-
-/** Whether a status says something new that others act by: targets, stages, conditions, not only a count. */
-export function isSignificantChange(before: NodeMaintenanceStatus | undefined, after: NodeMaintenanceStatus): boolean {
-  const conditions = (status: NodeMaintenanceStatus): object =>
-    (status.conditions ?? []).map(({ type, status: is, reason }) => ({ type, is, reason }));
-  const of = (status: NodeMaintenanceStatus): string =>
-    sortedJson({ ...essence(status), conditions: conditions(status) });
-  if (before === undefined) return true;
-  // New statuses of nodes replace all that was known of nodes.
-  const { nodeGroups: _, ...others } = before;
-  return of({ ...(after.nodeStatuses === undefined ? before : others), ...after }) !== of(before);
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import { boundedStatus } from '../../decide/drain/bounded-status.ts';
 import { newlyBlocked } from '../../decide/drain/events.ts';
-import { isSignificantChange } from '../../decide/drain/status.ts';
+import { statusChange } from '../../decide/drain/status-change.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../client.ts';
 import { createRecentWrites } from '../read-your-writes.ts';
@@ -12,7 +12,7 @@ import { NODE_MAINTENANCES, objectPath, sendForObject } from '../resource.ts';
 export type StatusOutcome =
   /** The API server has it; what there was no room for is left out. */
   | { readonly kind: 'recorded'; readonly status: NodeMaintenanceStatus }
-  /** Only counts and texts differ, and some were written less than `countEveryMs` ago. */
+  /** Nothing differs by which others act, and a status was written a short time ago. */
   | { readonly kind: 'postponed'; readonly againMs: number }
   /** The maintenance changed meanwhile or is gone, or no write was allowed: what follows from it must not be done. */
   | { readonly kind: 'not-recorded' };
@@ -46,6 +46,9 @@ const NODES_AT_ONCE = 200;
 const DRAINS_AT_ONCE = 5;
 const MOST_TIMES = 120;
 
+/** A status that only repeats itself in other words is written after this time, which is that of a sign of life. */
+const REPEAT_EVERY_MS = 3 * 60_000;
+
 /**
  * Each pod that leaves changes a count: `countEveryMs` is the time between two writes that say nothing else, where few drains
  * are under way; `drains` tells how many there are.
@@ -74,17 +77,18 @@ export function createMaintenanceStatusWriter(
         return { kind: 'recorded', status };
       // A new reason for which pods block is no mere count: somebody has to do something about it.
       const isPressing = newlyBlocked(maintenance.status ?? {}, status).length > 0;
+      const change = statusChange(maintenance.status, status);
       const drainTimes = isPressing ? 1 : Math.min(drains() / DRAINS_AT_ONCE, MOST_TIMES);
-      const everyMs = countEveryMs * Math.max(1, (whole.nodeStatuses?.length ?? 0) / NODES_AT_ONCE, drainTimes);
+      const countMs = countEveryMs * Math.max(1, (whole.nodeStatuses?.length ?? 0) / NODES_AT_ONCE, drainTimes);
+      const everyMs = change === 'repetition' && !isPressing ? Math.max(REPEAT_EVERY_MS, countMs) : countMs;
       const againMs = (writtenAt.get(name) ?? -Infinity) + everyMs - clock.monotonic();
-      const isSignificant = isSignificantChange(maintenance.status, status);
-      if (againMs > 0 && !isSignificant) return { kind: 'postponed', againMs };
+      if (againMs > 0 && change !== 'significant') return { kind: 'postponed', againMs };
       if (mayWrite !== undefined && !(await mayWrite())) return { kind: 'not-recorded' };
       const path = objectPath(NODE_MAINTENANCES, maintenance.metadata, 'status');
       const body = { metadata: { resourceVersion }, status };
       const order = maintenance.status === undefined ? { leads: true as const } : {};
-      const change = { method: 'PATCH', path, body, patch: { kind: 'merge' }, ...order } as const;
-      const fresh = await sendForObject<NodeMaintenance>(client, change, [404, 409], signal);
+      const patch = { method: 'PATCH', path, body, patch: { kind: 'merge' }, ...order } as const;
+      const fresh = await sendForObject<NodeMaintenance>(client, patch, [404, 409], signal);
       if (fresh === undefined) return { kind: 'not-recorded' };
       writtenAt.set(name, clock.monotonic());
       ownWrites.note(name, copies.get(name), fresh);

@@ -28,6 +28,12 @@ function hasRequester(request: EvictionRequest | undefined, ours: boolean): bool
   return request?.spec.requesters?.some(({ name }) => (name === MAINTENANCE_REQUESTER) === ours) === true;
 }
 
+/** What was true of nodes and maintenances until a moment. */
+interface Former {
+  readonly until: number;
+  readonly moment: Moment;
+}
+
 /** The place of a pod in the plan of a maintenance. */
 function rankOf({ spec }: NodeMaintenance, pod: Pod): number {
   const view = drainPodOf(pod);
@@ -64,13 +70,19 @@ export function checkLeaving(
   const coveredAt: Times = new Map();
   const wantedAt: Times = new Map();
   const bornAt: Times = new Map();
+  let lately: readonly Former[] = [];
+  // A pod may be made while the copies of nodes and maintenances are still older.
+  const isCoveredLately = (present: Moment, pod: Pod, at: number): boolean =>
+    isCovered(present, pod) ||
+    within(coveredAt, uidOf(pod), at) ||
+    lately.some(({ moment, until }) => at - until <= LAG_MS && isCovered(moment, pod));
 
   const checkRequest = ({ change, before, present }: Scene): void => {
     const request = change.object as EvictionRequest;
     if (change.deleted || !ours.includes(authors.get(change.revision) ?? '')) return;
     if (!hasRequester(request, true) || hasRequester(before as EvictionRequest | undefined, true)) return;
     const pod = present.pods.find((each) => uidOf(each) === request.metadata.name);
-    if (pod === undefined || isCovered(present, pod) || within(coveredAt, uidOf(pod), change.at)) return;
+    if (pod === undefined || isCoveredLately(present, pod, change.at)) return;
     const detail = `${nameOf(pod)} on ${pod.spec.nodeName} at revision ${change.revision}`;
     found.push({ invariant: 'covered', what: `a ${podTypeOf(pod)} pod is requested that no drain covers`, detail });
   };
@@ -83,7 +95,7 @@ export function checkLeaving(
     const last = removals.findLast(({ key, at }) => key === change.key && at <= change.at);
     const isOurs = last !== undefined && ours.includes(last.user) && change.at - last.at < LAG_MS;
     const uid = uidOf(pod);
-    if (!isOurs || isCovered(present, pod) || within(coveredAt, uid, change.at)) return;
+    if (!isOurs || isCoveredLately(present, pod, change.at)) return;
     const isWanted = hasRequester(requestOf(uid), false) || within(wantedAt, uid, change.at);
     if (isWanted && podTypeOf(pod) === 'Default') return;
     const detail = `${nameOf(pod)} on ${pod.spec.nodeName} at revision ${change.revision}`;
@@ -105,6 +117,10 @@ export function checkLeaving(
 
   replay(changes, (scene) => {
     const { change, past } = scene;
+    if (change.kind === 'Node' || change.kind === 'NodeMaintenance') {
+      const recent = lately.filter(({ until }) => change.at - until <= LAG_MS);
+      lately = [...recent, { until: change.at, moment: past }];
+    }
     for (const pod of past.pods) {
       if (isCovered(past, pod)) coveredAt.set(uidOf(pod), change.at);
       if (hasRequester(scene.requestOf(uidOf(pod)), false)) wantedAt.set(uidOf(pod), change.at);

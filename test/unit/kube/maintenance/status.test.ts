@@ -76,6 +76,26 @@ describe('the writer of the status of a maintenance', () => {
     assert.equal(asked.length, 3);
   });
 
+  it('the writer puts off for three minutes what only repeats itself in other words', async () => {
+    const { client, asked } = createObjectServer();
+    const clock = createSteppingClock();
+    const writer = createMaintenanceStatusWriter(client, clock, 5_000);
+    const retried = (times: number, reason = 'PodDisruptionBudget'): NodeMaintenanceStatus => {
+      const pod = { namespace: 'n', name: 'p', reason, message: `retries: ${times}`, since: '2026-01-01T00:00:00Z' };
+      return { nodeStatuses: [{ nodeRef: { name: 'n1' }, podsBlocking: [pod] }] } as NodeMaintenanceStatus;
+    };
+    await writer.write(maintenanceOf(), retried(1), SIGNAL);
+    clock.pass(60_000);
+    const early = await writer.write(maintenanceOf(retried(1)), retried(2), SIGNAL);
+    assert.deepEqual(early, { kind: 'postponed', againMs: 120_000 });
+    const other = await writer.write(maintenanceOf(retried(1)), retried(2, 'Finalizer'), SIGNAL);
+    assert.equal(other.kind, 'recorded', 'another reason is written');
+    clock.pass(180_000);
+    const later = await writer.write(maintenanceOf(retried(2, 'Finalizer')), retried(3, 'Finalizer'), SIGNAL);
+    assert.equal(later.kind, 'recorded');
+    assert.equal(asked.length, 3);
+  });
+
   it('the writer puts off a count also where the API server orders the fields otherwise', async () => {
     const { client } = createObjectServer();
     const writer = createMaintenanceStatusWriter(client, createSteppingClock(), 5_000);
