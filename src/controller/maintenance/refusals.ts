@@ -1,4 +1,4 @@
-import { describeError } from '../../errors.ts';
+import { describeError, errorCodeOf } from '../../errors.ts';
 import type { BlockingPod } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { isBlockedByBudget } from '../../decide/eviction/api-answer.ts';
@@ -24,7 +24,10 @@ interface Refusable {
 
 /** What the API server refuses, by the key of the object, so that the status of a maintenance can name it. */
 export interface Refusals {
-  /** Runs a step of an object. An error is thrown on; it, or what the step says, is remembered until a step succeeds. */
+  /**
+   * Runs a step of an object. An error is thrown on; it, or what the step says, is remembered until a step succeeds. A call
+   * without an answer is no refusal: it may have been carried out, or will be when the API server can be reached again.
+   */
   during(key: string, signal: AbortSignal, step: () => Promise<Refusable>): Promise<Refusable>;
   of(key: string): Refusal | undefined;
 }
@@ -46,7 +49,7 @@ export function createRefusals(clock: Clock, onChange: (key: string) => void): R
         else if (refusals.delete(key)) onChange(key);
         return result;
       } catch (error) {
-        if (!signal.aborted) note(key, describeError(error));
+        if (!signal.aborted && errorCodeOf(error) !== 'API_UNREACHABLE') note(key, describeError(error));
         throw error;
       }
     },

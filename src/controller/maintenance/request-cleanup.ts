@@ -2,7 +2,7 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { COMPLETION_FINALIZER, MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
-import { targetKeyOf } from '../../decide/eviction/request.ts';
+import { isMadeByDrain, targetKeyOf } from '../../decide/eviction/request.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { decideRetention, drainsOn, type RetentionStep } from '../../decide/drain/retention.ts';
@@ -56,7 +56,9 @@ export function retentionOf(
   const pod = targetOf(context.pods, request);
   const node = nodeOf(context, request);
   const maintenances = node === undefined ? [] : maintenancesOn(node.metadata.name);
-  const isReleased = wasWithdrawn || isCompleting(maintenances, node);
+  // The controller may have withdrawn without knowing that it did: in a former term, by a call whose answer was lost, or while
+  // its copy of the request was older.
+  const isReleased = wasWithdrawn || isMadeByDrain(request) || isCompleting(maintenances, node);
   return decideRetention(request, { pod, drains: drainsOn(maintenances, node), isReleased });
 }
 

@@ -79,7 +79,7 @@ interface RequestSurroundings {
   readonly pod: Pod | undefined;
   /** Those of `drainsOn` the node of the target. */
   readonly drains: readonly NodeDrain[];
-  /** Whether the controller withdrew from the request, or a maintenance of its node is being completed. */
+  /** Whether the controller withdrew from the request, a drain has made it, or a maintenance of its node is being completed. */
   readonly isReleased: boolean;
 }
 

@@ -57,8 +57,8 @@ export function isFinished(request: EvictionRequest): boolean {
   return hasCondition(request, EVICTED) || hasCondition(request, CANCELED);
 }
 
-/** Whether a drain made the request, or joined it: then its pod was there. */
-function isMadeByDrain({ metadata }: EvictionRequest): boolean {
+/** Whether a drain made the request, or joined it, then its pod was there. No other requester writes the label. */
+export function isMadeByDrain({ metadata }: EvictionRequest): boolean {
   return metadata.labels?.[MAINTENANCE_UID_LABEL] !== undefined;
 }
 

@@ -3,8 +3,11 @@ import { describe, it } from 'node:test';
 import { MIRROR_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
+import { createRefusals } from '../../../../src/controller/maintenance/refusals.ts';
+import { NodemaintError } from '../../../../src/errors.ts';
 import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
+import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 const QUICK = { timeoutMs: 3_000 };
@@ -17,6 +20,24 @@ function statusOf(cluster: MemoryCluster, node: string): NonNullable<NodeMainten
   const { status } = cluster.get('Maintenance', 'm') ?? {};
   return status?.nodeStatuses?.filter(({ nodeRef }) => nodeRef.name === node);
 }
+
+describe('what is remembered of a step that failed', () => {
+  it('a refusal is remembered until a step succeeds, and a call without an answer is none', async () => {
+    const refusals = createRefusals(createSteppingClock(), () => undefined);
+    const { signal } = new AbortController();
+    const fail = async (code: 'API_UNREACHABLE' | 'API_REFUSED'): Promise<void> => {
+      const step = refusals.during('a', signal, () => Promise.reject(new NodemaintError(code, code)));
+      await assert.rejects(step, { code });
+    };
+    await fail('API_UNREACHABLE');
+    assert.equal(refusals.of('a'), undefined);
+    await fail('API_REFUSED');
+    await fail('API_UNREACHABLE');
+    assert.equal(refusals.of('a')?.message, 'API_REFUSED');
+    await refusals.during('a', signal, () => Promise.resolve({}));
+    assert.equal(refusals.of('a'), undefined);
+  });
+});
 
 describe('an object that the API server refuses', () => {
   it('a refused EvictionRequest delays no other pod, and the status names its pod with the reason', async () => {

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { COMPLETION_FINALIZER } from '../../../../src/api/names.ts';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import { drainOf } from '../../../support/maintenance/objects.ts';
+import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
+import { waitFor } from '../../../support/wait-for.ts';
+
+const QUICK = { timeoutMs: 4_000 };
+
+function change(cluster: MemoryCluster, name: string, spec: object, metadata: object = {}): void {
+  const known = cluster.get('Maintenance', name);
+  assert.ok(known !== undefined);
+  const annotated = { ...known.metadata, ...metadata };
+  cluster.put('Maintenance', { ...known, metadata: annotated, spec: { ...known.spec, ...spec } } as NodeMaintenance);
+}
+
+describe('the finalizers of a maintenance', () => {
+  it('the finalizer of somebody else that comes between survives both changes of ours', async () => {
+    const cluster = createMemoryCluster();
+    cluster.put('Node', { metadata: { name: 'one' } });
+    const theirs = 'gitops.example.com/keep';
+    const addTheirs = (): void => {
+      const known = cluster.get('Maintenance', 'm');
+      const finalizers = [...(known?.metadata.finalizers ?? []).filter((name) => name !== theirs), theirs];
+      change(cluster, 'm', {}, { finalizers });
+    };
+    const finalizers = (): readonly string[] => cluster.get('Maintenance', 'm')?.metadata.finalizers ?? [];
+    /** Somebody writes right before our change of the finalizers reaches the server. */
+    const interfere = (): void => {
+      cluster.answer = ({ path, body }) => {
+        const metadata = (body as { metadata?: { finalizers?: unknown } } | undefined)?.metadata;
+        if (!path.endsWith('/nodemaintenances/m') || metadata?.finalizers === undefined) return undefined;
+        cluster.answer = () => undefined;
+        addTheirs();
+        return undefined;
+      };
+    };
+    interfere();
+    cluster.put('Maintenance', drainOf('m', ['one']));
+    await using _ = cluster.lead();
+    await waitFor('ours', () => finalizers().includes(COMPLETION_FINALIZER), QUICK);
+    assert.ok(finalizers().includes(theirs));
+    change(cluster, 'm', {}, { finalizers: [COMPLETION_FINALIZER] });
+    interfere();
+    change(cluster, 'm', { stage: 'Complete' });
+    await waitFor('the completion', () => !finalizers().includes(COMPLETION_FINALIZER), QUICK);
+    assert.deepEqual(finalizers(), [theirs]);
+  });
+});
