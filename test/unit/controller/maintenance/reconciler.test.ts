@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { COMPLETION_FINALIZER } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
@@ -46,5 +47,29 @@ describe('the finalizers of a maintenance', () => {
     change(cluster, 'm', { stage: 'Complete' });
     await waitFor('the completion', () => !finalizers().includes(COMPLETION_FINALIZER), QUICK);
     assert.deepEqual(finalizers(), [theirs]);
+  });
+});
+
+describe('the targets of a drain', () => {
+  it('no pod is asked to leave by targets that the status does not have', async () => {
+    const cluster = createMemoryCluster();
+    cluster.put('Node', { metadata: { name: 'one' } });
+    const pod = { metadata: { name: 'web', namespace: 'n', uid: 'u-web' }, spec: { nodeName: 'one', priority: 0 } };
+    cluster.put('Pod', pod);
+    let conflicts = 0;
+    cluster.answer = ({ method, path }) => {
+      if (method !== 'PATCH' || !path.endsWith('/nodemaintenances/m/status')) return undefined;
+      conflicts += 1;
+      change(cluster, 'm', {}, { annotations: { touched: `${conflicts}` } });
+      return { status: 409, message: 'the object has been modified' };
+    };
+    await using _ = cluster.lead();
+    cluster.put('Maintenance', drainOf('m', ['one']));
+    await waitFor('some conflicts', () => conflicts > 3, QUICK);
+    // Long enough for the request, which is one write of the same loops.
+    await delay(500);
+    assert.equal(cluster.get('Request', 'n/u-web'), undefined);
+    cluster.answer = () => undefined;
+    await waitFor('the request', () => cluster.get('Request', 'n/u-web') !== undefined, QUICK);
   });
 });
