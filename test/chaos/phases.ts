@@ -77,7 +77,7 @@ async function untilRest(world: World): Promise<boolean> {
 }
 
 /** The manifests that the agent keeps away although it could bring them back. */
-async function keptAway(world: World): Promise<readonly Violation[]> {
+export async function keptAway(world: World): Promise<readonly Violation[]> {
   const { machine } = world;
   const nodes = world.nodes();
   const isRegistered = nodes.some(({ metadata }) => metadata.name === machine.nodeName);

@@ -5,23 +5,25 @@ import { generateHistory, describeStep, type History, type StepKinds } from '../
 import { checkForeign } from '../chaos/invariants/foreign.ts';
 import { checkGivenBack, checkLeftOvers } from '../chaos/invariants/given-back.ts';
 import { checkLeaving } from '../chaos/invariants/leaving.ts';
+import { checkManifests } from '../chaos/invariants/manifests.ts';
 import { checkStatus } from '../chaos/invariants/status.ts';
 import { type Invariant, signatureOf, type Violation } from '../chaos/invariants/violation.ts';
 import { nodeObject } from '../chaos/objects.ts';
 import { CHECKOUT } from '../chaos/product.ts';
-import { endMaintenances, unblock, unfinished } from '../chaos/phases.ts';
+import { endMaintenances, keptAway, unblock, unfinished } from '../chaos/phases.ts';
 import { createRandom, type Random } from '../chaos/random.ts';
 import { actOnRequests } from '../chaos/stand-ins/interceptors.ts';
 import { createKubelets } from '../chaos/stand-ins/kubelets.ts';
-import type { World } from '../chaos/world.ts';
+import { MACHINE_NODE, nodeNamesOf, type World } from '../chaos/world.ts';
 import { createModelServer } from './api-server/server.ts';
+import { createHistoryMachine } from './machine/with-agent.ts';
 import { Network } from './network.ts';
 import { clusterOf, createSimulatedReplicas, loadController, type RunController } from './replicas.ts';
 import { collectPods, runBudgets, runDaemonSets } from './stand-ins/controllers.ts';
 import { repeatedWrites } from './repeated-writes.ts';
 import { simulatedSteps, type Stage } from './steps.ts';
 import { inVirtualTime } from './time.ts';
-import { changesOf, CONTROLLER, createRecord, createSimulatedWorld, type Record } from './world.ts';
+import { changesOf, CONTROLLER, createRecord, createSimulatedWorld, ID, type Record, REPORT } from './world.ts';
 
 /** A violation of an invariant of the chaos test, or of stability: when nothing changes, nobody writes. */
 export interface Finding extends Omit<Violation, 'invariant'> {
@@ -76,6 +78,15 @@ function createInterceptor(world: World, { time }: Stage): StandIn {
   };
 }
 
+/** Each fourth history has an agent on its first node: time passes more slowly with one. */
+const hasAgent = (seed: number): boolean => seed % 4 === 0;
+const MACHINE_NODE_NAME = nodeNamesOf(ID)[MACHINE_NODE] ?? '';
+
+/** The users as which the product writes. */
+function usersOf({ machine }: Scene): readonly string[] {
+  return machine === undefined ? [CONTROLLER] : [CONTROLLER, `system:node:${machine.nodeName}`];
+}
+
 /** Everything of one history. */
 interface Scene extends Stage {
   readonly world: World;
@@ -90,11 +101,13 @@ interface Scene extends Stage {
 /** Whether something has changed since this was asked last that is no Lease, which is renewed all the time, and no Event. */
 function isNewer(scene: Scene): boolean {
   const { changes } = scene.server.objects;
-  if (changes.length === scene.looked.changes) return false;
+  const isMoved = scene.machine?.isStill() === false;
+  if (isMoved) scene.looked.at = scene.time.now();
+  if (changes.length === scene.looked.changes) return isMoved;
   const isOther = changes.slice(scene.looked.changes).some(({ kind }) => kind !== 'Lease' && kind !== 'Event');
   scene.looked.changes = changes.length;
   if (isOther) scene.looked.at = scene.time.now();
-  return isOther;
+  return isOther || isMoved;
 }
 
 /** Lets time pass, in which the stand-ins of the cluster act on what changes. */
@@ -107,6 +120,7 @@ async function live(scene: Scene, ms: number): Promise<void> {
     if (isNewer(scene) || scene.looked.at > calmSince) calmSince = time.now();
     if (time.now() - calmSince < 1_000) {
       await scene.kubelets.look();
+      await scene.machine?.look(world);
       await runDaemonSets(world, server);
       await collectPods(world);
       await runBudgets(world, server);
@@ -132,7 +146,8 @@ async function untilQuiet(scene: Scene): Promise<boolean> {
 async function judgeAtRest(scene: Scene): Promise<readonly Violation[]> {
   await scene.replicas.settle();
   const isQuiet = await untilQuiet(scene);
-  return isQuiet ? [...checkStatus(scene.world), ...checkGivenBack(scene.world)] : [];
+  if (!isQuiet) return [];
+  return [...checkStatus(scene.world), ...checkGivenBack(scene.world), ...(await keptAway(scene.world))];
 }
 
 async function performSteps(scene: Scene, history: History): Promise<readonly Violation[]> {
@@ -155,13 +170,14 @@ async function untilNone(scene: Scene, look: () => readonly Violation[]): Promis
   return look();
 }
 
-/** What is written although nothing happens; Leases are renewed. */
+/** What is written although nothing happens; Leases are renewed, and agents report once an hour. */
 async function judgeStability(scene: Scene, when: string): Promise<readonly Finding[]> {
   const { record, time } = scene;
   await live(scene, SETTLED_MS);
   const since = time.now();
   await live(scene, STABLE_MS);
-  const late = record.writes.filter(({ at, resource }) => at > since && resource !== 'Lease' && resource !== 'Event');
+  const repeated: readonly string[] = ['Lease', 'Event', REPORT];
+  const late = record.writes.filter(({ at, resource }) => at > since && !repeated.includes(resource));
   const [first] = late;
   if (first === undefined) return [];
   const what = `${first.user} writes ${first.resource} ${when}, when nothing changes any more`;
@@ -169,9 +185,11 @@ async function judgeStability(scene: Scene, when: string): Promise<readonly Find
 }
 
 /** When a pod changed last, or anything that somebody outside writes; the heart of an interceptor changes nothing that is asked. */
-function lastChangeAt({ server, record }: Scene): number {
+function lastChangeAt(scene: Scene): number {
+  const { server, record } = scene;
+  const ours = usersOf(scene);
   const pod = server.objects.changes.findLast(({ kind }) => kind === 'Pod');
-  const other = record.writes.findLast(({ user, resource }) => user !== CONTROLLER && resource !== BEAT);
+  const other = record.writes.findLast(({ user, resource }) => !ours.includes(user) && resource !== BEAT);
   return Math.max(pod?.at ?? 0, other?.at ?? 0);
 }
 
@@ -189,16 +207,26 @@ async function untilStill(scene: Scene): Promise<number> {
 /** What is written again and again while nothing changes outside, and drains may be blocked. */
 async function judgeRates(scene: Scene): Promise<readonly Finding[]> {
   const since = await untilStill(scene);
-  return repeatedWrites(scene.record.writes, scene.server.objects.changes, since).map((what) => ({
+  return repeatedWrites(scene.record.writes, scene.server.objects.changes, since, usersOf(scene)).map((what) => ({
     invariant: 'stable',
     ...what,
   }));
 }
 
 /** What can be said of the whole record. */
-function judgeRecord({ server, record }: Scene): readonly Violation[] {
+function judgeRecord(scene: Scene): readonly Violation[] {
+  const { server, record, machine } = scene;
   const changes = changesOf(server);
-  return [...checkLeaving(changes, record.writes, [CONTROLLER]), ...checkForeign(changes, record.writes, [CONTROLLER])];
+  const users = usersOf(scene);
+  const ended = machine?.failure();
+  return [
+    ...checkLeaving(changes, record.writes, users),
+    ...checkForeign(changes, record.writes, users),
+    ...(machine === undefined ? [] : checkManifests(changes, machine.moves, machine.nodeName)),
+    ...(ended === undefined
+      ? []
+      : [{ invariant: 'manifests' as const, what: 'the agent ended by itself', detail: ended }]),
+  ];
 }
 
 /** Others ask no more: a static pod for which only they ask would be waited for in vain. */
@@ -258,8 +286,9 @@ export async function playHistory(seed: number, choice: Choice = {}): Promise<Si
       record.note(program, request, response);
     });
     const replicas = createSimulatedReplicas(runController, time, network);
-    const world = createSimulatedWorld(server, network, record, clusterOf(replicas));
-    const stage = { time, server, replicas };
+    const machine = hasAgent(seed) ? createHistoryMachine(network, MACHINE_NODE_NAME) : undefined;
+    const world = createSimulatedWorld(server, { network, record, cluster: clusterOf(replicas), machine });
+    const stage = { time, server, replicas, machine };
     const steps = simulatedSteps(stage);
     const scene: Scene = {
       ...stage,
@@ -275,8 +304,10 @@ export async function playHistory(seed: number, choice: Choice = {}): Promise<Si
       await world.send({ method: 'POST', path: '/api/v1/nodes', body: nodeObject(world, name) });
     }
     await replicas.start();
+    await machine?.startAgent();
     await live(scene, 2_000);
     const found = [...(await performSteps(scene, history)), ...(await judgeEnd(scene, history)), ...judgeRecord(scene)];
+    await machine?.endAgent('kill');
     await replicas.end();
     return { history, violations: distinct(found), trace: record.trace, writes: record.writes.length };
   });

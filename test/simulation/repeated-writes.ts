@@ -19,24 +19,30 @@ function reasonsOf(object: ModelChange['object'] | undefined): string {
   );
 }
 
-/** What the controller writes too often, of the writes after `since` (ms of the virtual clock); at most one object is named. */
+/** What these users write too often, of the writes after `since` (ms of the virtual clock); at most one object is named. */
 export function repeatedWrites(
   writes: readonly Write[],
   changes: readonly ModelChange[],
   since: number,
+  users: readonly string[],
 ): readonly { readonly what: string; readonly detail: string }[] {
   const counts = new Map<string, number>();
   for (const { at, user, verb, resource, key } of writes) {
-    if (at <= since || user !== CONTROLLER || resource === 'Lease' || resource === 'Event') continue;
-    const what = `${verb} ${resource} ${key}`;
+    if (at <= since || !users.includes(user) || resource === 'Lease' || resource === 'Event') continue;
+    const what = `${user} ${verb} ${resource} ${key}`;
     counts.set(what, (counts.get(what) ?? 0) + 1);
   }
   const [what, count] = [...counts].toSorted(([, a], [, b]) => b - a)[0] ?? ['', 0];
-  const [verb, resource, key] = what.split(' ');
+  const [user, verb, resource, key] = what.split(' ');
   const ofObject = changes.filter((change) => change.key === key && change.at > since);
   const toldNew = ofObject.filter(({ before, object }) => reasonsOf(before) !== reasonsOf(object)).length;
   if (count - toldNew <= MOST_REPEATED && count <= MOST_IN_ALL) return [];
   const states = ofObject.slice(-2).map(({ object }) => JSON.stringify((object as { status?: object }).status));
   const detail = [`${what} ${count} times in half an hour, the last of them:`, ...states].join('\n    ');
-  return [{ what: `the controller repeats ${verb} ${resource} while nothing changes`, detail }];
+  return [
+    {
+      what: `the ${user === CONTROLLER ? 'controller' : 'agent'} repeats ${verb} ${resource} while nothing changes`,
+      detail,
+    },
+  ];
 }

@@ -1,5 +1,6 @@
 /** The part of the cluster around the product: what histories, stand-ins and invariants of the chaos test see of the model. */
 import type { KubeObject } from '../../src/api/meta.ts';
+import { AGENT_STATUS_ANNOTATION } from '../../src/api/names.ts';
 import type { KubeRequest, KubeResponse } from '../../src/kube/client.ts';
 import type { Write } from '../chaos/audit.ts';
 import type { Machine } from '../chaos/machine/machine.ts';
@@ -8,6 +9,7 @@ import { WATCHED } from '../chaos/timeline.ts';
 import { type Cluster, nodeNamesOf, type World } from '../chaos/world.ts';
 import { placeOf } from './api-server/kinds.ts';
 import type { ModelServer } from './api-server/server.ts';
+import type { HistoryMachine } from './machine/with-agent.ts';
 import type { Network } from './network.ts';
 import { admitted } from './stand-ins/admission.ts';
 import type { VirtualTime } from './time.ts';
@@ -15,7 +17,8 @@ import type { VirtualTime } from './time.ts';
 /** The user under which all replicas of the controller write. */
 export const CONTROLLER = 'controller';
 const OUTSIDE = 'outside';
-const ID = 'h';
+/** The beginning of the names of a history. */
+export const ID = 'h';
 
 /** The changes of the objects that histories are about, in their order. */
 export function changesOf(server: ModelServer): readonly Change[] {
@@ -23,6 +26,14 @@ export function changesOf(server: ModelServer): readonly Change[] {
 }
 
 const VERBS = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete', GET: 'get' } as const;
+
+/** The name under which a record has the report that an agent writes onto its node, about once an hour. */
+export const REPORT = 'nodes/report';
+
+function isReport({ body }: KubeRequest): boolean {
+  const { metadata } = (body ?? {}) as Partial<KubeObject>;
+  return metadata?.annotations?.[AGENT_STATUS_ANNOTATION] !== undefined;
+}
 
 /** What the API server's audit log would have of a request that was carried out; undefined where it would have nothing. */
 function writeOf(program: string, request: KubeRequest, response: KubeResponse, at: number): Write | undefined {
@@ -35,7 +46,7 @@ function writeOf(program: string, request: KubeRequest, response: KubeResponse, 
     user: program.startsWith(CONTROLLER) ? CONTROLLER : program,
     program,
     verb: VERBS[request.method],
-    resource: place.subresource === undefined ? plural : `${plural}/${place.subresource}`,
+    resource: isReport(request) ? REPORT : place.subresource === undefined ? plural : `${plural}/${place.subresource}`,
     key: place.namespace === undefined ? name : `${place.namespace}/${name}`,
     revision: metadata?.resourceVersion === undefined ? undefined : Number(metadata.resourceVersion),
     at,
@@ -68,19 +79,30 @@ export function createRecord(time: VirtualTime): Record {
   };
 }
 
-/** No history has a real agent here: static pods of the node that would have it are not played. */
+/** Of a history without an agent: static pods of the node that would have it are not played. */
 const NO_MACHINE = {
   nodeName: '',
   moves: [],
   addManifest: () => Promise.resolve('no agent'),
   removeManifest: () => Promise.resolve('no agent'),
   startAgent: () => Promise.resolve('no agent'),
+  isAgentUp: () => false,
   callOffShutdown: () => Promise.resolve('no agent'),
   disturbedAt: () => 0,
 } as unknown as Machine;
 
-/** The world of a history; `cluster` is what its steps do to the controllers. */
-export function createSimulatedWorld(server: ModelServer, network: Network, record: Record, cluster: Cluster): World {
+/** What is around the model of the API server in one history. */
+interface Surroundings {
+  readonly network: Network;
+  readonly record: Record;
+  /** What the steps of a history do to the controllers. */
+  readonly cluster: Cluster;
+  /** The machine of the node that has an agent; without it no node has one. */
+  readonly machine?: HistoryMachine | undefined;
+}
+
+/** The world of a history. */
+export function createSimulatedWorld(server: ModelServer, { network, record, cluster, machine }: Surroundings): World {
   const list = <K extends Kind>(kind: K): readonly Objects[K][] => server.objects.list(kind) as readonly Objects[K][];
   const send = (request: KubeRequest): Promise<number> => {
     const response = server.handle(admitted(server, request), OUTSIDE);
@@ -100,7 +122,7 @@ export function createSimulatedWorld(server: ModelServer, network: Network, reco
     stuck: new Set(),
     staticPods: new Set(),
     parked: new Set(),
-    machine: NO_MACHINE,
+    machine: machine === undefined ? NO_MACHINE : (machine as unknown as Machine),
     interceptors: 'works',
     owns: () => true,
     nodes: () => list('Node'),

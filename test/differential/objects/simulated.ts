@@ -38,7 +38,7 @@ async function stateAfter(
     const record = createRecord(time);
     const network = new Network(time, server, random, record.note);
     const replicas = createSimulatedReplicas(controller, time, network);
-    const part: ClusterPart = createSimulatedWorld(server, network, record, clusterOf(replicas));
+    const part: ClusterPart = createSimulatedWorld(server, { network, record, cluster: clusterOf(replicas) });
     const kubelets = createKubelets(part);
     const live = async (until: () => boolean, ms: number): Promise<boolean> => {
       const deadline = time.now() + ms;

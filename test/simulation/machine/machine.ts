@@ -11,6 +11,7 @@ import type { ManifestMove } from '../../chaos/machine/machine.ts';
 import { type MachinePod, startPod } from '../../chaos/machine/pod.ts';
 import { mirrorPodObject } from '../../chaos/objects.ts';
 import type { ClusterPart } from '../../chaos/world.ts';
+import type { Machine } from '../../chaos/machine/machine.ts';
 import type { PlanMachine } from '../../perturbation/cluster.ts';
 import { parseAgentConfig } from '../../support/agent/config.ts';
 import type { VirtualTime } from '../time.ts';
@@ -135,8 +136,27 @@ async function syncPods(
   return now;
 }
 
+/** A machine in memory, and what histories of the simulation do to it beside plans. */
+export interface SimulatedMachine
+  extends PlanMachine,
+    Pick<Machine, 'removeManifest' | 'callOffShutdown' | 'mayGoDown' | 'waitsForItsEnd' | 'setClock'> {
+  /** Plays its kubelet and its container runtime once. */
+  look(part: ClusterPart): Promise<void>;
+  /** Whether nothing has changed on the machine since it was looked at. */
+  isStill(): boolean;
+}
+
+/** How long an agent has to bring back what it took away for a shutdown that was called off, as in the chaos test. */
+const RECOVERY_MS = 10_000;
+/** How long a released agent waits for the machine to go down, and the time to bring everything back. */
+const RELEASE_MS = 60_000 + RECOVERY_MS;
+
 /** Lays out the machine of a node; no agent runs yet. */
-export function createSimulatedMachine(time: VirtualTime, nodeName: string, connect: () => KubeClient): PlanMachine {
+export function createSimulatedMachine(
+  time: VirtualTime,
+  nodeName: string,
+  connect: () => KubeClient,
+): SimulatedMachine {
   const manifests = createMachineManifests(nodeName);
   const state = createMemoryFiles();
   const notices = createAnnouncement();
@@ -146,8 +166,12 @@ export function createSimulatedMachine(time: VirtualTime, nodeName: string, conn
   const runtime = runtimeOf(() => pods);
   let boots = 1;
   let bootedAt = Infinity;
-  let mayGoDown = false;
-
+  let aheadMs = 0;
+  /** When the last shutdown was called off: Infinity while one is announced. */
+  let calledOffAt = -Infinity;
+  const mayGoDown = (): boolean => time.now() - calledOffAt < RECOVERY_MS;
+  const places = (): string => [...manifests.inPlace.keys(), '', ...manifests.parked.keys()].join(' ');
+  let seenPlaces = places();
   const noteMoves = (part: ClusterPart): void => {
     for (const { file, podName } of [
       ...manifests.inPlace.values(),
@@ -156,37 +180,57 @@ export function createSimulatedMachine(time: VirtualTime, nodeName: string, conn
       const where = manifests.inPlace.has(file) ? 'in place' : 'away';
       const pod = `${part.namespaces[0]}/${podName}`;
       if (moves.findLast((each) => each.pod === pod)?.where === where) continue;
-      moves.push({ at: time.now(), pod, where, forShutdown: mayGoDown });
+      moves.push({ at: time.now(), pod, where, forShutdown: mayGoDown() });
     }
+  };
+  const phase = (): Promise<string | undefined> => {
+    const record = JSON.parse(state.text('record.json') ?? '{}') as { readonly phase?: { readonly kind: string } };
+    return Promise.resolve(record.phase?.kind);
+  };
+  const look = async (part: ClusterPart): Promise<void> => {
+    pods = await syncPods(part, nodeName, manifests, pods);
+    noteMoves(part);
+    seenPlaces = places();
   };
   return {
     nodeName,
     moves,
+    look,
+    isStill: () => seenPlaces === places() && pods.every((pod) => pod.state() === 'running'),
     manifests: (where) => Promise.resolve([...(where === 'away' ? manifests.parked : manifests.inPlace).keys()]),
+    removeManifest: (name) => Promise.resolve(manifests.remove(name) ? 'removed' : 'none in place'),
     addManifest: (name, namespace) => Promise.resolve(manifests.add(name, namespace) ? 'added' : 'it exists'),
-    phase: () => {
-      const record = JSON.parse(state.text('record.json') ?? '{}') as { readonly phase?: { readonly kind: string } };
-      return Promise.resolve(record.phase?.kind);
-    },
+    phase,
     reboot: () => {
       boots += 1;
       bootedAt = time.now();
-      mayGoDown = false;
+      calledOffAt = -Infinity;
       notices.set(false);
       return Promise.resolve();
     },
     bootedAt: () => bootedAt,
     announceShutdown: () => {
-      mayGoDown = true;
+      calledOffAt = Infinity;
       notices.set(true);
       return Promise.resolve('announced');
+    },
+    callOffShutdown: () => {
+      if (calledOffAt !== Infinity) return Promise.resolve('none is announced');
+      calledOffAt = time.now();
+      notices.set(false);
+      return Promise.resolve('called off');
+    },
+    mayGoDown,
+    waitsForItsEnd: async () => time.now() - calledOffAt < RELEASE_MS && (await phase()) === 'released',
+    setClock: (ms) => {
+      aheadMs = ms;
     },
     runAgent: async ({ client, log, asked, killed }) => {
       const host = {
         nodeName,
         bootId: `boot-${boots}`,
         config,
-        clock: time.clock(),
+        clock: time.clock(() => aheadMs),
         state,
         manifests,
         runtime,
@@ -196,10 +240,9 @@ export function createSimulatedMachine(time: VirtualTime, nodeName: string, conn
     },
     play: async (part, signal) => {
       while (!signal.aborted) {
-        pods = await syncPods(part, nodeName, manifests, pods);
-        noteMoves(part);
+        await look(part);
         const isStill = pods.every((pod) => pod.state() === 'running');
-        await sleep(isStill && !mayGoDown ? CALM_LOOK_MS : LOOK_MS, undefined, { signal }).catch(() => undefined);
+        await sleep(isStill && !mayGoDown() ? CALM_LOOK_MS : LOOK_MS, undefined, { signal }).catch(() => undefined);
       }
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),

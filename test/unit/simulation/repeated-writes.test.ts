@@ -20,7 +20,7 @@ function found(times: number, changesEach: number): readonly string[] {
     before: status(at - 1),
     object: status(at),
   }));
-  return repeatedWrites(writes, changes as unknown as readonly ModelChange[], 0).map(({ what }) => what);
+  return repeatedWrites(writes, changes as unknown as readonly ModelChange[], 0, [CONTROLLER]).map(({ what }) => what);
 }
 
 const REPEATED = ['the controller repeats patch nodemaintenances/status while nothing changes'];

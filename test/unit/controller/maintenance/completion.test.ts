@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { COMPLETION_FINALIZER } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
 import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
 import { waitFor } from '../../../support/wait-for.ts';
@@ -12,10 +13,8 @@ const PATIENT = { timeoutMs: 15_000 };
 /** A drain of the node one, whose only pod is `web`; resolves when the pod has been asked to leave. */
 async function drained(cluster: MemoryCluster): Promise<void> {
   cluster.put('Node', { metadata: { name: 'one' } });
-  cluster.put('Pod', {
-    metadata: { name: 'web', namespace: 'n', uid: 'u-web' },
-    spec: { nodeName: 'one', priority: 0 },
-  });
+  const pod: Pod = { metadata: { name: 'web', namespace: 'n', uid: 'u-web' }, spec: { nodeName: 'one', priority: 0 } };
+  cluster.put('Pod', pod);
   cluster.put('Maintenance', drainOf('m', ['one']));
   await waitFor('the cordon', () => cluster.get('Node', 'one')?.spec?.unschedulable === true, PATIENT);
   await waitFor('the request', () => cluster.get('Request', 'n/u-web') !== undefined, PATIENT);
