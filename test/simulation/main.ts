@@ -4,7 +4,8 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { signatureOf } from '../chaos/invariants/violation.ts';
 import { findFaults } from './faults.ts';
-import { type Finding, playHistory } from './play.ts';
+import type { Finding } from './judge.ts';
+import { playHistory } from './play.ts';
 import type { HistoryExchange } from './thread.ts';
 import { playInThreads, threadCount } from './threads.ts';
 
