@@ -9,7 +9,7 @@ export interface Amount {
 /** Something that should not be. */
 export interface Find {
   /** Which oracle says so. */
-  readonly oracle: 'last alone' | 'refused leaves no mark' | 'taken back' | 'schema' | 'message';
+  readonly oracle: 'last alone' | 'rules' | 'refused leaves no mark' | 'taken back' | 'schema' | 'message';
   readonly sequence: number;
   readonly what: string;
 }

@@ -65,9 +65,13 @@ function drawSpec(node: string, random: Random): Spec {
 /** Whether the rules allow the spec to become the other one. */
 function isAllowed(before: Spec, after: Spec): boolean {
   if (STAGES.indexOf(after.stage) < STAGES.indexOf(before.stage)) return false;
-  const isSame = (name: keyof Spec): boolean => JSON.stringify(before[name]) === JSON.stringify(after[name]);
-  if (!isSame('nodeSelector') || !isSame('drainPlan')) return false;
-  return isSame('keepPods') || STAGES.indexOf(before.stage) < STAGES.indexOf('Drain');
+  if (JSON.stringify(before.nodeSelector) !== JSON.stringify(after.nodeSelector)) return false;
+  // A plan that is taken away becomes the default one again.
+  const plan = ({ drainPlan = [] }: Spec): string => JSON.stringify(effectiveDrainPlan(drainPlan));
+  if (plan(before) !== plan(after)) return false;
+  // A set: the API server takes its entries in another order. An empty one is another one than none.
+  const kept = ({ keepPods }: Spec): string | undefined => keepPods?.toSorted().join();
+  return kept(before) === kept(after) || STAGES.indexOf(before.stage) < STAGES.indexOf('Drain');
 }
 
 /** What a merge patch of the spec makes of it; the plan and the selector have the default entries already. */
@@ -121,7 +125,9 @@ function drawStep(at: At, node: string, random: Random): { readonly step: Step; 
       random,
     );
     const what = `${bad.rule} of spec.${bad.path.join('.')}`;
-    return { step: { what, patch: { spec: bad.value }, isAllowed: false }, next: at };
+    // A merge patch that leaves a key out does not take it away.
+    const spec = bad.rule === 'required' ? { [String(bad.path[0])]: null } : bad.value;
+    return { step: { what, patch: { spec }, isAllowed: false }, next: at };
   }
   if (kind === 3 && at.spec.stage !== 'Drain' && at.spec.stage !== 'Complete') {
     const next = { spec: drawSpec(node, random), labels: {} };
