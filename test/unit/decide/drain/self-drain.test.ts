@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import { AGENT_LABEL } from '../../../../src/api/names.ts';
-import type { NodeMaintenance, NodeMaintenanceStatus, Stage } from '../../../../src/api/node-maintenance.ts';
+import type { KeptPods, NodeMaintenance, NodeMaintenanceStatus, Stage } from '../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { soleNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
 import { awaitingPodOf, maintenancesOfNode, resolveSelfDrains } from '../../../../src/decide/drain/self-drain.ts';
@@ -53,6 +53,26 @@ describe('the drains of an agent for its own node', () => {
     assert.equal(names(drain(['node-b'])), 0);
     assert.equal(names(drain([NODE, 'node-b'])), 0);
     assert.equal(names(drain([NODE, 'node-b'], RECORDED)), 1);
+  });
+
+  it('the drains of an agent leave alone what their maintenance keeps, as those of the controller do', () => {
+    const podOf = (name: string, pod: Partial<DrainPod>): DrainPod => ({ ...LOGGER, name, uid: `u-${name}`, ...pod });
+    const pods = [
+      LOGGER,
+      podOf('etcd', { podType: 'Static', priority: 2_000_001_000 }),
+      podOf('bare', { podType: 'Default', lossOf: ['Unmanaged'] }),
+      podOf('web', { podType: 'Default' }),
+    ];
+    const leaving = (keepPods: readonly KeptPods[]): readonly string[] => {
+      const kept = drain([NODE]);
+      const own = resolveSelfDrains([{ ...kept, spec: { ...kept.spec, keepPods } }], { name: NODE }, pods);
+      const nodes = own.flatMap(({ resolution }) => resolution.nodes);
+      return nodes.flatMap(({ evicting: now, pending }) => [...now, ...pending].map(({ name }) => name)).toSorted();
+    };
+    assert.deepEqual(leaving([]), ['bare', 'etcd', 'logger', 'web']);
+    assert.deepEqual(leaving(['DaemonSet', 'Static']), ['bare', 'web']);
+    assert.deepEqual(leaving(['Unmanaged']), ['etcd', 'logger', 'web']);
+    assert.deepEqual(leaving(['DaemonSet', 'Static', 'Unmanaged']), ['web']);
   });
 
   it('the drains of an agent go through their plan where they are of the node alone', () => {
