@@ -87,5 +87,9 @@ export interface Node extends KubeObject {
 /** The parts of a policy/v1 PodDisruptionBudget that the rules look at. */
 export interface PodDisruptionBudget extends KubeObject {
   readonly spec?: { readonly selector?: LabelSelector };
-  readonly status?: { readonly disruptionsAllowed?: number };
+  readonly status?: {
+    readonly disruptionsAllowed?: number;
+    readonly currentHealthy?: number;
+    readonly desiredHealthy?: number;
+  };
 }

@@ -4,10 +4,12 @@ import { transformRequest } from '../../kube/copy/transform.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createRequesterClient } from '../../kube/eviction/requester.ts';
+import { usage } from '../arguments/parse.ts';
 import { openUserCluster } from '../cluster/open-user-cluster.ts';
 import { printable } from '../../printable.ts';
 import { type AskContext, askPod, type AskResult } from './ask.ts';
 import { commandFor, type EvictFlags, type EvictOptions, parseEvictOptions } from './options.ts';
+import { overrideBudgets } from './in-spite.ts';
 import { createEvictScreen } from './screen.ts';
 import { type EvictWatchResult, watchEvictions } from './watch.ts';
 import { formatObject } from '../terminal/document.ts';
@@ -152,11 +154,23 @@ async function run(options: EvictOptions, client: KubeClient, namespace: string,
  */
 export async function evictCommand(names: readonly string[], flags: EvictFlags, terminal: Terminal): Promise<number> {
   const options = parseEvictOptions(names, flags);
+  if (
+    options.inSpiteOfBudget === true &&
+    options.yes !== true &&
+    options.dryRun === undefined &&
+    !terminal.isTerminal
+  ) {
+    throw usage(
+      '--in-spite-of-budget deletes pods that a budget holds: write --yes where no person sits at a terminal',
+    );
+  }
   const { access, client } = await openUserCluster(options, 'nodemaint-evict', terminal);
   try {
-    return await run(options, client, options.namespace ?? access.namespace, terminal);
+    const namespace = options.namespace ?? access.namespace;
+    if (options.inSpiteOfBudget === true) return await overrideBudgets(client, options, namespace, terminal);
+    return await run(options, client, namespace, terminal);
   } catch (error) {
-    if (!terminal.stop.aborted) throw error;
+    if (!terminal.stop.aborted || options.inSpiteOfBudget === true) throw error;
     terminal.warn(
       `nodemaint: interrupted; requests that were made stay\nWithdraw them with: ${commandFor(options, options.pods, '--withdraw')}\n`,
     );

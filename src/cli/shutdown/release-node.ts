@@ -1,5 +1,4 @@
 /** `nodemaint release NODE`: lets a held machine go through the cluster, where nobody can log in any more. */
-import * as z from 'zod';
 import { AGENT_STATUS_ANNOTATION, RELEASE_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
@@ -7,12 +6,12 @@ import { isTerminal } from '../../decide/pod.ts';
 import { askedRelease, hasGoneDown, heldShutdowns, releaseText } from '../../decide/machine/cluster-release.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { UserAccessFlags } from '../../kube/access/user.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { onNode, PODS, sendForObject } from '../../kube/resource.ts';
+import { onNode, PODS } from '../../kube/resource.ts';
 import { printable } from '../../printable.ts';
 import { readPresence } from '../../show/fleet/presence.ts';
 import { parseTimeout, usage } from '../arguments/parse.ts';
 import { type ClusterClients, parseNodes, withCluster } from '../cluster/cluster.ts';
+import { ownName } from '../cluster/own-name.ts';
 import { type AwaitedNode, waitForNodes } from '../cluster/wait-for-nodes.ts';
 import { isConfirmed } from '../terminal/confirm.ts';
 import { EXIT } from '../terminal/exit-code.ts';
@@ -23,17 +22,6 @@ export interface ReleaseNodeFlags extends UserAccessFlags {
   readonly reason: string;
   readonly yes?: boolean;
   readonly timeout: string;
-}
-
-const REVIEW = z.object({ status: z.object({ userInfo: z.object({ username: z.string().min(1).max(1024) }) }) });
-
-/** Who asks, as the API server knows the person. */
-async function ownName(client: KubeClient, signal: AbortSignal): Promise<string> {
-  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
-  const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
-  const review = REVIEW.safeParse(await sendForObject(client, { method: 'POST', path, body }, [], signal));
-  if (review.success) return review.data.status.userInfo.username;
-  throw new NodemaintError('API_REFUSED', 'the API server does not say who you are (SelfSubjectReview)');
 }
 
 /** What the agent of the node says of itself. */

@@ -1,0 +1,16 @@
+/** Who the person at the command line is, as the API server knows them. */
+import * as z from 'zod';
+import { NodemaintError } from '../../errors.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { sendForObject } from '../../kube/resource.ts';
+
+const REVIEW = z.object({ status: z.object({ userInfo: z.object({ username: z.string().min(1).max(1024) }) }) });
+
+/** The name of the user. Throws API_UNREACHABLE, and API_REFUSED also where the API server does not say it. */
+export async function ownName(client: KubeClient, signal: AbortSignal): Promise<string> {
+  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+  const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+  const review = REVIEW.safeParse(await sendForObject(client, { method: 'POST', path, body }, [], signal));
+  if (review.success) return review.data.status.userInfo.username;
+  throw new NodemaintError('API_REFUSED', 'the API server does not say who you are (SelfSubjectReview)');
+}
