@@ -43,7 +43,7 @@ export function addEvict(program: Command, terminal: Terminal, exitWith: ExitWit
     .addHelpText(
       'after',
       exitCodes({
-        0: 'every eviction is requested or withdrawn; with --watch: every pod left; with --in-spite-of-budget: every pod is deleted',
+        0: 'every eviction is requested or withdrawn; every pod left, or is deleted',
         1: 'failed or canceled for at least one pod, or interrupted',
         2: 'usage error',
         3: '--timeout is over',
