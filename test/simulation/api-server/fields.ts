@@ -107,7 +107,10 @@ export function withoutField(object: Json, field: string, lists: KeyedLists): Js
 /** The fields that each manager has set last. */
 export type Owners = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** The owners after a write: what it changed belongs to its author alone; with an apply, also what the author sets as it is. */
+/**
+ * The owners after a write: what it changed belongs to its author alone; with an apply, also what the author sets as it is. An
+ * empty map that somebody else has applied is not there, and its owner is forgotten by the next apply.
+ */
 export function ownersAfter(
   owners: Owners,
   before: ReadonlyMap<string, string>,
@@ -119,7 +122,9 @@ export function ownersAfter(
   );
   const result = new Map<string, ReadonlySet<string>>();
   for (const [manager, fields] of owners) {
-    const left = new Set([...fields].filter((field) => !changed.includes(field)));
+    const isForgetting = author.sets !== undefined && manager !== author.manager;
+    const isThere = (field: string): boolean => !isForgetting || before.has(field);
+    const left = new Set([...fields].filter((field) => !changed.includes(field) && isThere(field)));
     if (left.size > 0) result.set(manager, left);
   }
   const own =
