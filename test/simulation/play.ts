@@ -30,8 +30,6 @@ export interface SimulatedOutcome {
   readonly writes: number;
 }
 
-/** Each fourth history has an agent on its first node: time passes more slowly with one. */
-const hasAgent = (seed: number): boolean => seed % 4 === 0;
 const MACHINE_NODE_NAME = nodeNamesOf(ID)[MACHINE_NODE] ?? '';
 
 async function performSteps(scene: Scene, history: History): Promise<readonly Violation[]> {
@@ -62,6 +60,8 @@ interface Choice {
   readonly history?: History;
   /** The controller of this checkout, unless given. */
   readonly controller?: RunController;
+  /** Whether the first node has an agent; none has, unless given. */
+  readonly hasAgent?: boolean;
 }
 
 /** Plays the history of a seed. */
@@ -75,7 +75,7 @@ export async function playHistory(seed: number, choice: Choice = {}): Promise<Si
       record.note(program, request, response);
     });
     const replicas = createSimulatedReplicas(runController, time, network);
-    const machine = hasAgent(seed) ? createHistoryMachine(network, MACHINE_NODE_NAME) : undefined;
+    const machine = choice.hasAgent === true ? createHistoryMachine(network, MACHINE_NODE_NAME) : undefined;
     const world = createSimulatedWorld(server, { network, record, cluster: clusterOf(replicas), machine });
     const stage = { time, server, replicas, machine };
     const steps = simulatedSteps(stage);

@@ -4,11 +4,11 @@ import { answerInputs } from './threads.ts';
 
 /** What threads that play histories exchange with the one that shares the seeds out. */
 export interface HistoryExchange {
-  readonly input: number;
+  readonly input: { readonly seed: number; readonly hasAgent: boolean };
   readonly output: Pick<SimulatedOutcome, 'violations' | 'writes'> & { readonly seed: number };
 }
 
-answerInputs<HistoryExchange>(async (seed) => {
-  const { violations, writes } = await playHistory(seed);
+answerInputs<HistoryExchange>(async ({ seed, hasAgent }) => {
+  const { violations, writes } = await playHistory(seed, { hasAgent });
   return { seed, violations, writes };
 });

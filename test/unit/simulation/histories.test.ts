@@ -14,6 +14,13 @@ describe('simulated histories', () => {
     assert.equal(first.trace.join('\n'), second.trace.join('\n'));
   });
 
+  it('a history with an agent is the same to the byte too, and violates no invariant', async () => {
+    const [first, second] = [await playHistory(8, { hasAgent: true }), await playHistory(8, { hasAgent: true })];
+    assert.ok(first.trace.some((line) => line.includes('system:node:')));
+    assert.equal(first.trace.join('\n'), second.trace.join('\n'));
+    assert.deepEqual(first.violations, []);
+  });
+
   for (const seed of SEEDS) {
     it(`the history of seed ${seed} violates no invariant`, async () => {
       const { violations } = await playHistory(seed);
