@@ -10,6 +10,8 @@ import { loadClusterAccess } from '../kube/access/cluster.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Agent, createAgent } from './agent.ts';
 import { createControlCommands } from './control-commands.ts';
+import { describeAsker } from '../decide/machine/asker.ts';
+import { readAskerFacts } from '../host/process-facts.ts';
 import { createControlDispatcher } from './control/handler.ts';
 import { openControlSocket } from './control/socket.ts';
 import { type MachineAccess, openMachine, watchMachine } from './machine-parts.ts';
@@ -154,12 +156,13 @@ export async function runAgent(
     wakeup.notify();
   };
   const manual = createManualRequests();
-  const control = createControlDispatcher(manual, log, wake);
+  const describe = async (pid: number): Promise<string> => describeAsker(await readAskerFacts(pid));
+  const control = createControlDispatcher({ manual, log, describe, wake });
   const { runDirectory, controlGroup } = config;
   // The socket keeps a second agent out: from here on no other one writes.
   await using _socket = await openControlSocket(
     runDirectory,
-    (request, by) => control.handle(request, by),
+    (request, by, pid) => control.handle(request, by, pid),
     controlGroup,
   );
   const recorded = await readRecord(state, (error) => {

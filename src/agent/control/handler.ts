@@ -28,8 +28,22 @@ export interface ControlDispatcher {
   serve(commands: ControlCommands): void;
 }
 
+/** A reason with who gave it, for the story of the shutdown. */
+function withAsker(reason: string, asker: string | undefined): string {
+  return asker === undefined ? reason : `${reason} (asked by ${asker})`;
+}
+
+/** What the commands need around them. */
+interface ControlSurroundings {
+  readonly manual: ManualRequests;
+  readonly log: Log;
+  /** Says who the process of the pid is, in one line. Never throws. */
+  readonly describe: (pid: number) => Promise<string>;
+  readonly wake: () => void;
+}
+
 /** Handles control commands. Before the agent is ready, only manual requests for static pods are queued; others are refused. */
-export function createControlDispatcher(manual: ManualRequests, log: Log, wake: () => void): ControlDispatcher {
+export function createControlDispatcher({ manual, log, describe, wake }: ControlSurroundings): ControlDispatcher {
   let commands: ControlCommands | undefined;
   const ready = (): ControlCommands => {
     if (commands !== undefined) return commands;
@@ -39,15 +53,16 @@ export function createControlDispatcher(manual: ManualRequests, log: Log, wake: 
     serve: (served) => {
       commands = served;
     },
-    handle: async (request, by) => {
+    handle: async (request, by, pid) => {
       if (request.verb === 'status') return ready().status();
+      const asker = pid === undefined ? undefined : await describe(pid);
       let says: string | undefined;
-      if (request.verb === 'release') ready().release(request.reason);
+      if (request.verb === 'release') ready().release(withAsker(request.reason, asker));
       else if (request.verb === 'park') manual.park(request.file);
       else if (request.verb === 'restore') manual.restore(request.file);
       else if (request.verb === 'trigger') says = await ready().trigger({ ...request, by });
       else says = await ready().cancel();
-      log.info({ ...request, by }, 'told over the control socket');
+      log.info({ ...request, by, ...(asker !== undefined && { asker }) }, 'told over the control socket');
       wake();
       return { done: request.verb, ...(says === undefined ? {} : { says }) };
     },

@@ -52,3 +52,27 @@ export function parseRequest(line: string, client: ControlClient): ControlReques
   if (client === 'root' || GROUP_VERBS.includes(data.verb)) return data;
   return `only root may ask for "${data.verb}"; the control group may ask for ${GROUP_VERBS.join(', ')}`;
 }
+
+/** The largest pid that Linux has (PID_MAX_LIMIT of linux/threads.h). */
+const MAX_PID = 4_194_304;
+
+function makeAskerSchema() {
+  return z.strictObject({ asker: z.strictObject({ pid: z.int().min(1).max(MAX_PID) }) });
+}
+
+/**
+ * The line after the request: which process asks. Agents before 0.2 do not read it. Node.js cannot ask the kernel who is at the
+ * other end of a socket, so this is what the client says of itself.
+ */
+export function askerLine(pid: number): string {
+  return JSON.stringify({ asker: { pid } } satisfies z.infer<ReturnType<typeof makeAskerSchema>>);
+}
+
+/** The pid of such a line; undefined where it is none, as of an older client. */
+export function parseAsker(line: string): number | undefined {
+  try {
+    return makeAskerSchema().safeParse(JSON.parse(line)).data?.asker.pid;
+  } catch {
+    return undefined;
+  }
+}

@@ -4,10 +4,14 @@ import { createServer, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { claimDirectory, isListenedOn, listenOn } from '../../host/files/claim.ts';
-import { type ControlClient, type ControlRequest, controlSocketPath, parseRequest } from './protocol.ts';
+import { type ControlClient, type ControlRequest, controlSocketPath, parseAsker, parseRequest } from './protocol.ts';
 
-/** Answers a request of a client with something that JSON can carry. */
-export type ControlHandler = (request: ControlRequest, client: ControlClient) => Promise<unknown>;
+/** Answers a request of a client with something that JSON can carry; `pid` is what the client says it is. */
+export type ControlHandler = (
+  request: ControlRequest,
+  client: ControlClient,
+  pid: number | undefined,
+) => Promise<unknown>;
 
 const MAX_REQUEST_BYTES = 4096;
 /** From the first byte to the last, of question and answer. */
@@ -15,11 +19,15 @@ const TIMEOUT_MS = 5_000;
 /** Of one socket: a group that takes all of its own leaves root's alone. */
 const MAX_CONNECTIONS = 100;
 const GETENT_MS = 5_000;
+/** The line that says who asks comes with the request; an older client does not send it. */
+const ASKER_MS = 100;
 
-async function answer(line: string, client: ControlClient, handler: ControlHandler): Promise<string> {
+async function answer(text: string, client: ControlClient, handler: ControlHandler): Promise<string> {
+  const [line = '', asker = ''] = text.split('\n');
   try {
     const request = parseRequest(line, client);
-    return JSON.stringify(typeof request === 'string' ? { error: request } : await handler(request, client));
+    const answered = typeof request === 'string' ? { error: request } : handler(request, client, parseAsker(asker));
+    return JSON.stringify(await answered);
   } catch (error) {
     return JSON.stringify({ error: describeError(error) });
   }
@@ -28,10 +36,21 @@ async function answer(line: string, client: ControlClient, handler: ControlHandl
 function serve(socket: Socket, client: ControlClient, handler: ControlHandler): void {
   let text = '';
   const timer = setTimeout(() => socket.destroy(), TIMEOUT_MS);
+  let waiting: NodeJS.Timeout | undefined;
+  const reply = (): void => {
+    clearTimeout(waiting);
+    socket.pause();
+    socket.removeAllListeners('data').removeAllListeners('end');
+    answer(text, client, handler).then(
+      (line) => socket.end(`${line}\n`),
+      () => socket.destroy(),
+    );
+  };
   socket.setEncoding('utf8');
   socket.on('error', () => socket.destroy());
   socket.on('close', () => {
     clearTimeout(timer);
+    clearTimeout(waiting);
   });
   socket.on('data', (chunk: string) => {
     text += chunk;
@@ -39,13 +58,14 @@ function serve(socket: Socket, client: ControlClient, handler: ControlHandler): 
       socket.destroy();
       return;
     }
-    const end = text.indexOf('\n');
-    if (end < 0) return;
-    socket.pause();
-    answer(text.slice(0, end), client, handler).then(
-      (line) => socket.end(`${line}\n`),
-      () => socket.destroy(),
-    );
+    const lines = text.split('\n').length - 1;
+    if (lines > 1) reply();
+    else if (lines === 1) waiting ??= setTimeout(reply, ASKER_MS);
+  });
+  // A client that says no more is answered all the same.
+  socket.on('end', () => {
+    if (text.includes('\n')) reply();
+    else socket.end();
   });
 }
 
@@ -73,7 +93,7 @@ async function openSocket(
   gid: number | undefined,
 ): Promise<AsyncDisposable> {
   const open = new Set<Socket>();
-  const server = createServer((socket) => {
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket);
     socket.on('close', () => open.delete(socket));
     onConnection(socket);

@@ -1,4 +1,7 @@
 /** Words and lines: the command line, systemd's and the kernel's texts. */
+import path from 'node:path';
+import { askerLine, parseAsker, parseRequest } from '../../../src/agent/control/protocol.ts';
+import { describeAsker } from '../../../src/decide/machine/asker.ts';
 import { parseNodes, parseTarget } from '../../../src/cli/cluster/cluster.ts';
 import { DEFAULT_REQUESTER, parseEvictOptions, parsePodName } from '../../../src/cli/evict/options.ts';
 import { parseTimeout } from '../../../src/cli/arguments/parse.ts';
@@ -21,6 +24,9 @@ const UPSMON =
   'MONITOR ups@host 1 user "pass\\" word" primary # x\nSHUTDOWNCMD "/sbin/shutdown -h +0"\nHOSTSYNC 15\nSHUTDOWNEXIT no\n';
 const APCUPSD = '## apcupsd.conf v1.1 ##\nBATTERYLEVEL 5\nMINUTES 3\nTIMEOUT 0\nKILLDELAY 20\n';
 const SCHEDULED = 'USEC=1780000000000000\nWARN_WALL=1\nMODE=reboot\nUID=0\nTTY=pts/0\nWALL_MESSAGE=go\\x20on\n';
+
+const RELEASE = '{"verb":"release","reason":"the database is stopped"}';
+const PARK = '{"verb":"park","file":"etcd.yaml"}';
 
 /** The targets that are short texts. */
 export const TEXT_TARGETS: readonly FuzzTarget[] = [
@@ -73,4 +79,23 @@ export const TEXT_TARGETS: readonly FuzzTarget[] = [
   textTarget('attempts', mutatedText('Attempt 12: Blocked by PodDisruptionBudget a (1 of 2).'), (text) => {
     assertFinite(attemptsOf(text), 'attempts');
   }),
+  textTarget('control-request', mutatedText(RELEASE, PARK, askerLine(42)), (text) => {
+    for (const client of ['root', 'group'] as const) {
+      const request = parseRequest(text, client);
+      if (typeof request === 'string') continue;
+      if (client === 'group' && ['release', 'park', 'restore'].includes(request.verb)) throw new Error(request.verb);
+      if ('file' in request && path.basename(request.file) !== request.file) throw new Error(request.file);
+      if ('reason' in request && request.reason.length > 1024) throw new Error('a reason is not bounded');
+    }
+    const pid = parseAsker(text);
+    if (pid !== undefined && !(Number.isInteger(pid) && pid > 0)) throw new Error(`took pid ${pid}`);
+  }),
+  textTarget(
+    'asker',
+    mutatedText('Name:\tnode\nUid:\t0\t0\t0\t0\n', 'alice:x:1000:1000::/:/bin/sh\n', '1000'),
+    (text) => {
+      const words = describeAsker({ pid: 42, status: text, loginUid: text, users: text });
+      if (words.length > 300 || words.includes('\n')) throw new Error(`says ${words}`);
+    },
+  ),
 ];

@@ -9,6 +9,7 @@ import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 interface Rig {
   readonly control: ControlDispatcher;
   readonly calls: string[];
+  readonly log: ReturnType<typeof createRecordingLog>;
   /** Makes the agent ready. */
   serve(): void;
 }
@@ -20,7 +21,12 @@ function createRig(): Rig {
     restore: (file) => void calls.push(`restore ${file}`),
   };
   const log = createRecordingLog();
-  const control = createControlDispatcher(manual as ManualRequests, log, () => void calls.push('wake'));
+  const control = createControlDispatcher({
+    manual: manual as ManualRequests,
+    log,
+    describe: (pid) => Promise.resolve(`root (uid 0), pid ${pid}`),
+    wake: () => void calls.push('wake'),
+  });
   const serve = (): void => {
     control.serve({
       status: () => ({ node: 'node-a' }) as AgentStatus,
@@ -35,13 +41,13 @@ function createRig(): Rig {
       release: (reason) => void calls.push(`release ${reason}`),
     });
   };
-  return { control, calls, serve };
+  return { control, calls, log, serve };
 }
 
 describe('the commands of the control socket', () => {
   it('a manual request is taken before the agent is ready, every other command is refused', async () => {
     const { control, calls } = createRig();
-    assert.deepEqual(await control.handle({ verb: 'park', file: 'etcd.yaml' }, 'root'), { done: 'park' });
+    assert.deepEqual(await control.handle({ verb: 'park', file: 'etcd.yaml' }, 'root', undefined), { done: 'park' });
     const others: readonly ControlRequest[] = [
       { verb: 'status' },
       { verb: 'cancel' },
@@ -49,7 +55,9 @@ describe('the commands of the control socket', () => {
       { verb: 'release', reason: 'r' },
     ];
     for (const request of others) {
-      await assert.rejects(async () => control.handle(request, 'root'), { code: 'CONTROL_SOCKET_UNAVAILABLE' });
+      await assert.rejects(async () => control.handle(request, 'root', undefined), {
+        code: 'CONTROL_SOCKET_UNAVAILABLE',
+      });
     }
     assert.deepEqual(calls, ['park etcd.yaml', 'wake']);
   });
@@ -57,13 +65,19 @@ describe('the commands of the control socket', () => {
   it('each command calls its part of the agent and wakes the loop', async () => {
     const { control, calls, serve } = createRig();
     serve();
-    assert.deepEqual(await control.handle({ verb: 'trigger', reason: 'power', deadlineMs: 60_000 }, 'group'), {
-      done: 'trigger',
-      says: 'drains',
+    assert.deepEqual(
+      await control.handle({ verb: 'trigger', reason: 'power', deadlineMs: 60_000 }, 'group', undefined),
+      {
+        done: 'trigger',
+        says: 'drains',
+      },
+    );
+    assert.deepEqual(await control.handle({ verb: 'cancel' }, 'group', undefined), {
+      done: 'cancel',
+      says: 'canceled',
     });
-    assert.deepEqual(await control.handle({ verb: 'cancel' }, 'group'), { done: 'cancel', says: 'canceled' });
-    await control.handle({ verb: 'release', reason: 'hurry' }, 'root');
-    await control.handle({ verb: 'restore', file: 'etcd.yaml' }, 'root');
+    await control.handle({ verb: 'release', reason: 'hurry' }, 'root', undefined);
+    await control.handle({ verb: 'restore', file: 'etcd.yaml' }, 'root', undefined);
     const commands = ['trigger group power 60000', 'cancel', 'release hurry', 'restore etcd.yaml'];
     assert.deepEqual(
       calls,
@@ -71,10 +85,20 @@ describe('the commands of the control socket', () => {
     );
   });
 
+  it('who asks is in the log, and with a release in its reason', async () => {
+    const { control, calls, log, serve } = createRig();
+    serve();
+    await control.handle({ verb: 'cancel' }, 'group', 42);
+    await control.handle({ verb: 'release', reason: 'hurry' }, 'root', 43);
+    assert.deepEqual(calls, ['cancel', 'wake', 'release hurry (asked by root (uid 0), pid 43)', 'wake']);
+    const told = log.lines.filter((line) => line.includes('told over the control socket'));
+    assert.match(told[0] ?? '', /"verb":"cancel".*"asker":"root \(uid 0\), pid 42"/);
+  });
+
   it('the status is answered without waking the loop', async () => {
     const { control, calls, serve } = createRig();
     serve();
-    assert.deepEqual(await control.handle({ verb: 'status' }, 'root'), { node: 'node-a' });
+    assert.deepEqual(await control.handle({ verb: 'status' }, 'root', undefined), { node: 'node-a' });
     assert.deepEqual(calls, []);
   });
 });
