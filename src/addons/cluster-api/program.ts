@@ -1,15 +1,13 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import type { ServiceFlags } from '../../kube/service/service.ts';
-import { LOG_FORMAT_HELP, LOG_FORMATS, LOG_LEVELS } from '../../telemetry/log-levels.ts';
+import { addServiceOptions } from '../../kube/service/options.ts';
 
 /** Adds `nodemaint cluster-api`, which runs until `stop` is aborted. */
 export function addClusterApi(program: Command, { stop }: { readonly stop: AbortSignal }): void {
-  program
+  const command = program
     .command('cluster-api')
-    .description('let Cluster API wait with the Machine of a node until its drain is over')
-    .option('--kubeconfig <file>', 'default: the service account of the pod')
-    .addOption(new Option('--log-level <level>').choices(LOG_LEVELS).default('info'))
-    .addOption(new Option('--log-format <format>', LOG_FORMAT_HELP).choices(LOG_FORMATS))
+    .description('let Cluster API wait with the Machine of a node until its drain is over');
+  addServiceOptions(command)
     .addHelpText('after', '\nExamples:\n  nodemaint cluster-api')
     .action(async (flags: ServiceFlags) => {
       const { clusterApiCommand } = await import('./command.ts');

@@ -1,16 +1,14 @@
 import { type Command, Option } from 'commander';
-import { LOG_FORMAT_HELP, LOG_FORMATS, LOG_LEVELS } from '../../telemetry/log-levels.ts';
+import { addServiceOptions } from '../../kube/service/options.ts';
 import type { NotifyFlags } from './command.ts';
 import { FORMATS } from './decide/template.ts';
 
 /** Adds `nodemaint notify`, which runs until `stop` is aborted. */
 export function addNotify(program: Command, { stop }: { readonly stop: AbortSignal }): void {
-  program
+  const command = program
     .command('notify')
-    .description('tell people by a webhook that a drain has begun, is blocked, was forced, or is done')
-    .option('--kubeconfig <file>', 'default: the service account of the pod')
-    .addOption(new Option('--log-level <level>').choices(LOG_LEVELS).default('info'))
-    .addOption(new Option('--log-format <format>', LOG_FORMAT_HELP).choices(LOG_FORMATS))
+    .description('tell people by a webhook that a drain has begun, is blocked, was forced, or is done');
+  addServiceOptions(command)
     .option('--secret <folder>', 'a folder with the file url, and token, ca.crt and template', '/etc/nodemaint-notify')
     .addOption(new Option('--format <format>', 'of a message without a template').choices(FORMATS).default('json'))
     .option('--cluster-name <name>', 'the name of the cluster in the messages', '')

@@ -1,15 +1,13 @@
-import { type Command, Option } from 'commander';
-import { LOG_FORMAT_HELP, LOG_FORMATS, LOG_LEVELS } from '../../telemetry/log-levels.ts';
+import type { Command } from 'commander';
+import { addServiceOptions } from '../../kube/service/options.ts';
 import type { SurgeFlags } from './command.ts';
 
 /** Adds `nodemaint surge`, which runs until `stop` is aborted. */
 export function addSurge(program: Command, { stop }: { readonly stop: AbortSignal }): void {
-  program
+  const command = program
     .command('surge')
-    .description('run the interceptor that lets a Deployment have another pod before one of its pods is evicted')
-    .option('--kubeconfig <file>', 'default: the service account of the pod')
-    .addOption(new Option('--log-level <level>').choices(LOG_LEVELS).default('info'))
-    .addOption(new Option('--log-format <format>', LOG_FORMAT_HELP).choices(LOG_FORMATS))
+    .description('run the interceptor that lets a Deployment have another pod before one of its pods is evicted');
+  addServiceOptions(command)
     .option('--timeout <time>', 'evict a pod all the same if no other one becomes available in this time', '10m')
     .addHelpText('after', '\nExamples:\n  nodemaint surge --timeout 5m')
     .action(async (flags: SurgeFlags) => {
