@@ -17,7 +17,7 @@ const FOREIGN: ReadonlyMap<string, string> = new Map(
     '--grace-period':
       'each pod has its own grace period; a drain with less time is: nodemaint trigger --reason TEXT --deadline TIME, on the node',
     '--disable-eviction':
-      'every pod leaves by an EvictionRequest; to go past a PodDisruptionBudget, change the budget or delete the pod',
+      'every pod leaves by an EvictionRequest; to go past a PodDisruptionBudget for one pod: nodemaint evict POD --in-spite-of-budget',
     '--pod-selector': 'write an entry with podSelector in a drain plan, and use --plan FILE',
     '--skip-wait-for-delete-timeout': 'a pod that does not end is named by "nodemaint status"; nothing is skipped',
     '--chunk-size': 'it is not needed: lists are read in parts',

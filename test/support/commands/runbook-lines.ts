@@ -18,12 +18,15 @@ const RKE = 'https://zaggash.github.io/rancherkb-fuzz/kbs/000020031';
 const HARVESTER = 'https://docs.harvesterhci.io/v1.3/host/';
 const PRIMER = 'https://grokdatum.github.io/grokdevops-wiki/library/topics/node-maintenance/primer';
 const KUBECTL_TESTS = 'https://github.com/kubernetes/kubernetes/blob/master/test/cmd/node-management.sh';
-const EKSCTL = 'a runbook of EKS in a public repository: the nodes of an eksctl node group before it is deleted';
-const KARPENTER = 'a design of Karpenter in a public repository: a node is ended by force';
+const EKS =
+  'https://github.com/awsdocs/amazon-eks-user-guide/blob/007269473a9d87119c4dd4b489dfefa6e713bcf3/doc_source/migrate-stack.md';
+const KARPENTER =
+  'https://github.com/kubernetes-sigs/karpenter/blob/e18ab8d684348f83ec7670a3214b0b24b5f6c53f/designs/nodeclaim-termination-grace-period.md';
 const KURED = 'https://kured.dev/docs/operation/';
-const KURED_REBOOT = 'https://kured.dev/docs/configuration/';
+const KURED_REBOOT = 'https://github.com/weaveworks/kured';
+// The text of this page was read in a copy of the manual.
 const SYSTEMCTL = 'https://www.freedesktop.org/software/systemd/man/latest/systemctl.html';
-const SHUTDOWN = 'https://www.freedesktop.org/software/systemd/man/latest/shutdown.html';
+const SHUTDOWN = 'https://www.rocky8manpages.com/shutdown.8.gz.html';
 
 const DAEMON_SETS = /'--ignore-daemonsets(?:=true)?': DaemonSet pods leave too, .* use --keep daemonsets/;
 const FORCE = /'--force(?:=true)?': to delete pods without a controller, .* use --delete-unmanaged;/;
@@ -77,14 +80,14 @@ export const REFUSED_LINES: readonly RefusedLine[] = [
     says: /'--skip-wait-for-delete-timeout': a pod that does not end is named by "nodemaint status"; nothing is skipped/,
   },
   {
-    from: EKSCTL,
-    words: ['drain', '-l', 'line=N', '--ignore-daemonsets', '--delete-local-data', '--dry-run=client'],
-    says: DAEMON_SETS,
+    from: EKS,
+    words: ['drain', 'N', '--ignore-daemonsets', '--delete-local-data'],
+    says: /'--ignore-daemonsets'.*\n.*'--delete-local-data': use --delete-emptydir-data of drain/,
   },
   {
     from: KARPENTER,
-    words: ['drain', 'N', '--disable-eviction=true'],
-    says: /to go past a PodDisruptionBudget, change the budget or delete the pod/,
+    words: ['drain', 'N', '--grace-period=0', '--disable-eviction=true'],
+    says: /each pod has its own grace period.*\n.*for one pod: nodemaint evict POD --in-spite-of-budget/,
   },
   {
     from: KURED,
