@@ -39,20 +39,14 @@ function serve(socket: Socket, client: ControlClient, handler: ControlHandler): 
   let waiting: NodeJS.Timeout | undefined;
   const reply = (): void => {
     clearTimeout(waiting);
-    socket.pause();
-    socket.removeAllListeners('data').removeAllListeners('end');
+    socket.off('data', onData).off('end', onEnd).pause();
     answer(text, client, handler).then(
-      (line) => socket.end(`${line}\n`),
+      // What else the client says is read and dropped, so that its end is seen.
+      (line) => socket.end(`${line}\n`).resume(),
       () => socket.destroy(),
     );
   };
-  socket.setEncoding('utf8');
-  socket.on('error', () => socket.destroy());
-  socket.on('close', () => {
-    clearTimeout(timer);
-    clearTimeout(waiting);
-  });
-  socket.on('data', (chunk: string) => {
+  const onData = (chunk: string): void => {
     text += chunk;
     if (text.length > MAX_REQUEST_BYTES) {
       socket.destroy();
@@ -61,12 +55,19 @@ function serve(socket: Socket, client: ControlClient, handler: ControlHandler): 
     const lines = text.split('\n').length - 1;
     if (lines > 1) reply();
     else if (lines === 1) waiting ??= setTimeout(reply, ASKER_MS);
-  });
+  };
   // A client that says no more is answered all the same.
-  socket.on('end', () => {
+  const onEnd = (): void => {
     if (text.includes('\n')) reply();
     else socket.end();
+  };
+  socket.setEncoding('utf8');
+  socket.on('error', () => socket.destroy());
+  socket.on('close', () => {
+    clearTimeout(timer);
+    clearTimeout(waiting);
   });
+  socket.on('data', onData).on('end', onEnd);
 }
 
 /** The number of a group of this machine, for the key controlGroup. Throws CONFIG_INVALID. */

@@ -139,6 +139,14 @@ describe('the control socket', () => {
     assert.deepEqual(pids, [process.pid, undefined, undefined, undefined, 77]);
   });
 
+  it('a connection is over when it was answered: many clients after each other are none too many', async (t) => {
+    const folder = await temporaryFolder(t, 'control');
+    await using _open = await openControlSocket(folder, () => Promise.resolve({ done: 'status' }));
+    for (let count = 0; count < 250; count += 1) {
+      assert.deepEqual(await askAgent(folder, { verb: 'status' }), { done: 'status' });
+    }
+  });
+
   it('more connections than it can have are refused, and it answers when they are gone', async (t) => {
     const folder = await temporaryFolder(t, 'control');
     await using _open = await openControlSocket(folder, () => Promise.resolve({ done: 'status' }));
