@@ -16,7 +16,7 @@ const { values } = parseArgs({
     seeds: { type: 'string' },
     seconds: { type: 'string' },
     threads: { type: 'string' },
-    agents: { type: 'string', default: '20' },
+    agents: { type: 'string', default: '50' },
     first: { type: 'boolean', default: false },
     faults: { type: 'boolean', default: false },
   },
