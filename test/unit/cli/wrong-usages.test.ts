@@ -74,7 +74,7 @@ const MORE: readonly Case[] = [
   ['delete nm/x', 2, /use "nodemaint complete NAME --delete"/],
   ['logs', 2, /journalctl -u nodemaint/],
   ['drain n1 --pod-selector app=web', 2, /podSelector in a drain plan/],
-  ['drain n1 --disable-eviction', 2, /change the budget or delete the pod/],
+  ['drain n1 --disable-eviction', 2, /nodemaint evict POD --in-spite-of-budget/],
   ['drain --all', 2, /select nodes by their labels with -l/],
   ['drain n1 --as-group ops K', 2, /--as-group needs --as/],
   ['doctor --as root', 2, /only commands that ask the API server have it/],
