@@ -6,7 +6,15 @@ import { type Clock, type Moment, momentOf } from '../host/clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';
 import { EventRate } from './event/rate.ts';
-import { type EventSubject, type EventText, hashedNameOf, messageOf, eventName, namespaceOf } from './event/text.ts';
+import {
+  eventBody,
+  type EventSubject,
+  type EventText,
+  hashedNameOf,
+  messageOf,
+  eventName,
+  namespaceOf,
+} from './event/text.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from './queue.ts';
 import { EVENTS, collectionPath, objectPath, sendForObject, statusMessage } from './resource.ts';
 
@@ -55,29 +63,6 @@ interface StoredEvent extends KubeObject {
   readonly message?: string;
   readonly reportingComponent?: string;
   readonly involvedObject?: Readonly<Record<string, string>>;
-}
-
-function bodyOf({ name, subject, text, firstAt, lastAt, count }: RecordedEvent, component: string): object {
-  return {
-    apiVersion: 'v1',
-    kind: 'Event',
-    metadata: { name, namespace: namespaceOf(subject) },
-    involvedObject: {
-      apiVersion: subject.apiVersion,
-      kind: subject.kind,
-      name: subject.metadata.name,
-      namespace: subject.metadata.namespace,
-      uid: subject.metadata.uid,
-    },
-    type: text.type,
-    reason: text.reason,
-    message: messageOf(text),
-    count,
-    firstTimestamp: rfc3339(firstAt),
-    lastTimestamp: rfc3339(lastAt.wall),
-    source: { component },
-    reportingComponent: component,
-  };
 }
 
 /** What an Event says of its object: the whole object, with its status, would be kept for as long as the Event is remembered. */
@@ -196,7 +181,8 @@ class CountingEventRecorder implements EventRecorder {
   /** Creates the Event; returns false if its name is taken. */
   async #create(event: RecordedEvent, signal: AbortSignal): Promise<boolean> {
     const path = collectionPath(EVENTS, namespaceOf(event.subject));
-    const body = bodyOf(event, this.#component);
+    const { name, count, firstAt, lastAt } = event;
+    const body = eventBody(name, event, { count, firstAt, lastAt: lastAt.wall }, this.#component);
     const create = { method: 'POST', path, body, patient: true } as const;
     const response = await this.#dependencies.client.send(create, signal);
     // 404: the namespace does not exist; 403: it is being deleted.

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import { decideOverride, overrideQuestion } from '../../decide/disruption-budget/override.ts';
 import { graceSecOf } from '../../decide/pod.ts';
-import { rfc3339 } from '../../decide/time.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { createRequesterClient } from '../../kube/eviction/requester.ts';
+import { eventBody, eventName } from '../../kube/event/text.ts';
+import { createRequesterClient, type RequesterClient } from '../../kube/eviction/requester.ts';
 import { listAll } from '../../kube/list.ts';
 import { collectionPath, DISRUPTION_BUDGETS, EVENTS, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import { printable } from '../../printable.ts';
@@ -19,6 +19,7 @@ import type { EvictOptions } from './options.ts';
 /** Who asks, why, and in which namespace. */
 interface OverrideScope {
   readonly client: KubeClient;
+  readonly pods: Pick<RequesterClient, 'findPod'>;
   readonly namespace: string;
   readonly options: EvictOptions;
   readonly terminal: Terminal;
@@ -31,23 +32,13 @@ type Outcome = 'done' | 'failed';
 /** Says on the pod, for its owner, who deleted it and why. Where the person may not write Events, that is said and nothing else. */
 async function recordEvent(scope: OverrideScope, pod: Pod, budgets: readonly string[]): Promise<void> {
   const { client, namespace, options, terminal, user } = scope;
-  const at = rfc3339(Date.now());
+  const at = Date.now();
   const why = options.reason === undefined ? '' : `: ${options.reason}`;
-  const { name, uid } = pod.metadata;
-  const body = {
-    apiVersion: 'v1',
-    kind: 'Event',
-    metadata: { name: `nodemaint-${randomBytes(8).toString('hex')}`, namespace },
-    involvedObject: { apiVersion: 'v1', kind: 'Pod', name, namespace, uid },
-    type: 'Warning',
-    reason: 'DeletedInSpiteOfBudget',
-    message: `${user} deleted the pod in spite of PodDisruptionBudget ${budgets.join(', ')}${why}`.slice(0, 1024),
-    count: 1,
-    firstTimestamp: at,
-    lastTimestamp: at,
-    source: { component: 'nodemaint' },
-    reportingComponent: 'nodemaint',
-  };
+  const message = `${user} deleted the pod in spite of PodDisruptionBudget ${budgets.join(', ')}${why}`;
+  const subject = { apiVersion: 'v1', kind: 'Pod', metadata: { ...pod.metadata, namespace } };
+  const text = { type: 'Warning', reason: 'DeletedInSpiteOfBudget', message } as const;
+  const name = eventName(subject, randomBytes(8).toString('hex'));
+  const body = eventBody(name, { subject, text }, { count: 1, firstAt: at, lastAt: at }, 'nodemaint');
   try {
     await sendForObject(client, { method: 'POST', path: collectionPath(EVENTS, namespace), body }, [], terminal.stop);
   } catch (error) {
@@ -77,13 +68,13 @@ async function remove(scope: OverrideScope, pod: Pod, budgets: readonly string[]
 }
 
 async function overridePod(scope: OverrideScope, name: string): Promise<Outcome> {
-  const { client, namespace, options, terminal } = scope;
-  const pods = createRequesterClient(client, { namespace, requester: options.requester, dryRun: false });
+  const { client, pods, namespace, options, terminal } = scope;
   const pod = await pods.findPod(name, terminal.stop);
   if (pod === undefined) {
     terminal.warn(`nodemaint: pods "${name}" not found in namespace "${namespace}"\n`);
     return 'failed';
   }
+  // Read for each pod: the deletion of the one before it changes what they say.
   const place = { path: collectionPath(DISRUPTION_BUDGETS, namespace) };
   const { items } = await listAll<PodDisruptionBudget>(client, place, (budget) => budget, terminal.stop);
   const override = decideOverride(pod, items);
@@ -116,10 +107,12 @@ export async function overrideBudgets(
   terminal: Terminal,
 ): Promise<number> {
   const user = await ownName(client, terminal.stop);
+  const pods = createRequesterClient(client, { namespace, requester: options.requester, dryRun: false });
+  const scope: OverrideScope = { client, pods, namespace, options, terminal, user };
   const outcomes: Outcome[] = [];
   for (const name of options.pods) {
     try {
-      outcomes.push(await overridePod({ client, namespace, options, terminal, user }, name));
+      outcomes.push(await overridePod(scope, name));
     } catch (error) {
       if (!(error instanceof NodemaintError) || error.code !== 'API_REFUSED') throw error;
       terminal.warn(`nodemaint: pod "${name}": ${printable(error.message)}\n`);

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { KubeObject } from '../../api/meta.ts';
+import { rfc3339 } from '../../decide/time.ts';
 
 /** The content of an Event. */
 export interface EventText {
@@ -40,4 +41,40 @@ export function namespaceOf({ metadata }: EventSubject): string {
 /** The message as the API server takes it. */
 export function messageOf({ message }: EventText): string {
   return message.slice(0, MAX_MESSAGE).toWellFormed();
+}
+
+/** How often an Event was recorded, and when first and last, in milliseconds since the epoch. */
+interface EventTimes {
+  readonly count: number;
+  readonly firstAt: number;
+  readonly lastAt: number;
+}
+
+/** The Event (core/v1) with this name, as a component reports it. */
+export function eventBody(
+  name: string,
+  { subject, text }: { readonly subject: EventSubject; readonly text: EventText },
+  { count, firstAt, lastAt }: EventTimes,
+  component: string,
+): object {
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name, namespace: namespaceOf(subject) },
+    involvedObject: {
+      apiVersion: subject.apiVersion,
+      kind: subject.kind,
+      name: subject.metadata.name,
+      namespace: subject.metadata.namespace,
+      uid: subject.metadata.uid,
+    },
+    type: text.type,
+    reason: text.reason,
+    message: messageOf(text),
+    count,
+    firstTimestamp: rfc3339(firstAt),
+    lastTimestamp: rfc3339(lastAt),
+    source: { component },
+    reportingComponent: component,
+  };
 }

@@ -11,6 +11,7 @@ import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { Product } from '../product.ts';
 import type { MachinePod } from './pod.ts';
 import { startRelay } from './relay.ts';
+import { RECOVERY_MS, RELEASE_MS } from './times.ts';
 
 /** A manifest of a static pod that was moved, as the test has seen it. */
 export interface ManifestMove {
@@ -73,11 +74,6 @@ export interface Machine extends AsyncDisposable {
 const START_MS = 1_500;
 /** Its watches pause for so many times as long as the API server was away. */
 const PAUSE = 3;
-
-/** How long an agent has to bring back what it took away for a shutdown that was called off. */
-const RECOVERY_MS = 10_000;
-/** How long a released agent waits for the machine to go down, and the time to bring everything back. */
-const RELEASE_MS = 60_000 + RECOVERY_MS;
 
 const readMachineFacts = (): Promise<never> => Promise.reject(new Error('the firmware is asked'));
 const readDoctor: AgentDependencies['readDoctor'] = () => Promise.resolve({ doctor: 'ok', checks: [] });

@@ -1,19 +1,18 @@
 /** Plays changes on a real API server with the product's custom resources and policies; no controller runs. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../../src/api/meta.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { collectionPath, objectPath, PODS, statusMessage } from '../../../src/kube/resource.ts';
-import { createRandom, type Random } from '../../chaos/random.ts';
+import { createRandom } from '../../chaos/random.ts';
 import { podObject } from '../../chaos/objects.ts';
 import { type ClusterPart, nodeNamesOf } from '../../chaos/world.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { type Amount, differenceOf, seedOf, type Tally } from '../tally.ts';
-import { describe, lastAlone, type Sequence, type Step } from './sequence.ts';
+import { describe, type Draw, lastAlone, type Sequence, type Step } from './sequence.ts';
 
 const NAMESPACE = 'default';
 const CALL_MS = 60_000;
-const GONE_MS = 30_000;
 
 /** The one object of a sequence on the API server. */
 class Subject {
@@ -49,11 +48,7 @@ class Subject {
   /** Deletes the object, and waits until it is gone. */
   async remove(): Promise<void> {
     await this.send({ method: 'DELETE', path: this.path });
-    const deadline = performance.now() + GONE_MS;
-    while ((await this.read()) !== undefined) {
-      if (performance.now() > deadline) throw new Error(`${this.path} is not gone after ${GONE_MS} ms`);
-      await sleep(50);
-    }
+    await waitFor(`the end of ${this.path}`, async () => (await this.read()) === undefined);
   }
 
   async change(step: Step): Promise<KubeResponse> {
@@ -119,9 +114,6 @@ async function openPart(client: KubeClient): Promise<ClusterPart> {
   if (status !== 201) throw new Error(`the pod cannot be made: ${status} ${JSON.stringify(pod).slice(0, 500)}`);
   return { id: 'h', nodeNames: nodeNamesOf('h'), pods: () => [pod as Pod] } as unknown as ClusterPart;
 }
-
-/** How the sequences of a subject are drawn. */
-type Draw = (names: Pick<ClusterPart, 'id' | 'nodeNames'>, random: Random) => Sequence;
 
 /** Plays so many sequences of each subject, refused changes with the others, and the last object of each alone. */
 export async function playReal(

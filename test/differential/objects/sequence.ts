@@ -1,5 +1,6 @@
 /** A sequence of changes of one object, and the last object alone. */
 import type { Resource } from '../../../src/kube/resource.ts';
+import type { Random } from '../../chaos/random.ts';
 import type { ClusterPart } from '../../chaos/world.ts';
 import type { Json } from '../schema/schema.ts';
 
@@ -32,6 +33,9 @@ export interface Sequence<At = unknown> extends Play<At> {
   nameOf(part: ClusterPart): string;
   bodyOf(at: unknown, part: ClusterPart): object;
 }
+
+/** How the sequences of a subject are drawn. */
+export type Draw = (names: Pick<ClusterPart, 'id' | 'nodeNames'>, random: Random) => Sequence;
 
 /** The sequence without what the rules refuse, for a place that has no rules. */
 export function allowedOnly(sequence: Sequence): Sequence {

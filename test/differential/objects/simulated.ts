@@ -1,5 +1,5 @@
 /** Plays allowed changes in virtual time, each sequence and each last object in a cluster of its own. */
-import { createRandom, type Random } from '../../chaos/random.ts';
+import { createRandom } from '../../chaos/random.ts';
 import { createKubelets } from '../../chaos/stand-ins/kubelets.ts';
 import { type ClusterPart, nodeNamesOf } from '../../chaos/world.ts';
 import { createModelServer } from '../../simulation/api-server/server.ts';
@@ -9,7 +9,7 @@ import { inVirtualTime } from '../../simulation/time.ts';
 import { createRecord, createSimulatedWorld } from '../../simulation/world.ts';
 import { type Amount, differenceOf, seedOf, type Tally } from '../tally.ts';
 import { layOut, play, type Scene } from './scene.ts';
-import { allowedOnly, describe, lastAlone, type Sequence } from './sequence.ts';
+import { allowedOnly, describe, type Draw, lastAlone, type Sequence } from './sequence.ts';
 import { stateOf } from './state.ts';
 
 const LOOK_MS = 100;
@@ -73,9 +73,6 @@ async function stateAfter(
     return state;
   });
 }
-
-/** How the sequences of a subject are drawn. */
-type Draw = (names: typeof NAMES, random: Random) => Sequence;
 
 /** Plays so many sequences of allowed changes, and the last object of each alone. */
 export async function playSimulated(

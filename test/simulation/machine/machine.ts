@@ -7,11 +7,11 @@ import type { StateFiles } from '../../../src/host/files/state-files.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { collectionPath, objectPath, PODS } from '../../../src/kube/resource.ts';
 import { isMirrorOf } from '../../chaos/machine/kubelet.ts';
-import type { ManifestMove } from '../../chaos/machine/machine.ts';
 import { type MachinePod, startPod } from '../../chaos/machine/pod.ts';
 import { mirrorPodObject } from '../../chaos/objects.ts';
 import type { ClusterPart } from '../../chaos/world.ts';
-import type { Machine } from '../../chaos/machine/machine.ts';
+import type { Machine, ManifestMove } from '../../chaos/machine/machine.ts';
+import { RECOVERY_MS, RELEASE_MS } from '../../chaos/machine/times.ts';
 import type { PlanMachine } from '../../perturbation/cluster.ts';
 import { parseAgentConfig } from '../../support/agent/config.ts';
 import type { VirtualTime } from '../time.ts';
@@ -145,11 +145,6 @@ export interface SimulatedMachine
   /** Whether nothing has changed on the machine since it was looked at. */
   isStill(): boolean;
 }
-
-/** How long an agent has to bring back what it took away for a shutdown that was called off, as in the chaos test. */
-const RECOVERY_MS = 10_000;
-/** How long a released agent waits for the machine to go down, and the time to bring everything back. */
-const RELEASE_MS = 60_000 + RECOVERY_MS;
 
 /** Lays out the machine of a node; no agent runs yet. */
 export function createSimulatedMachine(

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { COMPLETION_FINALIZER } from '../../../../src/api/names.ts';
-import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
+import { changeMaintenance } from '../../../support/maintenance/change.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
 import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
 import { waitFor } from '../../../support/wait-for.ts';
@@ -21,12 +21,6 @@ async function drained(cluster: MemoryCluster): Promise<void> {
   const truths = (): readonly unknown[] =>
     (cluster.get('Node', 'one')?.status?.conditions ?? []).map(({ status }) => status);
   await waitFor('the conditions', () => truths().includes('True'), PATIENT);
-}
-
-function complete(cluster: MemoryCluster): void {
-  const maintenance = cluster.get('Maintenance', 'm');
-  assert.ok(maintenance !== undefined);
-  cluster.put('Maintenance', { ...maintenance, spec: { ...maintenance.spec, stage: 'Complete' } } as NodeMaintenance);
 }
 
 /** What is taken back, with the object and the write that does it. */
@@ -60,7 +54,7 @@ describe('the completion of a maintenance', () => {
       const conflicts = disturb(cluster, write);
       const isHeld = (): boolean =>
         cluster.get('Maintenance', 'm')?.metadata.finalizers?.includes(COMPLETION_FINALIZER) === true;
-      complete(cluster);
+      changeMaintenance(cluster, 'm', { stage: 'Complete' });
       await waitFor('some conflicts', () => conflicts() > 3, PATIENT);
       // Long enough for the completion, which is one write of the same loops.
       await delay(500);

@@ -2,19 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { COMPLETION_FINALIZER } from '../../../../src/api/names.ts';
-import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import { changeMaintenance } from '../../../support/maintenance/change.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
-import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
+import { createMemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 const QUICK = { timeoutMs: 4_000 };
-
-function change(cluster: MemoryCluster, name: string, spec: object, metadata: object = {}): void {
-  const known = cluster.get('Maintenance', name);
-  assert.ok(known !== undefined);
-  const annotated = { ...known.metadata, ...metadata };
-  cluster.put('Maintenance', { ...known, metadata: annotated, spec: { ...known.spec, ...spec } } as NodeMaintenance);
-}
 
 describe('the finalizers of a maintenance', () => {
   it('the finalizer of somebody else that comes between survives both changes of ours', async () => {
@@ -24,7 +17,7 @@ describe('the finalizers of a maintenance', () => {
     const addTheirs = (): void => {
       const known = cluster.get('Maintenance', 'm');
       const finalizers = [...(known?.metadata.finalizers ?? []).filter((name) => name !== theirs), theirs];
-      change(cluster, 'm', {}, { finalizers });
+      changeMaintenance(cluster, 'm', {}, { finalizers });
     };
     const finalizers = (): readonly string[] => cluster.get('Maintenance', 'm')?.metadata.finalizers ?? [];
     /** Somebody writes right before our change of the finalizers reaches the server. */
@@ -42,9 +35,9 @@ describe('the finalizers of a maintenance', () => {
     await using _ = cluster.lead();
     await waitFor('ours', () => finalizers().includes(COMPLETION_FINALIZER), QUICK);
     assert.ok(finalizers().includes(theirs));
-    change(cluster, 'm', {}, { finalizers: [COMPLETION_FINALIZER] });
+    changeMaintenance(cluster, 'm', {}, { finalizers: [COMPLETION_FINALIZER] });
     interfere();
-    change(cluster, 'm', { stage: 'Complete' });
+    changeMaintenance(cluster, 'm', { stage: 'Complete' });
     await waitFor('the completion', () => !finalizers().includes(COMPLETION_FINALIZER), QUICK);
     assert.deepEqual(finalizers(), [theirs]);
   });
@@ -60,7 +53,7 @@ describe('the targets of a drain', () => {
     cluster.answer = ({ method, path }) => {
       if (method !== 'PATCH' || !path.endsWith('/nodemaintenances/m/status')) return undefined;
       conflicts += 1;
-      change(cluster, 'm', {}, { annotations: { touched: `${conflicts}` } });
+      changeMaintenance(cluster, 'm', {}, { annotations: { touched: `${conflicts}` } });
       return { status: 409, message: 'the object has been modified' };
     };
     await using _ = cluster.lead();

@@ -9,8 +9,8 @@ import {
   MAINTENANCE_UID_LABEL,
   NODE_LABEL,
 } from '../../../../src/api/names.ts';
-import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../../src/api/pod.ts';
+import { changeMaintenance } from '../../../support/maintenance/change.ts';
 import { drainOf, maintenanceOf } from '../../../support/maintenance/objects.ts';
 import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
 import { waitFor } from '../../../support/wait-for.ts';
@@ -43,13 +43,6 @@ function nodeIn(cluster: MemoryCluster, name: string): Node | undefined {
   return cluster.get('Node', name);
 }
 
-function change(cluster: MemoryCluster, name: string, spec: object, metadata: object = {}): void {
-  const known = cluster.get('Maintenance', name);
-  assert.ok(known !== undefined);
-  const annotated = { ...known.metadata, ...metadata };
-  cluster.put('Maintenance', { ...known, metadata: annotated, spec: { ...known.spec, ...spec } } as NodeMaintenance);
-}
-
 /** A cluster with the node one, whose only pod is `web`. */
 function clusterOfOne(): MemoryCluster {
   const cluster = createMemoryCluster();
@@ -67,7 +60,7 @@ describe('what a drain leaves behind', () => {
     cluster.put('Maintenance', drainOf('m', ['one']));
     await using _ = cluster.lead();
     await waitFor('the request', () => isAsked(cluster, 'web'), QUICK);
-    change(cluster, 'm', { stage: 'Complete' });
+    changeMaintenance(cluster, 'm', { stage: 'Complete' });
     await waitFor('the withdrawal', () => cluster.get('Request', 'n/u-web') === undefined, QUICK);
     const finalizers = (): readonly string[] => cluster.get('Maintenance', 'm')?.metadata.finalizers ?? [];
     await waitFor('the completion', () => finalizers().length === 0, QUICK);
@@ -81,7 +74,7 @@ describe('what a drain leaves behind', () => {
     await using _ = cluster.lead();
     await waitFor('the request', () => isAsked(cluster, 'web'), QUICK);
     const { uid } = cluster.get('Request', 'n/u-web')?.metadata ?? {};
-    change(cluster, 'm', { stage: 'Complete' });
+    changeMaintenance(cluster, 'm', { stage: 'Complete' });
     const finalizers = (): readonly string[] => cluster.get('Maintenance', 'm')?.metadata.finalizers ?? [];
     await waitFor('the completion', () => finalizers().length === 0, QUICK);
     assert.ok(isAsked(cluster, 'web'));
@@ -206,7 +199,7 @@ describe('a deadline that is gone', () => {
     const annotations = (): Readonly<Record<string, string>> =>
       cluster.get('Request', 'n/u-web')?.metadata.annotations ?? {};
     await waitFor('the deadline', () => annotations()[DEADLINE_ANNOTATION] !== undefined, QUICK);
-    change(cluster, 'spot', { stage: 'Complete' });
+    changeMaintenance(cluster, 'spot', { stage: 'Complete' });
     await waitFor('no deadline', () => annotations()[DEADLINE_ANNOTATION] === undefined, QUICK);
     assert.equal(annotations()[INTERCEPTOR_DEADLINE_ANNOTATION], undefined);
     assert.ok(isAsked(cluster, 'web'));
@@ -233,7 +226,7 @@ describe('a deadline that comes in mid-drain', () => {
     assert.deepEqual(deletes(), []);
     const at = new Date(Date.now() + 120_000).toISOString();
     const since = { 'nodemaintenance.x-k8s.io/deadline-since': new Date().toISOString() };
-    change(cluster, 'm', {}, { annotations: { [DEADLINE_ANNOTATION]: at, ...since } });
+    changeMaintenance(cluster, 'm', {}, { annotations: { [DEADLINE_ANNOTATION]: at, ...since } });
     await waitFor('the shorter end', () => deletes().length > 0, QUICK);
     assert.match(deletes()[0] ?? '', /"gracePeriodSeconds":\d{1,3}[,}]/);
     assert.equal(cluster.get('Request', 'n/u-web'), undefined);
