@@ -1,8 +1,8 @@
 /**
  * Every way down of a real machine, and what may happen in the middle of it: one machine, one case after the other. The
  * node stands alone: two static pods, the real kubelet, no API server. Each case takes a minute or two: only
- * NODEMAINT_TESTS=all runs them, and `--test-name-pattern` chooses among them. The gate has both ways in which a shutdown
- * reaches the agent, in shutdown.test.ts. NODEMAINT_E2E_DEBIAN=13 takes a machine of that release.
+ * NODEMAINT_TESTS=all runs them, and `--test-name-pattern` chooses among them. The gate has the two ways in which a
+ * shutdown reaches the agent, in shutdown.test.ts and in reboot-all.test.ts. NODEMAINT_E2E_DEBIAN=13 takes a machine of that release.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
