@@ -45,7 +45,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   integration: {
     prepare: [BUNDLE],
     // They wait more than they work.
-    concurrency: 3,
+    concurrency: 4,
     timeoutMs: 600_000,
     apart: true,
     inNamespaces: true,
