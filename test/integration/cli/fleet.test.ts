@@ -8,7 +8,7 @@ import type { FleetNode } from '../../../src/show/fleet/node-state.ts';
 import type { Check } from '../../../src/show/checks/node-checks.ts';
 import type { Program } from '../../control-plane/process.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
-import { runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
+import { installManifests, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
 import { startReplica, untilLeads } from '../../support/rigs/leader.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -115,6 +115,37 @@ describe('the fleet view on a real API server', () => {
     );
     assert.match(found.get('rights')?.message ?? '', /agents may not create nodemaintenances/);
     assert.match(found.get('policies')?.fix ?? '', /kubectl apply -k manifests/);
+  });
+
+  it('the advice of the checks, followed to the letter, makes them content', async () => {
+    /** Runs each command of kubectl in an advice as it stands there. */
+    const follow = async (fix: string): Promise<void> => {
+      const commands = fix.split('; ').map((each) => each.split(' '));
+      for (const [program, ...args] of commands) {
+        assert.equal(program, 'kubectl', fix);
+        await rig.controlPlane.kubectl(args);
+      }
+    };
+    const budget = {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name: 'nodemaint-controller', namespace: 'nodemaint-system' },
+      spec: { minAvailable: 1, selector: { matchLabels: { 'app.kubernetes.io/name': 'nodemaint-controller' } } },
+    };
+    await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(budget));
+    const { checks } = await check();
+    const resultOf = (name: string): string | undefined => checks.get(name)?.result;
+    assert.deepEqual(['replicas', 'policies', 'rights', 'webhook'].map(resultOf), ['warn', 'fail', 'fail', 'fail']);
+    await follow(checks.get('replicas')?.fix ?? '');
+    // What "kubectl get" shows mends nothing: the Deployment is missing here.
+    await follow(checks.get('webhook')?.fix ?? '');
+    assert.match(checks.get('policies')?.fix ?? '', /^kubectl apply -k manifests, or helm upgrade$/);
+    await installManifests(rig.controlPlane);
+    const areMended = async (): Promise<boolean> => {
+      const { checks: now } = await check();
+      return ['replicas', 'policies', 'rights'].every((name) => now.get(name)?.result === 'ok');
+    };
+    await waitFor('the checks are content', areMended, { timeoutMs: 30_000 });
   });
 
   it('the checks look at the nodes with the labels, and leave out a node that is to have no agent', async () => {
