@@ -21,6 +21,10 @@ export const COMPLETION_FINALIZER = 'nodemaintenance.k8s.io/maintenance-completi
 export const NODE_LABEL = 'nodemaintenance.x-k8s.io/node';
 /** On an EvictionRequest: the UID of the maintenance whose drain made it, or was the first to join it. */
 export const MAINTENANCE_UID_LABEL = 'nodemaintenance.x-k8s.io/maintenance-uid';
+/** On a ConfigMap that has the story of a drain: how far the drain was, `drained` or `ended`. */
+export const STORY_LABEL = 'nodemaintenance.x-k8s.io/story';
+/** On the same: the name of the maintenance. */
+export const STORY_OF_ANNOTATION = 'nodemaintenance.x-k8s.io/story-of';
 /** On a NodeMaintenance: the node whose agent created it. */
 export const AGENT_LABEL = 'nodemaintenance.x-k8s.io/agent';
 /** On a NodeMaintenance that an agent created: the boot ID of the node at that time, as in the Node's `nodeInfo.bootID`. */

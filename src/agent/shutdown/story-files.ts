@@ -1,9 +1,8 @@
 /** The last shutdowns of this node on its disk: one file each, for root only, few and of bounded size. */
 import { mkdir, readdir, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import * as z from 'zod';
 import type { ShutdownStory } from '../../show/story/story.ts';
-import { STORY_LIMITS } from '../../show/story/story.ts';
+import { parseStory, storyDocument } from '../../kube/maintenance/story-document.ts';
 import { errorCodeOf } from '../../errors.ts';
 import { readBoundedFile } from '../../host/files/bounded-file.ts';
 import { replaceFile } from '../../host/files/durable-file.ts';
@@ -22,56 +21,9 @@ export interface StoryFiles {
 
 /** How many shutdowns a node keeps. */
 export const MAX_STORIES = 20;
-const VERSION = 1;
 /** Larger than any story within its limits, in the bytes of the widest characters. */
 const MAX_BYTES = 4 * 1024 * 1024;
 const NAME = /^(\d{1,15})\.json$/;
-
-/** A file of the disk is believed no more than one from the network. Made when a story is read: an idle agent reads none. */
-function makeStorySchema() {
-  const text = z.string().max(4 * STORY_LIMITS.text);
-  const time = z.number().min(0).max(8.64e15);
-  const wait = z.object({
-    from: time,
-    kind: z.enum(['ending', 'interceptor', 'waiting']),
-    on: text,
-    message: text,
-  });
-  const pod = z.object({
-    pod: text,
-    tier: z.object({ podType: z.string().max(40), podPriority: z.number() }).exactOptional(),
-    askedAt: time,
-    goneAt: time.exactOptional(),
-    waits: z.array(wait).max(STORY_LIMITS.waits),
-  });
-  const what = z.enum([
-    'begin',
-    'tighten',
-    'specify',
-    'relax',
-    'rename',
-    'loseCluster',
-    'handOver',
-    'finish',
-    'force',
-    'cancel',
-    'boot',
-    'settle',
-  ]);
-  return z.object({
-    version: z.literal(VERSION),
-    node: z.string().max(253),
-    maintenance: z.string().max(253),
-    origin: z.string().max(40),
-    reason: text,
-    begunAt: time,
-    events: z.array(z.object({ at: time, what, text })).max(STORY_LIMITS.events),
-    pods: z.array(pod).max(STORY_LIMITS.pods),
-    podsLeftOut: z.int().min(0),
-    waits: z.array(wait).max(STORY_LIMITS.waits),
-    returned: z.array(z.object({ what: text, at: time })).max(STORY_LIMITS.returned),
-  });
-}
 
 /** The folder of the stories in the agent's state directory. */
 export function storyDirectory(stateDirectory: string): string {
@@ -97,17 +49,14 @@ export function openStoryFiles(stateDirectory: string): StoryFiles {
     text: (begunAt) => readBoundedFile(fileOf(begunAt), MAX_BYTES),
     read: async (begunAt) => {
       try {
-        const { version: _, ...story } = makeStorySchema().parse(
-          JSON.parse(await readBoundedFile(fileOf(begunAt), MAX_BYTES)),
-        );
-        return story;
+        return parseStory(JSON.parse(await readBoundedFile(fileOf(begunAt), MAX_BYTES)));
       } catch {
         return undefined;
       }
     },
     write: async (story) => {
       await mkdir(directory, { recursive: true, mode: 0o700 });
-      await replaceFile(fileOf(story.begunAt), `${JSON.stringify({ version: VERSION, ...story })}\n`, 0o600);
+      await replaceFile(fileOf(story.begunAt), `${JSON.stringify(storyDocument(story))}\n`, 0o600);
       // A clock that was set back makes this one old: it stays all the same.
       const others = (await list()).filter((begunAt) => begunAt !== story.begunAt);
       for (const begunAt of others.slice(MAX_STORIES - 1)) await unlink(fileOf(begunAt));

@@ -8,20 +8,30 @@ import {
   outputOption,
 } from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import type { HistoryFlags, ReportFlags } from './report.ts';
+import type { HistoryFlags } from './history.ts';
+import type { ReportFlags } from './report.ts';
 
 /** Adds the commands that tell what the last shutdowns of this machine did. */
 export function addReport(program: Command, terminal: Terminal, exitWith: ExitWith): void {
-  program
+  const history = program
     .command('history')
-    .description('list the last shutdowns of this machine: how long each was held, and what that added')
+    .summary('list the last shutdowns of this machine, or the drains of the cluster')
+    .description(
+      'List the last shutdowns of this machine: how long each was held, and what that added. With --cluster: the drains of the cluster that are over, as the controller has kept them.',
+    )
+    .argument('[nodes...]', 'with --cluster: the drains of these nodes alone')
+    .option('--cluster', 'list the drains of the cluster that are over')
     .addOption(configOption())
-    .addOption(outputOption())
-    .addHelpText('after', examples('sudo nodemaint history', 'sudo nodemaint history -o json'))
+    .addOption(outputOption());
+  addAccessOptions(history)
+    .addHelpText(
+      'after',
+      examples('sudo nodemaint history', 'sudo nodemaint history -o json', 'nodemaint history --cluster worker-1'),
+    )
     .addHelpText('after', exitCodes({ 0: 'done', 1: 'the record cannot be read', 2: 'usage error' }))
-    .action(async (flags: HistoryFlags) => {
-      const { historyCommand } = await import('./report.ts');
-      exitWith(await historyCommand(flags, terminal));
+    .action(async (nodes: string[], flags: HistoryFlags) => {
+      const { historyCommand } = await import('./history.ts');
+      exitWith(await historyCommand(nodes, flags, terminal));
     });
 
   const report = program

@@ -6,7 +6,11 @@ import { nodesOf } from '../../decide/maintenance/named-target.ts';
 import { storyOfMaintenance } from '../../show/story/from-cluster.ts';
 import type { ShutdownStory } from '../../show/story/story.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
-import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
+import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { listKept, readKeptStory } from '../../kube/maintenance/kept-stories.ts';
+import { keptStateOf } from '../../show/story/kept.ts';
+import type { ClusterClients } from '../cluster/cluster.ts';
 import { onNode, PODS } from '../../kube/resource.ts';
 import { usage } from '../arguments/parse.ts';
 import { readDrainRequests } from '../follow/maintenance/requests.ts';
@@ -51,14 +55,36 @@ export async function readLocalStory(
   throw new NodemaintError('FILE_OPERATION_FAILED', what);
 }
 
-/** The stories of a maintenance, one for each of its nodes. Throws API_REFUSED where it has not begun to drain. */
+/** The story of the maintenance that the controller has kept; of several that had this name one after another, the newest. */
+async function findKept(client: KubeClient, name: string, signal: AbortSignal): Promise<readonly ShutdownStory[]> {
+  const entries = await listKept(client, CONTROLLER_NAMESPACE, signal).catch((error: unknown) => {
+    // Without the right to read them they are not there for this user.
+    if (errorCodeOf(error) === 'API_REFUSED') return [];
+    throw error;
+  });
+  const [newest] = entries.filter(({ maintenance }) => maintenance === name).toSorted((a, b) => b.at - a.at);
+  if (newest === undefined) return [];
+  return (await readKeptStory(client, CONTROLLER_NAMESPACE, newest.uid, signal))?.nodes ?? [];
+}
+
+/**
+ * The stories of a maintenance, one for each of its nodes: from its objects while it is there and not complete, else as the
+ * controller has kept them. Throws API_REFUSED where it is not known, or has not begun to drain.
+ */
 export async function readClusterStories(
-  client: MaintenanceClient,
+  { client: kube, maintenances: client }: ClusterClients,
   name: string,
   signal: AbortSignal,
 ): Promise<readonly ShutdownStory[]> {
   const [maintenance, nodes] = await Promise.all([client.findMaintenance(name, signal), client.nodes(signal)]);
-  if (maintenance === undefined) throw new NodemaintError('API_REFUSED', `nodemaintenances "${name}" not found`);
+  if (maintenance === undefined || keptStateOf(maintenance) === 'ended') {
+    const kept = await findKept(kube, name, signal);
+    if (kept.length > 0) return kept;
+  }
+  if (maintenance === undefined) {
+    const how = 'the drains that are over: nodemaint history --cluster';
+    throw new NodemaintError('API_REFUSED', `nodemaintenances "${name}" not found; ${how}`);
+  }
   const stories: ShutdownStory[] = [];
   for (const node of nodesOf(maintenance, nodes)) {
     const requests = [...(await readDrainRequests(client, [node], signal)).values()];

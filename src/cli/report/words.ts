@@ -15,6 +15,7 @@ export function outcomeText(line: Timeline): string {
     case 'not drained':
       return `${left}: ${why ?? ''}`;
     case 'called off':
+      if (isOfMaintenance(line)) return 'the drain ended before all pods had left';
       if (why !== undefined) return `the shutdown was called off; ${left}: ${why}`;
       return line.isReleased ? 'the shutdown was called off after every pod had left' : 'the shutdown was called off';
     case 'went down undrained':

@@ -19,6 +19,7 @@ import { inBothDialects } from '../lifecycle/drain-requests.ts';
 import { type LifecycleWork, NO_LIFECYCLE } from '../lifecycle/work.ts';
 import { createDrains, maintenanceLoop, requesterLoop } from '../maintenance/loops.ts';
 import { nodeLoop } from '../maintenance/nodes.ts';
+import { storyLoops } from '../story/keeper.ts';
 import { createGroupEvictions } from '../pod-group/evictions.ts';
 import { withGroups } from '../pod-group/requests.ts';
 import { groupLoop } from '../pod-group/reconciler.ts';
@@ -116,6 +117,7 @@ export function createLeader(
     rolloutLoop(context, gate),
     markLoop(context, lifecycle.drains),
     ...lifecycle.loops,
+    ...storyLoops(both),
   ];
   for (const loop of all) loops.add(loop, shared);
   const notes = createChangeNotes(context, tell);

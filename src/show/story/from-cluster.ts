@@ -61,6 +61,16 @@ function podOf(request: EvictionRequest, tier: StoryTier | undefined, begunAt: n
   };
 }
 
+/** How the maintenance ended, where it has. */
+function endOf({ metadata, status }: NodeMaintenance, isDrained: boolean): readonly StoryEvent[] {
+  const completedAt = timeOf(status?.stageStatuses?.find(({ name }) => name === 'Complete')?.startTimestamp);
+  const deletedAt = timeOf(metadata.deletionTimestamp);
+  const at = completedAt ?? deletedAt;
+  if (at === undefined) return [];
+  const text = `the maintenance is ${completedAt === undefined ? 'deleted' : 'complete'}`;
+  return [{ at, what: isDrained ? 'settle' : 'cancel', text }];
+}
+
 /**
  * The story of a maintenance on a node; undefined where its drain has not begun. Times are whole seconds. What the cluster
  * has not kept is not in it: finished EvictionRequests are deleted after their time, and of a pod that was refused again
@@ -84,13 +94,10 @@ export function storyOfMaintenance(
   const own = requests.filter(({ metadata }) => (timeOf(metadata.creationTimestamp) ?? 0) >= begunAt - 60_000);
   const drained = conditions.find(({ type, status }) => type === DRAINED && status === 'True');
   const drainedAt = timeOf(drained?.lastTransitionTime);
-  const completedAt = timeOf(stageStatuses.find(({ name }) => name === 'Complete')?.startTimestamp);
   const events: StoryEvent[] = [
     { at: begunAt, what: 'begin', text: '' },
     ...(drainedAt === undefined ? [] : [{ at: drainedAt, what: 'finish', text: '' } as const]),
-    ...(completedAt === undefined
-      ? []
-      : [{ at: completedAt, what: 'settle', text: 'the maintenance is complete' } as const]),
+    ...endOf(maintenance, drainedAt !== undefined),
   ];
   return {
     node,

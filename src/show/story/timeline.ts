@@ -221,6 +221,7 @@ function tiersOf(pods: readonly StoryPod[], end: number): readonly TierRows[] {
 const MAINTENANCE_WORDS: ReadonlyMap<string, string> = new Map([
   ['begin', 'the drain begins'],
   ['finish', 'all pods have left'],
+  ['cancel', 'the drain ended before all pods had left'],
 ]);
 
 /** Whether the story is of a maintenance as the cluster tells it, and not of a shutdown that an agent held. */

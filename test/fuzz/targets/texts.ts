@@ -2,6 +2,7 @@
 import path from 'node:path';
 import { askerLine, parseAsker, parseRequest } from '../../../src/agent/control/protocol.ts';
 import { describeAsker } from '../../../src/decide/machine/asker.ts';
+import { formatReport } from '../../../src/cli/report/text.ts';
 import { parseNodes, parseTarget } from '../../../src/cli/cluster/cluster.ts';
 import { DEFAULT_REQUESTER, parseEvictOptions, parsePodName } from '../../../src/cli/evict/options.ts';
 import { parseTimeout } from '../../../src/cli/arguments/parse.ts';
@@ -13,6 +14,8 @@ import { nutLines, parseApcupsd, parseUpsmon } from '../../../src/decide/machine
 import { describeUps, upsProblems } from '../../../src/decide/machine/ups-shutdown.ts';
 import { parseNoticeTime } from '../../../src/decide/notice-time.ts';
 import { preciseRfc3339, rfc3339, timeOf } from '../../../src/decide/time.ts';
+import { keptDocument, readKeptDocument } from '../../../src/kube/maintenance/story-document.ts';
+import { timelineOf } from '../../../src/show/story/timeline.ts';
 import { parseScheduledFile } from '../../../src/host/systemd/login1.ts';
 import { cgroupsIn } from '../../../src/host/process-facts.ts';
 import { mutatedText } from '../mutate.ts';
@@ -25,6 +28,32 @@ const UPSMON =
 const APCUPSD = '## apcupsd.conf v1.1 ##\nBATTERYLEVEL 5\nMINUTES 3\nTIMEOUT 0\nKILLDELAY 20\n';
 const SCHEDULED = 'USEC=1780000000000000\nWARN_WALL=1\nMODE=reboot\nUID=0\nTTY=pts/0\nWALL_MESSAGE=go\\x20on\n';
 
+const STORY = keptDocument({
+  maintenance: 'm',
+  nodesLeftOut: 0,
+  nodes: [
+    {
+      node: 'n1',
+      maintenance: 'm',
+      origin: 'maintenance',
+      reason: 'new disk',
+      requestedBy: 'alice',
+      begunAt: NOW,
+      events: [{ at: NOW, what: 'begin', text: '' }],
+      pods: [
+        {
+          pod: 'a/b',
+          askedAt: NOW,
+          goneAt: NOW + 9_000,
+          waits: [{ from: NOW, kind: 'ending', on: 'x', message: 'y' }],
+        },
+      ],
+      podsLeftOut: 0,
+      waits: [],
+      returned: [],
+    },
+  ],
+});
 const RELEASE = '{"verb":"release","reason":"the database is stopped"}';
 const PARK = '{"verb":"park","file":"etcd.yaml"}';
 
@@ -89,6 +118,18 @@ export const TEXT_TARGETS: readonly FuzzTarget[] = [
     }
     const pid = parseAsker(text);
     if (pid !== undefined && !(Number.isInteger(pid) && pid > 0)) throw new Error(`took pid ${pid}`);
+  }),
+  // A person may change the ConfigMap of a story.
+  textTarget('kept-story', mutatedText(STORY), (text) => {
+    const story = readKeptDocument(text);
+    if (story === undefined) return;
+    const lines = story.nodes.map((each) => timelineOf(each, NOW));
+    assertFinite(lines, 'story');
+    if (/[[\p{Cc}\p{Cf}]--[\n]]/v.test(lines.map((line) => formatReport(line, 80)).join('\n'))) {
+      throw new Error('the report controls a terminal');
+    }
+    const again = readKeptDocument(keptDocument(story));
+    if (again === undefined) throw new Error('a story that was read cannot be written');
   }),
   textTarget(
     'asker',

@@ -4,6 +4,7 @@ import { type Attack, json, merge } from './attack.ts';
 import { NODE } from './on-pods.ts';
 
 const SECRETS = '/api/v1/namespaces/nodemaint-system/secrets';
+const CONFIG_MAPS = '/api/v1/namespaces/nodemaint-system/configmaps';
 const WEBHOOK = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/nodemaint-webhook';
 /** The node. */
 export const NODE_PATH = objectPath(NODES, { name: NODE });
@@ -16,6 +17,7 @@ const secretOf = (name: string, fields: object): object => ({
   metadata: { name },
   ...fields,
 });
+const configMapOf = (name: string): object => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } });
 const TOKEN_OF = {
   type: 'kubernetes.io/service-account-token',
   metadata: {
@@ -72,6 +74,22 @@ export const ATTACKS_ON_CLUSTER: readonly Attack[] = [
   ),
   json('a node is deleted', 'DELETE', NODE_PATH, undefined, IS_RBAC),
   json('a node is reached by its proxy', 'GET', `${NODE_PATH}/proxy/`, undefined, IS_RBAC),
+  json('a ConfigMap of another name', 'POST', CONFIG_MAPS, configMapOf('nodemaint-notify-2'), IS_POLICY),
+  merge('the authority that pods trust', `${CONFIG_MAPS}/kube-root-ca.crt`, { data: { 'ca.crt': 'evil' } }, IS_POLICY),
+  json(
+    'the authority that pods trust is taken away',
+    'DELETE',
+    `${CONFIG_MAPS}/kube-root-ca.crt`,
+    undefined,
+    IS_POLICY,
+  ),
+  json(
+    'a ConfigMap in another namespace',
+    'POST',
+    '/api/v1/namespaces/default/configmaps',
+    configMapOf('nodemaint-story-x'),
+    IS_RBAC,
+  ),
   json('all Secrets are read', 'GET', SECRETS, undefined, IS_RBAC),
   json('another Secret is read', 'GET', `${SECRETS}/other`, undefined, IS_RBAC),
   json(
