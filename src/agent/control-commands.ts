@@ -10,7 +10,7 @@ const ASK_MS = 2_000;
 
 /** What the commands ask of the machine and the clock. */
 interface Surroundings {
-  readonly machine: { readonly detector: Pick<ShutdownDetector, 'goesDown' | 'trigger' | 'triggered'> };
+  readonly machine: { readonly detector: Pick<ShutdownDetector, 'goesDown' | 'trigger' | 'triggered' | 'withdraw'> };
   readonly clock: Pick<Clock, 'now'>;
 }
 
@@ -30,19 +30,20 @@ export function createControlCommands(
     release: (reason) => {
       agent.release(reason);
     },
-    trigger: async ({ by, reason, deadlineMs }) => {
+    trigger: async ({ by, reason, deadlineMs, asker }) => {
       const facts = await readFacts();
       const refusal = triggerRefusal({ by, deadlineMs }, facts);
       if (refusal !== undefined) throw new NodemaintError('USAGE', refusal);
       const { says, takesBack } = triggerAnswer(facts);
-      detector.trigger({ by, reason, ...(deadlineMs === undefined ? {} : { deadline: clock.now() + deadlineMs }) });
+      const limit = deadlineMs === undefined ? {} : { deadline: clock.now() + deadlineMs };
+      detector.trigger({ by, reason, ...limit, ...(asker === undefined ? {} : { asker }) });
       if (takesBack) agent.takeBack();
       return says;
     },
-    cancel: async () => {
+    cancel: async (asker) => {
       const answer = cancelAnswer(await readFacts());
       if ('refusal' in answer) throw new NodemaintError('USAGE', answer.refusal);
-      detector.trigger(undefined);
+      detector.withdraw(asker);
       if (answer.takesBack) agent.takeBack();
       return answer.says;
     },

@@ -61,7 +61,7 @@ function transitionSteps({ machine, notices, people, cluster }: AgentContext): r
       name: 'forget the trigger of a shutdown that is over',
       run: async ({ phase, transition }) => {
         if (transition === undefined || phase.kind !== 'recovering') return;
-        machine.detector.trigger(undefined);
+        machine.detector.forgetTrigger();
       },
     },
     {

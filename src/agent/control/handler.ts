@@ -10,6 +10,8 @@ interface TriggerRequest {
   readonly by: ControlClient;
   readonly reason: string;
   readonly deadlineMs?: number | undefined;
+  /** Who asks, in words; undefined where the client is older and does not say which process it is. */
+  readonly asker: string | undefined;
 }
 
 /** The commands of the control socket that need a running agent. */
@@ -18,7 +20,7 @@ export interface ControlCommands {
   /** Announces a shutdown; returns what becomes of it, as a sentence. Throws USAGE where this client may not do so now. */
   trigger(asked: TriggerRequest): Promise<string>;
   /** Takes an announced shutdown back, with its deadline; returns what becomes of it. Throws USAGE where none was announced. */
-  cancel(): Promise<string>;
+  cancel(asker: string | undefined): Promise<string>;
   release(reason: string): void;
 }
 
@@ -60,8 +62,8 @@ export function createControlDispatcher({ manual, log, describe, wake }: Control
       if (request.verb === 'release') ready().release(withAsker(request.reason, asker));
       else if (request.verb === 'park') manual.park(request.file);
       else if (request.verb === 'restore') manual.restore(request.file);
-      else if (request.verb === 'trigger') says = await ready().trigger({ ...request, by });
-      else says = await ready().cancel();
+      else if (request.verb === 'trigger') says = await ready().trigger({ ...request, by, asker });
+      else says = await ready().cancel(asker);
       log.info({ ...request, by, ...(asker !== undefined && { asker }) }, 'told over the control socket');
       wake();
       return { done: request.verb, ...(says === undefined ? {} : { says }) };

@@ -21,6 +21,8 @@ const shutdown = {
   mode: z.enum(['cluster', 'offline']),
   origin: z.enum(['logind', 'unit-stop', 'schedule', 'trigger', 'notice']),
   reason: z.string(),
+  requestedBy: z.string().exactOptional(),
+  canceledBy: z.string().exactOptional(),
   since: z.number(),
   sinceBootMs: z.number().exactOptional(),
   bootId: z.string(),

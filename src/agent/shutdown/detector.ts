@@ -36,8 +36,12 @@ export interface ShutdownDetector {
    * asked: the caller has pods to wait for, and to go on is the safe side.
    */
   managerStopping(signal: AbortSignal): Promise<boolean>;
-  /** Announces a shutdown that a person triggers; `undefined` withdraws it. */
-  trigger(trigger: Trigger | undefined): void;
+  /** Announces a shutdown that a person triggers. */
+  trigger(trigger: Trigger): void;
+  /** Takes the trigger back, where one applies; `by` says who does so, in words. */
+  withdraw(by: string | undefined): void;
+  /** Forgets the trigger of a shutdown that is over, and who took it back. */
+  forgetTrigger(): void;
   /** The trigger that applies; undefined where there is none. */
   triggered(): Trigger | undefined;
   /** Whether the machine goes down without a trigger. True also where logind or systemd cannot be asked. */
@@ -228,9 +232,20 @@ class MachineReader {
 }
 
 /** What a trigger announces. */
-function announcedBy({ reason, deadline }: Trigger): PhaseFacts['goingDown'] {
+function announcedBy({ reason, deadline, asker }: Trigger): PhaseFacts['goingDown'] {
   const limit = deadline === undefined ? {} : { triggerDeadline: deadline };
-  return { kind: 'yes', origin: 'trigger', reason, ...limit };
+  const who = asker === undefined ? {} : { requestedBy: asker };
+  return { kind: 'yes', origin: 'trigger', reason, ...limit, ...who };
+}
+
+/** What was said over the control socket last: a shutdown is announced, or none is, and perhaps somebody took one back. */
+type Announcement =
+  | { readonly kind: 'given'; readonly trigger: Trigger }
+  | { readonly kind: 'none'; readonly withdrawnBy?: string };
+
+/** What the machine says, with who took the last trigger back where it does not go down. */
+function withWithdrawal(machine: PhaseFacts['goingDown'], withdrawnBy: string | undefined): PhaseFacts['goingDown'] {
+  return machine.kind === 'no' && withdrawnBy !== undefined ? { ...machine, withdrawnBy } : machine;
 }
 
 /** The answer of logind or systemd; true where neither can be asked. */
@@ -246,7 +261,7 @@ async function orTrue(ask: () => Promise<boolean>): Promise<boolean> {
 export function createShutdownDetector(dependencies: ShutdownDetectorDependencies): ShutdownDetector {
   const { host, triggered, leadMs, clock } = dependencies;
   const machine = host === undefined ? undefined : new MachineReader({ ...dependencies, host });
-  let current = triggered;
+  let current: Announcement = triggered === undefined ? { kind: 'none' } : { kind: 'given', trigger: triggered };
   const scheduled = (): ScheduledShutdown | null => machine?.scheduled() ?? null;
   return {
     scheduled,
@@ -255,9 +270,15 @@ export function createShutdownDetector(dependencies: ShutdownDetectorDependencie
       return start === undefined ? Number.POSITIVE_INFINITY : Math.max(0, start - clock.now());
     },
     trigger: (trigger) => {
-      current = trigger;
+      current = { kind: 'given', trigger };
     },
-    triggered: () => current,
+    withdraw: (by) => {
+      if (current.kind === 'given') current = { kind: 'none', ...(by === undefined ? {} : { withdrawnBy: by }) };
+    },
+    forgetTrigger: () => {
+      current = { kind: 'none' };
+    },
+    triggered: () => (current.kind === 'given' ? current.trigger : undefined),
     goesDown: async (signal) => {
       if (host === undefined) return false;
       const { login1, systemd } = host;
@@ -270,12 +291,13 @@ export function createShutdownDetector(dependencies: ShutdownDetectorDependencie
       return isStopping;
     },
     read: async (signal) => {
-      if (current !== undefined) return announcedBy(current);
-      return machine === undefined ? { kind: 'no' } : await machine.read(signal);
+      if (current.kind === 'given') return announcedBy(current.trigger);
+      const { withdrawnBy } = current;
+      return withWithdrawal(machine === undefined ? { kind: 'no' } : await machine.read(signal), withdrawnBy);
     },
     restore: async (signal) => {
       // A trigger holds the machine whatever logind knows.
-      if (current === undefined) await machine?.restore(signal);
+      if (current.kind === 'none') await machine?.restore(signal);
     },
   };
 }

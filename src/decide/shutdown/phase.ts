@@ -26,6 +26,10 @@ export interface Shutdown {
   readonly mode: DrainMode;
   readonly origin: Origin;
   readonly reason: string;
+  /** Who announced it with a trigger, in words; absent where nobody did, or it is not known. */
+  readonly requestedBy?: string;
+  /** Who took the trigger back, in words; absent where nobody did, or it is not known. */
+  readonly canceledBy?: string;
   /** Milliseconds since the epoch. */
   readonly since: number;
   /** The same in milliseconds since the boot, which no setting of the clock moves; absent in records of older agents. */
@@ -86,8 +90,11 @@ export interface PhaseFacts {
         /** Of the trigger that applies, in milliseconds since the epoch. */
         readonly triggerDeadline?: number;
         readonly shutdownKind?: ShutdownKind;
+        /** Who gave the trigger that applies, in words. */
+        readonly requestedBy?: string;
       }
-    | { readonly kind: 'no' }
+    // With who took the last trigger back, in words.
+    | { readonly kind: 'no'; readonly withdrawnBy?: string }
     | { readonly kind: 'unknown' };
   readonly clusterConfigured: boolean;
   /**

@@ -80,7 +80,7 @@ function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefine
 /** The drain of a shutdown that is detected now; undefined where the machine stays up, or may do so. */
 function begun(facts: PhaseFacts): Draining | undefined {
   if (facts.goingDown.kind !== 'yes') return undefined;
-  const { origin, shutdownKind } = facts.goingDown;
+  const { origin, shutdownKind, requestedBy } = facts.goingDown;
   const deadline = namedDeadline(facts);
   const reason = maintenanceReason(facts.goingDown.reason);
   // Where all names are taken the API server refuses this one, and the drain goes on offline.
@@ -92,6 +92,7 @@ function begun(facts: PhaseFacts): Draining | undefined {
     ...({ maintenance, mode, origin, reason, since, sinceBootMs, bootId } as const),
     ...(deadline === undefined ? {} : { deadline }),
     ...(shutdownKind === undefined ? {} : { shutdownKind }),
+    ...(requestedBy === undefined ? {} : { requestedBy }),
   };
 }
 
@@ -172,12 +173,19 @@ function goOn(phase: Draining, facts: PhaseFacts): Transition | undefined {
   return known === phase ? undefined : to('specify', phase.mode);
 }
 
+/** The shutdown as one that was called off, with who did so where it is known. */
+function canceled(shutdown: Shutdown, { goingDown }: PhaseFacts): Phase {
+  const by =
+    goingDown.kind === 'no' && goingDown.withdrawnBy !== undefined ? { canceledBy: goingDown.withdrawnBy } : {};
+  return { ...shutdown, kind: 'recovering', cause: 'canceled', ...by };
+}
+
 function decideDraining(phase: Draining, facts: PhaseFacts): Transition | undefined {
   if (phase.bootId !== facts.bootId) {
     return { name: 'boot', from: phase, to: { ...phase, kind: 'recovering', cause: 'boot' } };
   }
   if (facts.goingDown.kind === 'no') {
-    return { name: 'cancel', from: phase, to: { ...phase, kind: 'recovering', cause: 'canceled' } };
+    return { name: 'cancel', from: phase, to: canceled(phase, facts) };
   }
   if (facts.drained && facts.left === undefined) return { name: 'finish', from: phase, to: released(phase, facts) };
   const forced = forcedRelease(phase, facts);
@@ -199,7 +207,7 @@ function decideReleased(phase: Released, facts: PhaseFacts): Transition | undefi
     return { name: 'boot', from: phase, to: { ...shutdown, kind: 'recovering', cause: 'boot' } };
   }
   if (!isCalledOff(phase, facts)) return undefined;
-  return { name: 'cancel', from: phase, to: { ...shutdown, kind: 'recovering', cause: 'canceled' } };
+  return { name: 'cancel', from: phase, to: canceled(shutdown, facts) };
 }
 
 /** Decides what happens to the phase; undefined where it stays as it is. */

@@ -8,6 +8,8 @@ export interface Trigger {
   readonly by: 'root' | 'group';
   /** When the machine is gone, in milliseconds since the epoch; absent where no time was given. */
   readonly deadline?: number;
+  /** Who gave it, in words (`describeAsker`); absent where it is not known. */
+  readonly asker?: string;
 }
 
 /** What is known of the machine when somebody announces a shutdown. */

@@ -53,7 +53,7 @@ export interface ShutdownStory {
   readonly maintenance: string;
   readonly origin: string;
   readonly reason: string;
-  /** The user who created the maintenance; absent where it is not known. */
+  /** The user who created the maintenance, or who announced the shutdown with a trigger; absent where it is not known. */
   readonly requestedBy?: string;
   readonly begunAt: number;
   readonly events: readonly StoryEvent[];
@@ -115,15 +115,18 @@ function waitOf(seen: StoryObservation['waitingFor'][number], from: number): Sto
 function why({ name, from, to }: Transition): string {
   if (name === 'force' && to.kind === 'released') return textOf(to.forced ?? '');
   if (name === 'boot') return from.kind === 'draining' ? 'the machine went down before its pods had ended' : '';
+  if (name === 'cancel' && to.kind === 'recovering' && to.canceledBy !== undefined)
+    return textOf(`${to.canceledBy} took it back`);
   return to.kind !== 'watching' && (name === 'loseCluster' || name === 'handOver') ? to.mode : '';
 }
 
 /** The beginning of a story. */
 export function begunStory(node: string, shutdown: Shutdown): ShutdownStory {
-  const { maintenance, origin, since } = shutdown;
+  const { maintenance, origin, since, requestedBy } = shutdown;
   const begin: StoryEvent = { at: since, what: 'begin', text: '' };
   const lists = { events: [begin], pods: [], podsLeftOut: 0, waits: [], returned: [] };
-  return { node, maintenance, origin, reason: textOf(shutdown.reason), begunAt: since, ...lists };
+  const who = requestedBy === undefined ? {} : { requestedBy: textOf(requestedBy) };
+  return { node, maintenance, origin, reason: textOf(shutdown.reason), ...who, begunAt: since, ...lists };
 }
 
 /** Whether the story is the one of this phase's shutdown. */

@@ -65,7 +65,7 @@ export interface Timeline {
   readonly maintenance: string;
   readonly origin: string;
   readonly reason: string;
-  /** The user who created the maintenance; absent where it is not known. */
+  /** As in the story. */
   readonly requestedBy?: string;
   readonly outcome: Outcome;
   /** Whether the hold ended, and the machine could go down. */

@@ -99,8 +99,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
       scheduled: () => null,
       beginsInMs: () => Infinity,
       managerStopping: () => Promise.resolve(false),
-      trigger: (trigger: object | undefined) =>
-        world.calls.push(`trigger ${trigger === undefined ? 'undefined' : 'given'}`),
+      forgetTrigger: () => world.calls.push('forget the trigger'),
     },
     lock: {
       reconcile: (phase: { kind: string }) => call(phase.kind === 'released' ? 'release the lock' : 'hold the lock'),

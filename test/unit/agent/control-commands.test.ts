@@ -7,6 +7,7 @@ import type { Trigger } from '../../../src/decide/shutdown/trigger.ts';
 import { DRAINING, SHUTDOWN } from '../../support/agent/phase-facts.ts';
 
 const LIVING = new AbortController().signal;
+const ASKER = 'root (uid 0), pid 7';
 const OURS: Trigger = { reason: 'an update', by: 'root' };
 const RELEASED: Phase = { kind: 'released', releasedAt: 1_000_000, ...SHUTDOWN, origin: 'trigger' };
 
@@ -19,20 +20,26 @@ interface Known {
 
 /** Says `verb` to an agent; returns the answer, whether a trigger applies afterwards, and whether the hold begins anew. */
 async function said(verb: 'trigger' | 'cancel', { phase, inForce, goesDown = false }: Known): Promise<string> {
-  let [triggered, anew] = [inForce, 0];
+  let [triggered, anew, withdrawnBy] = [inForce, 0, ''];
   const status = { phase } as AgentStatus;
   const agent = { status: () => status, release: () => undefined, takeBack: () => void (anew += 1) };
   const detector = {
-    trigger: (trigger: Trigger | undefined) => {
+    trigger: (trigger: Trigger) => {
       triggered = trigger;
+    },
+    withdraw: (by: string | undefined) => {
+      [triggered, withdrawnBy] = [undefined, `, by ${by}`];
     },
     triggered: () => triggered,
     goesDown: () => Promise.resolve(goesDown),
   };
   const commands = createControlCommands(agent, { machine: { detector }, clock: { now: () => 0 } }, LIVING);
   const answer =
-    verb === 'cancel' ? await commands.cancel() : await commands.trigger({ by: 'root', reason: 'an update' });
-  return `${answer} [${triggered === undefined ? 'none' : 'in force'}${anew > 0 ? ', anew' : ''}]`;
+    verb === 'cancel'
+      ? await commands.cancel(ASKER)
+      : await commands.trigger({ by: 'root', reason: 'an update', asker: ASKER });
+  if (verb === 'trigger') assert.equal(triggered?.asker, ASKER);
+  return `${answer} [${triggered === undefined ? 'none' : 'in force'}${anew > 0 ? ', anew' : ''}${withdrawnBy}]`;
 }
 
 describe('the answers to a client that announces a shutdown or takes it back', () => {
@@ -71,25 +78,25 @@ describe('the answers to a client that announces a shutdown or takes it back', (
       'a cancel in mid-drain',
       'cancel',
       { phase: { ...DRAINING, origin: 'trigger' }, inForce: OURS },
-      /^The shutdown is canceled; .*\[none\]$/,
+      /^The shutdown is canceled; .*\[none, by root.*\]$/,
     ],
     [
       'a cancel after the pods have left is true at once',
       'cancel',
       { phase: RELEASED, inForce: OURS },
-      /^The shutdown is canceled; .*\[none, anew\]$/,
+      /^The shutdown is canceled; .*\[none, anew, by root.*\]$/,
     ],
     [
       'a cancel while the machine goes down all the same',
       'cancel',
       { phase: RELEASED, inForce: OURS, goesDown: true },
-      /^The announcement is taken back, but the machine goes down all the same.*\[none\]$/,
+      /^The announcement is taken back, but the machine goes down all the same.*\[none, by root.*\]$/,
     ],
     [
       'a cancel while a notice takes the machine away',
       'cancel',
       { phase: { ...RELEASED, origin: 'notice' }, inForce: OURS },
-      /^The announcement is taken back, but the machine goes down all the same.*\[none\]$/,
+      /^The announcement is taken back, but the machine goes down all the same.*\[none, by root.*\]$/,
     ],
     [
       'a cancel of nothing',

@@ -137,7 +137,7 @@ describe("the agent's iteration", () => {
     rig.world.parked = [DRAINING.maintenance];
     const canceled = await rig.iterations();
     assert.deepEqual(transitions(rig), ['begin', 'cancel', 'settle']);
-    assert.ok(canceled.includes('trigger undefined') && canceled.includes('kubelet back'));
+    assert.ok(canceled.includes('forget the trigger') && canceled.includes('kubelet back'));
     assert.equal(kindOf(rig), 'watching');
     assert.deepEqual(rig.saved()?.offlineTargets, []);
   });

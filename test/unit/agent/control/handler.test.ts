@@ -30,12 +30,12 @@ function createRig(): Rig {
   const serve = (): void => {
     control.serve({
       status: () => ({ node: 'node-a' }) as AgentStatus,
-      trigger: ({ by, reason, deadlineMs }) => {
-        calls.push(`trigger ${by} ${reason} ${deadlineMs}`);
+      trigger: ({ by, reason, deadlineMs, asker }) => {
+        calls.push(`trigger ${by} ${reason} ${deadlineMs}${asker === undefined ? '' : `, asked by ${asker}`}`);
         return Promise.resolve('drains');
       },
-      cancel: () => {
-        calls.push('cancel');
+      cancel: (asker) => {
+        calls.push(`cancel${asker === undefined ? '' : `, asked by ${asker}`}`);
         return Promise.resolve('canceled');
       },
       release: (reason) => void calls.push(`release ${reason}`),
@@ -85,12 +85,18 @@ describe('the commands of the control socket', () => {
     );
   });
 
-  it('who asks is in the log, and with a release in its reason', async () => {
+  it('who asks is in the log, is passed on with a trigger and a cancel, and is in the reason of a release', async () => {
     const { control, calls, log, serve } = createRig();
     serve();
     await control.handle({ verb: 'cancel' }, 'group', 42);
     await control.handle({ verb: 'release', reason: 'hurry' }, 'root', 43);
-    assert.deepEqual(calls, ['cancel', 'wake', 'release hurry (asked by root (uid 0), pid 43)', 'wake']);
+    await control.handle({ verb: 'trigger', reason: 'power' }, 'root', 44);
+    const did = calls.filter((call) => call !== 'wake');
+    assert.deepEqual(did, [
+      'cancel, asked by root (uid 0), pid 42',
+      'release hurry (asked by root (uid 0), pid 43)',
+      'trigger root power undefined, asked by root (uid 0), pid 44',
+    ]);
     const told = log.lines.filter((line) => line.includes('told over the control socket'));
     assert.match(told[0] ?? '', /"verb":"cancel".*"asker":"root \(uid 0\), pid 42"/);
   });

@@ -72,6 +72,18 @@ describe('the record of the phase', () => {
   });
 });
 
+describe('who announced a shutdown and who took it back', () => {
+  it('is in the record, so that an agent that starts again still tells it', async (t) => {
+    const state = await openTestState(await temporaryFolder(t, 'state'));
+    const { phase } = RECORD;
+    assert.ok(phase.kind === 'released');
+    const { releasedAt: _at, forced: _forced, ...shutdown } = phase;
+    const told = { ...shutdown, requestedBy: 'ann', kind: 'recovering', cause: 'canceled', canceledBy: 'ben' } as const;
+    await writeRecord(state, { ...RECORD, phase: told });
+    assert.deepEqual((await readRecord(state, assert.fail)).phase, told);
+  });
+});
+
 describe('a record of version 1', () => {
   const { phase } = RECORD;
   const targets = [{ podPriority: 1, podType: 'Default' }];

@@ -78,10 +78,26 @@ describe('the shutdown detector', () => {
     rig.machine.preparing = new Error('no reply');
     const reason = 'triggered before the restart';
     assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'trigger', reason, triggerDeadline: 5_000 });
-    rig.detector.trigger(undefined);
+    rig.detector.withdraw(undefined);
     assert.deepEqual(await rig.read(), { kind: 'unknown' });
     rig.detector.trigger({ by: 'group', reason: 'power' });
     assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'trigger', reason: 'power' });
+  });
+
+  it('who gave a trigger and who took it back is said until that shutdown is over', async () => {
+    const rig = createDetectorRig();
+    rig.detector.withdraw('nobody had given one');
+    assert.deepEqual(await rig.read(), { kind: 'no' });
+    rig.detector.trigger({ by: 'root', reason: 'power', asker: 'ann' });
+    assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'trigger', reason: 'power', requestedBy: 'ann' });
+    rig.detector.withdraw('ben');
+    assert.deepEqual(await rig.read(), { kind: 'no', withdrawnBy: 'ben' });
+    rig.machine.preparing = true;
+    const read = await rig.read();
+    assert.ok(read.kind === 'yes' && read.requestedBy === undefined);
+    rig.machine.preparing = false;
+    rig.detector.forgetTrigger();
+    assert.deepEqual(await rig.read(), { kind: 'no' });
   });
 
   it('a machine goes down without a trigger where logind or systemd says so, or cannot be asked', async () => {

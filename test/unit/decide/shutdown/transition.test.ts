@@ -196,6 +196,16 @@ describe('a shutdown', () => {
     assert.deepEqual(none, { ...DRAINING, withdrawnDeadline: 1_000_500 });
   });
 
+  it('says who announced it, and who took it back', () => {
+    const begun = phaseAfter(WATCHING, { ...FACTS, goingDown: { ...YES, origin: 'trigger', requestedBy: 'ann' } });
+    assert.ok(begun.kind === 'draining' && begun.requestedBy === 'ann');
+    const off = phaseAfter(begun, { ...FACTS, goingDown: { kind: 'no', withdrawnBy: 'ben' } });
+    assert.ok(off.kind === 'recovering' && off.requestedBy === 'ann' && off.canceledBy === 'ben');
+    const late = { ...FACTS, goingDown: { kind: 'no', withdrawnBy: 'ben' }, takenBack: true } as const;
+    const after = phaseAfter(phaseAfter(begun, { ...FACTS, goingDown: YES, drained: true }), late);
+    assert.ok(after.kind === 'recovering' && after.canceledBy === 'ben');
+  });
+
   it('begins with a name that nothing has', () => {
     const begun = phaseAfter(WATCHING, { ...FACTS, goingDown: YES });
     assert.equal(begun.kind === 'draining' && begun.maintenance, 'shutdown-node-a-7');
