@@ -1,9 +1,26 @@
-import { isIPv4 } from 'node:net';
-import { networkInterfaces } from 'node:os';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { isIP, isIPv4 } from 'node:net';
 
-/** Whether an IP address belongs to this machine: to the loopback network or to one of its interfaces. */
-export function isOwnAddress(address: string): boolean {
+/**
+ * Whether an IP address belongs to this machine: to the loopback network or to one of its interfaces. A socket can be bound to
+ * no other address, unless net.ipv4.ip_nonlocal_bind is set. The list of interfaces of node:os is no way to learn it: it needs
+ * sockets of the family AF_NETLINK, which the agent's unit does not have.
+ */
+export async function isOwnAddress(address: string, signal: AbortSignal): Promise<boolean> {
+  const version = isIP(address);
+  if (version === 0) return false;
   if (address === '::1' || (isIPv4(address) && address.startsWith('127.'))) return true;
-  const own = Object.values(networkInterfaces()).flatMap((all) => all?.map((each) => each.address) ?? []);
-  return own.includes(address);
+  const socket = createSocket(version === 6 ? 'udp6' : 'udp4');
+  try {
+    const bound = once(socket, 'listening', { signal });
+    socket.bind(0, address);
+    await bound;
+    return true;
+  } catch {
+    signal.throwIfAborted();
+    return false;
+  } finally {
+    socket.close();
+  }
 }

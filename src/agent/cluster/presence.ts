@@ -50,6 +50,7 @@ class PresenceWriter implements AgentPresence {
   readonly #sources: PresenceSources;
   readonly #wakeup: Wakeup;
   readonly #warnOnce: LogOnce;
+  readonly #warnOfChecksOnce: LogOnce;
   #facts: PresenceFacts | undefined;
   /** Milliseconds since the epoch. */
   #phaseSince = 0;
@@ -63,6 +64,9 @@ class PresenceWriter implements AgentPresence {
     this.#wakeup = createWakeup(dependencies.clock);
     this.#warnOnce = createLogOnce((reason) => {
       dependencies.log.warn({ reason }, 'cannot write the state of the agent onto its Node');
+    });
+    this.#warnOfChecksOnce = createLogOnce((reason) => {
+      dependencies.log.warn({ reason }, 'cannot run the checks of nodemaint doctor');
     });
   }
 
@@ -120,13 +124,25 @@ class PresenceWriter implements AgentPresence {
     await this.#write(this.#presenceOf(facts, 'stopped'), AbortSignal.timeout(LAST_WRITE_MS));
   }
 
+  /** What the checks say; where they cannot be run, that is logged, and they count as not run. */
+  async #readDoctor(signal: AbortSignal): Promise<DoctorReport> {
+    try {
+      const report = await this.#sources.readDoctor(signal);
+      this.#warnOfChecksOnce(undefined);
+      return report;
+    } catch (error) {
+      if (!signal.aborted) this.#warnOfChecksOnce(describeError(error));
+      return NOT_CHECKED;
+    }
+  }
+
   async #runDoctor(signal: AbortSignal): Promise<void> {
     const { clock } = this.#dependencies;
     await clock.sleep(DOCTOR_AFTER_MS, signal);
     while (!signal.aborted) {
       // Not while the machine goes down: the checks would only take time from the drain.
       if (this.#facts?.phase === 'watching') {
-        this.#report = await this.#sources.readDoctor(signal).catch(() => NOT_CHECKED);
+        this.#report = await this.#readDoctor(signal);
         this.#wakeup.notify();
       }
       const isWell = this.#report.doctor === 'ok' || this.#report.doctor === 'warn';

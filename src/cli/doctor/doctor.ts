@@ -89,11 +89,12 @@ async function readApi(config: AgentConfig, signal: AbortSignal): Promise<Doctor
 }
 
 /** Whether the host of this URL is this machine. */
-async function isLocal(server: string): Promise<boolean> {
+async function isLocal(server: string, signal: AbortSignal): Promise<boolean> {
   if (server === '') return false;
   const host = new URL(server).hostname.replace(/^\[|\]$/g, '');
   const addresses = await lookup(host, { all: true }).catch(() => []);
-  return addresses.some(({ address }) => isOwnAddress(address));
+  const own = await Promise.all(addresses.map(({ address }) => isOwnAddress(address, signal)));
+  return own.includes(true);
 }
 
 async function readStaticPods(
@@ -176,7 +177,7 @@ async function readFacts(
     storage: await readStorage(config),
     runtime: await orWhy(readRuntime(config, signal), signal),
     api,
-    serverIsLocal: api.kind !== 'standalone' && (await isLocal(api.server)),
+    serverIsLocal: api.kind !== 'standalone' && (await isLocal(api.server, signal)),
     apiServerManifests: await readApiServerManifests(node, signal),
     ups: { ...(await readUps('/')), maxHoldSec: config.maxHoldSec },
   };

@@ -13,10 +13,13 @@ const EVERYWHERE: ReadonlyMap<string, string> = new Map([
 type HealthEndpoint = { readonly kind: 'url'; readonly url: string } | { readonly kind: 'nowhere' | 'elsewhere' };
 
 /** The health endpoint of a kubelet. Only addresses of this machine are used, because a kubelet listens on no others. */
-export function healthEndpointOf(kubelet: Pick<KubeletFacts, 'healthzPort' | 'healthzBindAddress'>): HealthEndpoint {
+export async function healthEndpointOf(
+  kubelet: Pick<KubeletFacts, 'healthzPort' | 'healthzBindAddress'>,
+  signal: AbortSignal,
+): Promise<HealthEndpoint> {
   if (kubelet.healthzPort === 0) return { kind: 'nowhere' };
   const host = EVERYWHERE.get(kubelet.healthzBindAddress) ?? kubelet.healthzBindAddress;
-  if (!isOwnAddress(host)) return { kind: 'elsewhere' };
+  if (!(await isOwnAddress(host, signal))) return { kind: 'elsewhere' };
   return { kind: 'url', url: `http://${host.includes(':') ? `[${host}]` : host}:${kubelet.healthzPort}/healthz` };
 }
 
@@ -35,7 +38,8 @@ export async function isKubeletUp(
   // Problems with its files are reported elsewhere; here the default endpoint is tried.
   const kubelet = await find(signal).catch(() => undefined);
   signal.throwIfAborted();
-  const endpoint = kubelet === undefined ? ({ kind: 'url', url: DEFAULT_URL } as const) : healthEndpointOf(kubelet);
+  const endpoint: HealthEndpoint =
+    kubelet === undefined ? { kind: 'url', url: DEFAULT_URL } : await healthEndpointOf(kubelet, signal);
   if (endpoint.kind === 'url') return await answersOk(endpoint.url, signal);
   return endpoint.kind === 'nowhere';
 }

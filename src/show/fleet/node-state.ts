@@ -9,6 +9,7 @@ import {
 import { formatSpan } from '../../decide/duration.ts';
 import { readNodeNote } from '../../decide/maintenance/node-note.ts';
 import { WAITS_FOR_TURN } from '../../decide/reboot/turns.ts';
+import { timeOf } from '../../decide/time.ts';
 import { overdueMs, readPresence, type WrittenPresence } from './presence.ts';
 import { isSameBuild } from './same-build.ts';
 
@@ -35,6 +36,9 @@ export interface FleetNode {
   readonly maintenance?: string;
 }
 
+/** An agent runs its checks a minute after its start, and says what they found. */
+const UNCHECKED_MS = 10 * 60_000;
+
 type Judgement = Pick<FleetNode, 'state' | 'reason'>;
 
 /** Why nothing would hold a shutdown of the node; undefined where its agent does. */
@@ -55,6 +59,13 @@ function checkReason(what: 'fails' | 'warns', checks: readonly string[]): string
   const many = checks.length > 1 ? `checks ${what === 'fails' ? 'fail' : 'warn'}` : `check ${what}`;
   if (checks.length === 0) return `a check ${what}: run "nodemaint doctor" on the node`;
   return `the ${many}: ${checks.join(', ')}; "nodemaint doctor" on the node says why`;
+}
+
+/** That an agent that has run for a while does not know what its checks say; '' where it does, or has just begun. */
+function uncheckedReason({ doctor, at }: WrittenPresence, now: number): string {
+  const knownMs = now - (timeOf(at) ?? now);
+  if (doctor !== 'unknown' || knownMs < UNCHECKED_MS) return '';
+  return `its checks could not be run for ${formatSpan(knownMs)}: run "nodemaint doctor" on the node`;
 }
 
 /** Why a maintenance has cordoned the node: its name, its stage and what people said, as far as the controller has noted it. */
@@ -80,7 +91,8 @@ function judge(node: ListedNode, agent: WrittenPresence, expected: string, now: 
   if (maintenance !== undefined) return { state: 'going-down', reason: maintenanceReason(node, maintenance) };
   if (expected !== '' && !isSameBuild(version, expected))
     return { state: 'outdated', reason: `${version}; the cluster has ${expected}` };
-  return { state: 'guarded', reason: doctor === 'warn' ? checkReason('warns', agent.checks) : '' };
+  if (doctor === 'warn') return { state: 'guarded', reason: checkReason('warns', agent.checks) };
+  return { state: 'guarded', reason: uncheckedReason(agent, now) };
 }
 
 /** Why a node without an agent is not to have one; undefined where it should. */

@@ -16,7 +16,11 @@ interface Running {
 }
 
 /** Runs a presence for this long, by a clock on which waiting takes no time. */
-async function runFor(ms: number, refusedBy?: number): Promise<Running & { readonly lines: number }> {
+async function runFor(
+  ms: number,
+  refusedBy?: number,
+  fault?: string,
+): Promise<Running & { readonly lines: readonly string[] }> {
   const server = createObjectServer();
   if (refusedBy !== undefined) server.refused.set('PATCH /api/v1/nodes/n', refusedBy);
   const stepping = createSteppingClock();
@@ -42,7 +46,8 @@ async function runFor(ms: number, refusedBy?: number): Promise<Running & { reado
   const log = createRecordingLog();
   const dependencies = { client: server.client, clock, log, nodeName: 'n', onChange: () => undefined };
   const presence = createPresence(dependencies, {
-    readDoctor: () => Promise.resolve({ doctor: 'warn', checks: ['UPS'] }),
+    readDoctor: () =>
+      fault === undefined ? Promise.resolve({ doctor: 'warn', checks: ['UPS'] }) : Promise.reject(new Error(fault)),
     config: 'c0ffee',
   });
   presence.show(HELD);
@@ -54,7 +59,7 @@ async function runFor(ms: number, refusedBy?: number): Promise<Running & { reado
       const { phase, doctor, checks, config } = readPresence(annotations[AGENT_STATUS_ANNOTATION] ?? '') ?? {};
       return `${phase} ${doctor} ${checks?.join() ?? ''} ${config}`;
     });
-  return { server, words, lines: log.lines.length };
+  return { server, words, lines: log.lines };
 }
 
 describe('the presence on the Node object', () => {
@@ -73,9 +78,15 @@ describe('the presence on the Node object', () => {
     assert.ok(server.asked.length >= 5 && server.asked.length <= 8, String(server.asked.length));
   });
 
+  it('checks that cannot be run are tried again, and the reason is logged once', async () => {
+    const { words, lines } = await runFor(30 * 60_000, undefined, 'a system error');
+    assert.deepEqual(new Set(words()), new Set(['watching unknown  c0ffee', 'stopped unknown  c0ffee']));
+    assert.equal(lines.length, 1);
+  });
+
   it('a refused write is tried again each minute, logged once, and not followed by a last one', async () => {
     const { server, lines } = await runFor(10 * 60_000, 403);
     assert.ok(server.asked.length >= 5 && server.asked.length <= 11, String(server.asked.length));
-    assert.equal(lines, 1);
+    assert.equal(lines.length, 1);
   });
 });

@@ -16,8 +16,9 @@ describe("a kubelet's /healthz", () => {
     ['127.example.com', 'elsewhere'],
     ['localhost@192.0.2.7', 'elsewhere'],
   ] as const) {
-    it(`a kubelet's /healthz is ${expected === 'elsewhere' ? 'not asked for' : 'asked for'} at ${address}`, () => {
-      const place = healthEndpointOf({ healthzPort: 10_248, healthzBindAddress: address });
+    it(`a kubelet's /healthz is ${expected === 'elsewhere' ? 'not asked for' : 'asked for'} at ${address}`, async () => {
+      const kubelet = { healthzPort: 10_248, healthzBindAddress: address };
+      const place = await healthEndpointOf(kubelet, new AbortController().signal);
       assert.equal(place.kind === 'url' ? place.url : place.kind, expected);
     });
   }

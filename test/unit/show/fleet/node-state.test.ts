@@ -44,6 +44,12 @@ describe('the state of a node in the fleet view', () => {
     ['an agent that holds the lock', nodeOf({}), 'guarded', /^$/],
     ['a check that warns', nodeOf({ doctor: 'warn' }), 'guarded', /warns/],
     ['checks that have not run', nodeOf({ doctor: 'unknown' }), 'guarded', /^$/],
+    [
+      'checks that could not be run',
+      nodeOf({ doctor: 'unknown' }, { ageMs: 11 * 60_000 }),
+      'guarded',
+      /^its checks could not be run for 11m/,
+    ],
     ['a check that fails, of an older agent', nodeOf({ doctor: 'fail' }), 'unguarded', /a check fails: run .*doctor/],
     [
       'a check that fails',
