@@ -25,6 +25,11 @@ export const MAINTENANCE_UID_LABEL = 'nodemaintenance.x-k8s.io/maintenance-uid';
 export const STORY_LABEL = 'nodemaintenance.x-k8s.io/story';
 /** On the same: the name of the maintenance. */
 export const STORY_OF_ANNOTATION = 'nodemaintenance.x-k8s.io/story-of';
+/**
+ * A taint that a node may be registered with, so that no pod comes before a shutdown of the node would wait for it. The
+ * controller takes it away as soon as the node's agent holds the shutdown lock.
+ */
+export const STARTUP_TAINT = 'nodemaintenance.x-k8s.io/unguarded';
 /** On a NodeMaintenance: the node whose agent created it. */
 export const AGENT_LABEL = 'nodemaintenance.x-k8s.io/agent';
 /** On a NodeMaintenance that an agent created: the boot ID of the node at that time, as in the Node's `nodeInfo.bootID`. */

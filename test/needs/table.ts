@@ -32,6 +32,7 @@ export const TABLE: readonly Row[] = [
     make: helmBinary,
     files: ['integration/controller/{chart,chart-pools,chart-refusals,chart-values,installation-order}'],
   },
+  { need: 'helm', make: helmBinary, files: ['e2e/pools'], thorough: true },
   { need: 'helm-docs', make: helmDocsBinary, files: ['integration/controller/chart-values'] },
   { need: 'foreign-crds', make: foreignCrds, files: ['integration/controller/chart-values'] },
   { need: 'nfpm', make: nfpmBinary, files: ['integration/machine/package'] },
@@ -61,7 +62,7 @@ export const TABLE: readonly Row[] = [
   {
     need: 'root-12',
     make: async (signal) => await systemRoot('12', signal),
-    files: ['e2e/{fleet,kubeadm-upgrade,package-in-cluster,systems}', 'e2e/{power-off,reboot}-*'],
+    files: ['e2e/{fleet,kubeadm-upgrade,package-in-cluster,pools,systems}', 'e2e/{power-off,reboot}-*'],
   },
   ...(['11', '13', 'unstable'] as const).map((debian): Row => {
     const make = async (signal: AbortSignal): Promise<unknown> => await systemRoot(debian, signal);
@@ -70,7 +71,7 @@ export const TABLE: readonly Row[] = [
   {
     need: 'prometheus',
     make: prometheusBinaries,
-    files: ['integration/metrics/{dashboard,prometheus}'],
+    files: ['integration/metrics/{dashboard,prometheus}', 'e2e/pools'],
     thorough: true,
   },
   { need: 'kubeadm', make: kubeadmPrograms, files: ['e2e/kubeadm-upgrade'], thorough: true },

@@ -19,6 +19,7 @@ import { inBothDialects } from '../lifecycle/drain-requests.ts';
 import { type LifecycleWork, NO_LIFECYCLE } from '../lifecycle/work.ts';
 import { createDrains, maintenanceLoop, requesterLoop } from '../maintenance/loops.ts';
 import { nodeLoop } from '../maintenance/nodes.ts';
+import { startupTaintLoop } from '../node/startup-taint.ts';
 import { storyLoops } from '../story/keeper.ts';
 import { createGroupEvictions } from '../pod-group/evictions.ts';
 import { withGroups } from '../pod-group/requests.ts';
@@ -117,6 +118,7 @@ export function createLeader(
     rolloutLoop(context, gate),
     markLoop(context, lifecycle.drains),
     ...lifecycle.loops,
+    startupTaintLoop(context),
     ...storyLoops(both),
   ];
   for (const loop of all) loops.add(loop, shared);
