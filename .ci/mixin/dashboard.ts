@@ -1,3 +1,4 @@
+import { coloured, thresholdsOf } from './colours.ts';
 import { CONFIG } from './config.ts';
 import { type Panel, ROWS } from './panels.ts';
 
@@ -27,13 +28,14 @@ function labelVariable(name: string, label: string, query: string, title: string
 }
 
 function optionsOf(kind: Panel['kind']): object {
-  if (kind === 'stat') return { reduceOptions: { calcs: ['lastNotNull'] }, colorMode: 'none' };
+  if (kind === 'stat') return { reduceOptions: { calcs: ['lastNotNull'] }, colorMode: 'value' };
   return { legend: { displayMode: 'list', placement: 'bottom' }, tooltip: { mode: 'multi', sort: 'desc' } };
 }
 
 function panelOf(panel: Panel, id: number, x: number, y: number): object {
-  const { title, description, kind, unit = 'short', queries } = panel;
+  const { title, description, kind, unit = 'short', words = [], alarm, queries } = panel;
   const custom = kind === 'stacked' ? { custom: { stacking: { mode: 'normal' }, fillOpacity: 30 } } : {};
+  const thresholds = kind === 'stat' ? { thresholds: thresholdsOf(alarm) } : {};
   return {
     id,
     type: kind === 'stat' ? 'stat' : 'timeseries',
@@ -41,7 +43,7 @@ function panelOf(panel: Panel, id: number, x: number, y: number): object {
     description,
     datasource: DATA_SOURCE,
     gridPos: { x, y, ...SIZES[kind] },
-    fieldConfig: { defaults: { unit, ...custom }, overrides: [] },
+    fieldConfig: { defaults: { unit, ...custom, ...thresholds }, overrides: coloured(words) },
     options: optionsOf(kind),
     targets: queries.map(([expr, legendFormat], place) => ({
       refId: 'ABCDEF'.charAt(place),

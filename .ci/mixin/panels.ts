@@ -1,3 +1,4 @@
+import { type Word } from './colours.ts';
 import { CONFIG } from './config.ts';
 
 /** A panel of the dashboard: what it shows, and the queries with the names of their lines. */
@@ -6,6 +7,10 @@ export interface Panel {
   readonly description: string;
   readonly kind: 'stat' | 'lines' | 'stacked';
   readonly unit?: 'short' | 's' | 'bytes' | 'dateTimeFromNow';
+  /** The names of lines that have a colour of their own. */
+  readonly words?: readonly Word[];
+  /** When a number is red. */
+  readonly alarm?: 'above zero' | 'at zero';
   readonly queries: readonly (readonly [expression: string, legend: string])[];
 }
 
@@ -61,6 +66,7 @@ const FLEET: Row = {
       title: 'Unguarded nodes',
       description: 'Their next shutdown does not wait for their pods. `nodemaint nodes` names them, and says why.',
       kind: 'stat',
+      alarm: 'above zero',
       queries: [[nodesIn('unguarded'), 'unguarded']],
     },
     {
@@ -73,6 +79,7 @@ const FLEET: Row = {
       title: 'Replicas that lead',
       description: 'One for each cluster. With none, agents drain their own nodes and NodeMaintenances of people wait.',
       kind: 'stat',
+      alarm: 'at zero',
       queries: [[`sum(leader_election_master_status{name="nodemaint-controller",${IN_CLUSTER}})`, 'leading']],
     },
     {
@@ -86,12 +93,14 @@ const FLEET: Row = {
       title: 'Nodes by state',
       description: 'What `nodemaint nodes` counts. A roll-out of agents moves nodes from outdated to guarded.',
       kind: 'stacked',
+      words: ['guarded', 'unguarded', 'outdated', 'going-down', 'back', 'exempt'],
       queries: [[ofControllers('nodemaint_nodes', 'state'), '{{state}}']],
     },
     {
       title: 'Machines that went down in the past hour',
       description: 'How their shutdowns ended; forced and undrained: with pods left.',
       kind: 'lines',
+      words: ['drained', 'forced', 'undrained', 'canceled'],
       queries: [[ofControllers('nodemaint_nodes_shut_down', 'result'), '{{result}}']],
     },
     {
@@ -110,18 +119,21 @@ const DRAINS: Row = {
       title: 'NodeMaintenances by stage',
       description: 'Those that are complete are kept until somebody deletes them.',
       kind: 'stacked',
+      words: ['Idle', 'Cordon', 'Drain', 'Complete'],
       queries: [[ofControllers('nodemaintenance_controller_maintenances', 'stage'), '{{stage}}']],
     },
     {
       title: 'Drains',
       description: 'Waiting: for their turn, by --max-parallel-nodes, or because the control plane would be lost.',
       kind: 'stacked',
+      words: ['draining', 'waiting', 'drained'],
       queries: [[ofControllers('nodemaintenance_controller_drains', 'state'), '{{state}}']],
     },
     {
       title: 'Pods of drains',
       description: 'Pods that are to leave, by how far they are.',
       kind: 'stacked',
+      words: ['waiting', 'leaving', 'blocked'],
       queries: [[ofControllers('nodemaintenance_controller_pods', 'state'), '{{state}}']],
     },
     {
@@ -221,6 +233,7 @@ const AGENTS: Row = {
       title: 'Phases of the agents',
       description: 'Watching: no shutdown. Draining: a shutdown is held until the pods have left.',
       kind: 'stacked',
+      words: ['watching', 'draining', 'released', 'recovering'],
       queries: [[`sum by (phase) (nodemaint_phase{${ON_NODE}})`, '{{phase}}']],
     },
     {
@@ -242,6 +255,7 @@ const AGENTS: Row = {
       title: 'Steps of shutdowns per hour',
       description: 'Forced and undrained: a machine went down with pods left.',
       kind: 'lines',
+      words: ['drained', 'forced', 'undrained', 'canceled'],
       queries: [[`sum by (step) (increase(nodemaint_shutdown_steps_total{${ON_NODE}}[1h]))`, '{{step}}']],
     },
     {

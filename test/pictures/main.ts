@@ -5,6 +5,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
+import { dashboardPicture } from './dashboard.ts';
 import { fleetPictures } from './fleet.ts';
 import { machinePicture } from './machine.ts';
 import { shutdownPicture } from './shutdown.ts';
@@ -15,6 +16,7 @@ const LIMIT_MS = 600_000;
 const SCENES: Readonly<Record<string, (signal: AbortSignal) => Promise<Readonly<Record<string, string>>>>> = {
   fleet: fleetPictures,
   shutdown: async (signal) => ({ 'report.svg': await shutdownPicture(signal) }),
+  dashboard: async (signal) => ({ 'dashboard.svg': await dashboardPicture(signal) }),
   machine: async () => ({ 'report.svg': await machinePicture() }),
 };
 /** Made only where they are named: they need a virtual machine, and take a quarter of an hour without KVM. */

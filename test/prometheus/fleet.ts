@@ -2,7 +2,7 @@
 
 const REASONS = ['PodDisruptionBudget', 'NotEnding', 'InterceptorSilent'];
 const STATES = ['guarded', 'unguarded', 'outdated', 'going-down', 'back', 'exempt'];
-const PHASES = ['watching', 'draining', 'released', 'restoring'];
+const PHASES = ['watching', 'draining', 'released', 'recovering'];
 /** A node is drained for so many minutes, one after another. */
 const DRAIN_MINUTES = 12;
 /** So many nodes are drained at once. */
@@ -173,7 +173,14 @@ function controllerFamilies(nodes: number): readonly Family[] {
       ['maintenances', 'requests', 'pods', 'nodes'],
       (place, minute) => (minute * (place + 1)) % 6,
     ),
-    ofLabel('leader_election_master_status', 'name', ['nodemaint-controller'], () => 1),
+    {
+      name: 'leader_election_master_status',
+      type: 'gauge',
+      *samples() {
+        for (const [place, replica] of REPLICAS.entries())
+          yield [`${replica},name="nodemaint-controller"`, place === 0 ? 1 : 0];
+      },
+    },
     ofLabel('nodemaint_webhook_certificate_expiry_timestamp_seconds', 'kind', ['own'], () => 2_000_000_000),
     histogram('nodemaintenance_controller_drain_duration_seconds', 1),
     histogram('evictionrequest_controller_eviction_duration_seconds', 40),
