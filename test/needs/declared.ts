@@ -12,6 +12,7 @@ export type Need =
   | `kubernetes-${KubernetesMinor}`
   | 'helm'
   | 'helm-docs'
+  | 'kubeconform'
   | 'foreign-crds'
   | 'nfpm'
   | 'krew'

@@ -6,6 +6,7 @@ import { releaseOf } from '../control-plane/releases.ts';
 import { machineImage } from '../e2e/machine/image.ts';
 import { ec2MetadataMockBinary } from '../ec2-metadata-mock/binary.ts';
 import { foreignCrds } from '../helm/crds/crds.ts';
+import { kubeconformBinary } from '../helm/kubeconform/kubeconform.ts';
 import { helmDocsBinary } from '../helm/docs/helm-docs.ts';
 import { helmBinary } from '../helm/helm.ts';
 import { krewBinary } from '../krew/krew.ts';
@@ -34,6 +35,7 @@ export const TABLE: readonly Row[] = [
   },
   { need: 'helm', make: helmBinary, files: ['e2e/pools'], thorough: true },
   { need: 'helm-docs', make: helmDocsBinary, files: ['integration/controller/chart-values'] },
+  { need: 'kubeconform', make: kubeconformBinary, files: ['integration/controller/chart-values'] },
   { need: 'foreign-crds', make: foreignCrds, files: ['integration/controller/chart-values'] },
   { need: 'nfpm', make: nfpmBinary, files: ['integration/machine/package'] },
   {

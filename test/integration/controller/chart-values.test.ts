@@ -7,6 +7,7 @@ import { type ControlPlane, startControlPlane } from '../../control-plane/contro
 import { foreignCrds } from '../../helm/crds/crds.ts';
 import { chartReadme, README } from '../../helm/docs/helm-docs.ts';
 import { createHelm, type Helm } from '../../helm/helm.ts';
+import { conform, writeSchemas } from '../../helm/kubeconform/kubeconform.ts';
 import { CHART_LABELS, objectsOf, type PrintedObject } from '../../helm/objects.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import { VALUE_CASES } from '../../helm/values/cases.ts';
@@ -20,6 +21,7 @@ describe('the values of the Helm chart', () => {
   const stack = new AsyncDisposableStack();
   let controlPlane: ControlPlane;
   let helm: Helm;
+  let schemas: string;
   let minimal: ReadonlyMap<string, PrintedObject>;
   const render = async (...args: readonly string[]): Promise<string> =>
     await helm(['template', 'nodemaint', CHART, '--namespace', 'kube-system', '--kube-version', '1.36.0', ...args]);
@@ -37,6 +39,7 @@ describe('the values of the Helm chart', () => {
     for (const file of await foreignCrds(signal)) await controlPlane.kubectl(['create', '-f', file]);
     await controlPlane.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']);
     for (const namespace of NAMESPACES) await controlPlane.kubectl(['create', 'namespace', namespace]);
+    schemas = await writeSchemas(controlPlane, path.join(folder, 'schemas'));
     minimal = await renderFile('minimal.yaml');
   });
   after(async () => {
@@ -62,15 +65,20 @@ describe('the values of the Helm chart', () => {
       }
     }
     await assertTaken([...minimal.values()]);
+    const text = await render('--values', path.join(VALUES, 'minimal.yaml'));
+    assert.ok((await conform(text, schemas, signal)) >= minimal.size);
     const deployment = minimal.get('Deployment nodemaint-system/nodemaint-controller');
     const wrong = JSON.parse(JSON.stringify(deployment).replace('"topologyKey"', '"topologyKeys"')) as object;
     await assert.rejects(assertTaken([wrong]), /topologyKeys/);
+    await assert.rejects(conform(JSON.stringify(wrong), schemas, signal), /topologyKeys/);
   });
 
   for (const { file, changes } of VALUE_CASES) {
-    it(`the chart with ${file} passes helm lint, changes what it is to change, and a real API server takes its objects`, async () => {
+    it(`the chart with ${file} passes helm lint and kubeconform, changes what it is to change, and a real API server takes its objects`, async (t) => {
       await helm(['lint', '--strict', CHART, '--kube-version', '1.36.0', '--values', path.join(VALUES, file)]);
-      const objects = await renderFile(file);
+      const text = await render('--values', path.join(VALUES, file));
+      const objects = objectsOf(text);
+      t.diagnostic(`kubeconform takes ${await conform(text, schemas, signal)} objects`);
       const changed = [...objects].filter(
         ([key, object]) => JSON.stringify(object) !== JSON.stringify(minimal.get(key)),
       );

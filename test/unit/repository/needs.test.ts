@@ -20,6 +20,7 @@ const MODULES: Readonly<Record<string, string>> = {
   kubernetes: 'test/control-plane/binaries.ts',
   helm: 'test/helm/helm.ts',
   'helm-docs': 'test/helm/docs/helm-docs.ts',
+  kubeconform: 'test/helm/kubeconform/kubeconform.ts',
   'foreign-crds': 'test/helm/crds/crds.ts',
   nfpm: '.ci/nfpm.ts',
   krew: 'test/krew/krew.ts',
