@@ -97,7 +97,7 @@ if (isThorough('a fleet of six real nodes in two pools'))
       relay = stack.use(await relayController(fleet.controlPlane));
       await writeFile(path.join(fleet.folder, 'rules.yaml'), stringify(await soonRules()));
       const config = {
-        global: { scrape_interval: '1s', evaluation_interval: '1s' },
+        global: { scrape_interval: '5s', evaluation_interval: '5s' },
         rule_files: ['rules.yaml'],
         scrape_configs: [{ job_name: 'nodemaint-controller', static_configs: [{ targets: [relay.address] }] }],
       };

@@ -64,7 +64,7 @@ export const TABLE: readonly Row[] = [
   {
     need: 'root-12',
     make: async (signal) => await systemRoot('12', signal),
-    files: ['e2e/{fleet,kubeadm-upgrade,package-in-cluster,pools,systems}', 'e2e/{power-off,reboot}-*'],
+    files: ['e2e/{doctor-advice,fleet,kubeadm-upgrade,package-in-cluster,pools,systems}', 'e2e/{power-off,reboot}-*'],
   },
   ...(['11', '13', 'unstable'] as const).map((debian): Row => {
     const make = async (signal: AbortSignal): Promise<unknown> => await systemRoot(debian, signal);

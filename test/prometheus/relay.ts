@@ -18,16 +18,27 @@ const ADDRESSES =
 
 /** Starts one on this machine, which must reach the pods of the nodes. */
 export async function relayController({ kubectl }: ControlPlane): Promise<ControllerRelay> {
-  const read = async (): Promise<string> => {
+  const find = async (): Promise<string> => {
     const pods = (await kubectl([...REPLICAS, '-o', ADDRESSES])).split('\n').map((line) => line.split(','));
     const [address] = pods.find(([, isReady, deletedAt]) => isReady === 'True' && deletedAt === '') ?? [];
     if (address === undefined) throw new Error('no replica of the controller is ready');
-    const answer = await fetch(`http://${address}:8080/metrics`, { signal: AbortSignal.timeout(5_000) });
-    return await answer.text();
+    return address;
+  };
+  /** A replica that answered; to find one takes longer than a scrape may take. */
+  let known: string | undefined;
+  const read = async (): Promise<string> => {
+    try {
+      known ??= await find();
+      const answer = await fetch(`http://${known}:8080/metrics`, { signal: AbortSignal.timeout(2_000) });
+      return await answer.text();
+    } catch (error) {
+      known = undefined;
+      throw error;
+    }
   };
   const server = createServer((_request, response) => {
     void read().then(
-      (text) => response.end(text),
+      (text) => response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(text),
       (error: unknown) => response.writeHead(503).end(String(error)),
     );
   });
