@@ -41,6 +41,7 @@ interface Told {
   readonly name: string;
   readonly state: string;
   readonly reason: string;
+  readonly agent?: { readonly version: string };
 }
 
 /** The cluster. */
@@ -63,7 +64,7 @@ export interface PoolFleet extends AsyncDisposable {
   until(what: string, ask: () => Promise<boolean>): Promise<void>;
   /** The key maxHoldSec of each of these nodes. */
   holds(names: readonly string[]): Promise<readonly number[]>;
-  /** Whether each of these nodes has the programs of the next version. */
+  /** Whether the agent of each of these nodes is of the next version. */
   haveNext(names: readonly string[]): Promise<readonly boolean[]>;
 }
 
@@ -160,10 +161,10 @@ export async function startPoolFleet(signal: AbortSignal): Promise<PoolFleet> {
       Promise.all(
         names.map(async (name) => Number(/^maxHoldSec: (\d+)$/m.exec(await on(name, 'nodemaint config show'))?.[1])),
       ),
-    haveNext: (names) =>
-      Promise.all(
-        names.map(async (name) => (await on(name, 'nodemaint --version')).includes(NEXT_COMMIT.slice(0, 12))),
-      ),
+    haveNext: async (names) => {
+      const all = await told();
+      return names.map((name) => all.get(name)?.agent?.version.includes(NEXT_COMMIT.slice(0, 12)) === true);
+    },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
