@@ -10,7 +10,7 @@ export interface Answer {
 
 export interface CommandOptions {
   readonly input?: Buffer | Readable | string;
-  /** One minute unless told; a command that takes longer is an error. */
+  /** Three minutes unless told, since the processor of the machine is emulated; a command that takes longer is an error. */
   readonly timeoutMs?: number;
 }
 
@@ -37,7 +37,7 @@ const SSH_OPTIONS = [
   'BatchMode=yes',
   'IdentitiesOnly=yes',
 ];
-const COMMAND_MS = 60_000;
+const COMMAND_MS = 180_000;
 const COPY_MS = 180_000;
 
 function quote(word: string): string {
