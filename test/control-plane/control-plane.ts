@@ -9,7 +9,8 @@ import { freePort } from './port.ts';
 import { type Program, startProgram } from './process.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-// The machine of the e2e tests asks for it here.
+/** A tenth less processor time, for half as much memory again: each test file starts a control plane of its own. */
+const ENVIRONMENT = { GOGC: '400' };
 
 /** A real Kubernetes control plane on loopback. */
 export interface ControlPlane extends AsyncDisposable {
@@ -79,7 +80,7 @@ export async function startControlPlane(options: ControlPlaneOptions, signal: Ab
   const port = options.port ?? (await freePort());
   const url = `https://127.0.0.1:${port}`;
   const start = (name: keyof Binaries, flags: readonly string[]): Program =>
-    startProgram([binaries[name], ...flags], path.join(logs, `${name}.log`));
+    startProgram([binaries[name], ...flags], path.join(logs, `${name}.log`), ENVIRONMENT);
 
   const etcdUrl = `http://127.0.0.1:${await freePort()}`;
   stack.use(start('etcd', etcdFlags(path.join(folder, 'etcd'), etcdUrl, `http://127.0.0.1:${await freePort()}`)));

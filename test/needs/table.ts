@@ -34,8 +34,8 @@ export const TABLE: readonly Row[] = [
     files: ['integration/controller/{chart,chart-pools,chart-refusals,chart-values,installation-order}'],
   },
   { need: 'helm', make: helmBinary, files: ['e2e/pools'], thorough: true },
-  { need: 'helm-docs', make: helmDocsBinary, files: ['integration/controller/chart-values'] },
-  { need: 'kubeconform', make: kubeconformBinary, files: ['integration/controller/chart-values'] },
+  { need: 'helm-docs', make: helmDocsBinary, files: ['integration/controller/chart-values'], thorough: true },
+  { need: 'kubeconform', make: kubeconformBinary, files: ['integration/controller/chart-values'], thorough: true },
   { need: 'foreign-crds', make: foreignCrds, files: ['integration/controller/chart-values'] },
   { need: 'nfpm', make: nfpmBinary, files: ['integration/machine/package'] },
   {

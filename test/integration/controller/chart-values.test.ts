@@ -10,11 +10,15 @@ import { createHelm, type Helm } from '../../helm/helm.ts';
 import { conform, writeSchemas } from '../../helm/kubeconform/kubeconform.ts';
 import { CHART_LABELS, objectsOf, type PrintedObject } from '../../helm/objects.ts';
 import { makeTestFolder } from '../../support/folder.ts';
+import { isThorough } from '../../support/thorough.ts';
 import { VALUE_CASES } from '../../helm/values/cases.ts';
 
 const CHART = path.join(import.meta.dirname, '..', '..', '..', 'manifests', 'chart');
 const VALUES = path.join(import.meta.dirname, '..', '..', 'helm', 'values');
 const NAMESPACES = ['nodemaint-system', 'nodemaint-installer'];
+
+/** Both are built from their modules, which takes minutes; the real API server is stricter than one of them. */
+const hasTools = isThorough('kubeconform on the objects of the chart, and helm-docs on its README');
 
 describe('the values of the Helm chart', () => {
   const signal = AbortSignal.timeout(300_000);
@@ -39,23 +43,24 @@ describe('the values of the Helm chart', () => {
     for (const file of await foreignCrds(signal)) await controlPlane.kubectl(['create', '-f', file]);
     await controlPlane.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']);
     for (const namespace of NAMESPACES) await controlPlane.kubectl(['create', 'namespace', namespace]);
-    schemas = await writeSchemas(controlPlane, path.join(folder, 'schemas'));
+    if (hasTools) schemas = await writeSchemas(controlPlane, path.join(folder, 'schemas'));
     minimal = await renderFile('minimal.yaml');
   });
   after(async () => {
     await stack.disposeAsync();
   });
 
-  it('the README of the chart is the one that helm-docs makes of values.yaml, and describes each value', async () => {
-    const made = await chartReadme(signal);
-    assert.equal(await readFile(README, 'utf8'), made, 'run test/helm/docs/write-readme.ts');
-    const rows = made.split('\n').filter((line) => /^\| [a-z]\w*(?:\.\w+)* \|/i.test(line));
-    assert.ok(rows.length > 80, String(rows.length));
-    assert.deepEqual(
-      rows.filter((row) => /\|\s*\|$/.test(row)),
-      [],
-    );
-  });
+  if (hasTools)
+    it('the README of the chart is the one that helm-docs makes of values.yaml, and describes each value', async () => {
+      const made = await chartReadme(signal);
+      assert.equal(await readFile(README, 'utf8'), made, 'run test/helm/docs/write-readme.ts');
+      const rows = made.split('\n').filter((line) => /^\| [a-z]\w*(?:\.\w+)* \|/i.test(line));
+      assert.ok(rows.length > 80, String(rows.length));
+      assert.deepEqual(
+        rows.filter((row) => /\|\s*\|$/.test(row)),
+        [],
+      );
+    });
 
   it('every object has the standard labels, and the objects of a misspelled field are not taken', async () => {
     assert.ok(minimal.size > 40);
@@ -66,19 +71,19 @@ describe('the values of the Helm chart', () => {
     }
     await assertTaken([...minimal.values()]);
     const text = await render('--values', path.join(VALUES, 'minimal.yaml'));
-    assert.ok((await conform(text, schemas, signal)) >= minimal.size);
+    if (hasTools) assert.ok((await conform(text, schemas, signal)) >= minimal.size);
     const deployment = minimal.get('Deployment nodemaint-system/nodemaint-controller');
     const wrong = JSON.parse(JSON.stringify(deployment).replace('"topologyKey"', '"topologyKeys"')) as object;
     await assert.rejects(assertTaken([wrong]), /topologyKeys/);
-    await assert.rejects(conform(JSON.stringify(wrong), schemas, signal), /topologyKeys/);
+    if (hasTools) await assert.rejects(conform(JSON.stringify(wrong), schemas, signal), /topologyKeys/);
   });
 
   for (const { file, changes } of VALUE_CASES) {
-    it(`the chart with ${file} passes helm lint and kubeconform, changes what it is to change, and a real API server takes its objects`, async (t) => {
+    it(`the chart with ${file} passes helm lint, changes what it is to change, and a real API server takes its objects`, async (t) => {
       await helm(['lint', '--strict', CHART, '--kube-version', '1.36.0', '--values', path.join(VALUES, file)]);
       const text = await render('--values', path.join(VALUES, file));
       const objects = objectsOf(text);
-      t.diagnostic(`kubeconform takes ${await conform(text, schemas, signal)} objects`);
+      if (hasTools) t.diagnostic(`kubeconform takes ${await conform(text, schemas, signal)} objects`);
       const changed = [...objects].filter(
         ([key, object]) => JSON.stringify(object) !== JSON.stringify(minimal.get(key)),
       );
