@@ -20,7 +20,7 @@ const PATCHES: Readonly<Record<KubernetesMinor, number>> = {
   '1.37': 1,
 };
 
-/** The release that the tests run where nothing says another; its go.mod pins etcd too. */
+/** Its go.mod pins etcd too. */
 const DEFAULT_MINOR: KubernetesMinor = '1.36';
 
 function isKnown(minor: string): minor is KubernetesMinor {
@@ -33,14 +33,19 @@ export function releaseOf(minor: KubernetesMinor): Release {
   return { minor, version: `v${minor}.${PATCHES[minor]}`, module: path.join(import.meta.dirname, module) };
 }
 
-/** The release from which etcd is built for all of them. */
+/** The release that the tests run where nothing says another. */
 export function defaultRelease(): Release {
   return releaseOf(DEFAULT_MINOR);
 }
 
+/** The release whose go.mod pins the etcd of the tests: the one that they run, where it pins one. */
+export function etcdRelease(): Release {
+  return wantedRelease().minor === '1.37' ? releaseOf('1.37') : defaultRelease();
+}
+
 /** Whether the release that the tests run has MutatingAdmissionPolicy v1, by which pods are gated and plans completed. */
 export function hasMutatingPolicies(): boolean {
-  return isFrom136();
+  return isFrom(36);
 }
 
 /** The kinds of policies that the release has, as kubectl takes them. */
@@ -55,11 +60,16 @@ export function withoutMutatingPolicies(what: string): string | false {
 
 /** Whether the kubelet of the release that the tests run knows the feature gate PodsAPI. */
 export function hasPodsApi(): boolean {
-  return isFrom136();
+  return isFrom(36);
 }
 
-function isFrom136(): boolean {
-  return Number(wantedRelease().minor.slice(2)) >= 36;
+/** The API of PodGroups in the release that the tests run, which the gate GenericWorkload turns on. */
+export function podGroupApi(): string {
+  return `scheduling.k8s.io/${isFrom(37) ? 'v1beta1' : 'v1alpha2'}`;
+}
+
+function isFrom(minor: number): boolean {
+  return Number(wantedRelease().minor.slice(2)) >= minor;
 }
 
 /** The release that the tests run: that of NODEMAINT_KUBERNETES, such as 1.35, where it is set. Throws for one that is unknown. */

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Program } from '../../control-plane/process.ts';
+import { podGroupApi } from '../../control-plane/releases.ts';
 import { type Actor, createActor } from '../eviction/actors.ts';
 import type { CommandEnd, CommandRun } from '../commands/command.ts';
 import { runEvict, startEvict } from '../commands/evict.ts';
@@ -41,7 +42,7 @@ export interface EvictCommandRig extends EvictionRig {
 export async function buildEvictCommandRig(): Promise<EvictCommandRig> {
   await using stack = new AsyncDisposableStack();
   // Pods of a workload exist behind this gate only.
-  const gates = ['--feature-gates=GenericWorkload=true', '--runtime-config=scheduling.k8s.io/v1alpha2=true'];
+  const gates = ['--feature-gates=GenericWorkload=true', `--runtime-config=${podGroupApi()}=true`];
   const rig = stack.use(await buildEvictionRig({ apiServerFlags: gates }));
   const log = path.join(rig.folder, 'controller.log');
   const controller = stack.use(startNodemaint(['controller', '--kubeconfig', rig.controllerKubeconfig], log));
