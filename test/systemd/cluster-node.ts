@@ -27,7 +27,7 @@ const CA_FILE = '/etc/kubernetes/ca.crt';
 /** The socket of its containerd. */
 export const SOCKET = `unix://${CONTAINERD}/containerd.sock`;
 const READY = '{.status.conditions[?(@.type=="Ready")].status}';
-const READY_MS = 120_000;
+const READY_MS = 240_000;
 /** Its ctr. */
 export const CTR = `ctr --address ${CONTAINERD}/containerd.sock --namespace k8s.io`;
 

@@ -21,7 +21,7 @@ export const SHARE = '/share';
 export const WRITTEN = '/written';
 /** The Node.js of this process. */
 export const NODE = `${CHECKOUT}/${path.relative(ROOT, process.execPath)}`;
-const READY_MS = 60_000;
+const READY_MS = 240_000;
 const COMMAND_MS = 120_000;
 const NAMESPACES = ['--mount', '--pid', '--uts', '--ipc', '--net', '--cgroup'] as const;
 /** A program that enters the control group in which its namespace of control groups is to begin. */

@@ -11,7 +11,7 @@ import { exists, makeControlGroups } from './control-groups.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const START = new URL('start-manager.sh', import.meta.url).pathname;
-const READY_MS = 20_000;
+const READY_MS = 90_000;
 
 /** A running manager. */
 export interface ServiceManager extends AsyncDisposable {

@@ -10,7 +10,9 @@ import { openStore } from '../../agent/static-pods/find-directory.ts';
 import { NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createContainerRuntime } from '../../host/cri/runtime.ts';
+import { MANUAL } from '../../decide/static-pod/parked.ts';
 import { createDisk } from '../../static-pods/disk/disk.ts';
+import { lastSteps, parkStepOf, readJournal } from '../../static-pods/journal/journal.ts';
 import { readInPlace } from '../../static-pods/inventory.ts';
 import { printable } from '../../printable.ts';
 import { EXIT } from '../terminal/exit-code.ts';
@@ -62,6 +64,13 @@ async function chooseFiles(
     throw new NodemaintError('USAGE', `${directory} has no static pod manifest ${file}: ${known}`);
   }
   return files;
+}
+
+/** The maintenances for which these files are parked. A journal that cannot be read keeps nobody from putting them back. */
+async function maintenancesOf(files: readonly string[], { paths }: LocalNode): Promise<readonly string[]> {
+  const steps = lastSteps(await readJournal(paths.journalPath, paths.journalStandIn).catch(() => []));
+  const names = files.flatMap((file) => parkStepOf(steps.get(file))?.maintenance ?? []);
+  return [...new Set(names)].filter((name) => name !== '' && name !== MANUAL);
 }
 
 /** Asks the agent and waits until the files are where they were asked to be. */
@@ -118,6 +127,7 @@ export async function moveStaticPodsCommand(
     terminal.write(`nothing is parked in ${node.paths.parkedPath}\n`);
     return EXIT.done;
   }
+  const causes = verb === 'restore' ? await maintenancesOf(files, node) : [];
   try {
     try {
       await using _socket = await openControlSocket(node.config.runDirectory, () => {
@@ -138,5 +148,11 @@ export async function moveStaticPodsCommand(
   }
   const to = verb === 'park' ? node.paths.parkedPath : node.paths.staticPodPath;
   for (const file of files) terminal.write(`${file} ${verb === 'park' ? 'parked in' : 'restored to'} ${to}\n`);
+  for (const cause of causes) {
+    const name = printable(cause);
+    terminal.warn(
+      `nodemaint: as long as nodemaintenance/${name} drains this node, the agent parks them again; to end it: nodemaint complete nm/${name}\n`,
+    );
+  }
   return EXIT.done;
 }

@@ -17,7 +17,8 @@ function describeBudget({ metadata, status = {} }: PodDisruptionBudget): string 
   if (currentHealthy === undefined || desiredHealthy === undefined) {
     return `PodDisruptionBudget ${metadata.name} covers it, and has no status yet.`;
   }
-  return `PodDisruptionBudget ${metadata.name} needs ${desiredHealthy} healthy pods and has ${currentHealthy}.`;
+  const pods = desiredHealthy === 1 ? 'healthy pod' : 'healthy pods';
+  return `PodDisruptionBudget ${metadata.name} needs ${desiredHealthy} ${pods} and has ${currentHealthy}.`;
 }
 
 /** Judges a pod by the budgets of its namespace (policy/v1, and the Eviction API, which evicts no pod with two budgets). */

@@ -1,5 +1,6 @@
 import { type GuardedDrain, guardControlPlane } from './control-plane-guard.ts';
 import type { ControlPlaneMember } from './control-plane-members.ts';
+import { firstNames } from '../name-list.ts';
 import { admitDrains, crowdedDrains } from './parallel.ts';
 
 /** A drain that may have to wait for others. */
@@ -8,6 +9,8 @@ export interface ThrottledDrain extends GuardedDrain {
   readonly isShutdown: boolean;
 }
 
+/** A drain that waits names so many of those that have the places. */
+const MAX_NAMED = 3;
 /** A node has a few: its shutdown, a notice, a person's. Each more of them is compared with all others in each pass. */
 const MAX_SOLE = 20;
 
@@ -34,7 +37,8 @@ export function throttleDrains(
   const candidates = others.filter(({ name, isShutdown }) => !throttled.has(name) && !isShutdown);
   const admitted = admitDrains(candidates, maxParallelNodes);
   const many = maxParallelNodes === 1 ? 'node is' : 'nodes are';
-  const message = `Waiting for other maintenances: at most ${maxParallelNodes} ${many} drained at once.`;
+  const holders = firstNames([...admitted], MAX_NAMED);
+  const message = `Waiting for other maintenances, ${holders}: at most ${maxParallelNodes} ${many} drained at once.`;
   for (const { name } of candidates) if (!admitted.has(name)) throttled.set(name, message);
   return throttled;
 }

@@ -103,12 +103,11 @@ function checkOtherLocks({ otherLocks }: DoctorFacts): Check {
     return { name, result: 'warn', message: otherLocks, fix: 'systemd-inhibit --list' };
   if (otherLocks.length === 0) return { name, ...OK, message: 'no other lock delays a shutdown' };
   const message = `other locks delay a shutdown too, up to the lock delay: ${otherLocks.join(', ')}`;
-  return {
-    name,
-    result: 'warn',
-    message,
-    fix: 'stop the programs that you do not want; the polkit rule of install.sh lets only root take such locks',
-  };
+  const isKubelets = otherLocks.every((lock) => lock.startsWith('kubelet (uid 0,'));
+  const fix = isKubelets
+    ? 'nodemaint disable-kubelet-shutdown: the kubelet holds its lock for its own graceful shutdown'
+    : 'stop the programs that you do not want; the polkit rule of install.sh lets only root take such locks';
+  return { name, result: 'warn', message, fix };
 }
 
 /** The agent's own directories, which systemd lets it write. */

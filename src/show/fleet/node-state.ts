@@ -83,7 +83,10 @@ function judge(node: ListedNode, agent: WrittenPresence, expected: string, now: 
   // A machine that is down cannot report; it is overdue because of the shutdown.
   if (phase === 'draining' && reason.startsWith(WAITS_FOR_TURN)) return { state: 'going-down', reason };
   if (phase === 'draining') return { state: 'going-down', reason: `its pods leave: ${reason}` };
-  if (phase === 'released') return { state: 'going-down', reason: `its pods have left: ${reason}` };
+  if (phase === 'released') {
+    const left = agent.last?.result === 'forced' ? 'it was let go with pods left' : 'its pods have left';
+    return { state: 'going-down', reason: `${left}: ${reason}` };
+  }
   const unguarded = unguardedReason(agent, isReady, now);
   if (unguarded !== undefined) return { state: 'unguarded', reason: unguarded };
   if (phase === 'recovering') return { state: 'back', reason: 'what the shutdown took away is being put back' };

@@ -38,7 +38,7 @@ describe('limits of a drain, on a real API server', () => {
     await drain('one');
     await waitFor('the first is drained', async () => (await messageOf('one')) === 'Evacuating', SOON);
     await drain('two');
-    const waiting = 'Waiting for other maintenances: at most 1 node is drained at once.';
+    const waiting = 'Waiting for other maintenances, drain-one: at most 1 node is drained at once.';
     await waitFor('the second waits', async () => (await messageOf('two')) === waiting, SOON);
     const cordoned = ['get', 'node', 'two', '-o', 'jsonpath={.spec.unschedulable}'];
     await waitFor('it is cordoned', async () => (await rig.controlPlane.kubectl(cordoned)) === 'true', SOON);

@@ -127,9 +127,9 @@ function nodeLines(node: NodeView, stage: DrainView['stage'], columns: number, n
     const left = kept.length === 0 ? '' : `, ${keptText(kept)}`;
     return nodeHead(name, `drained, ${gone} of ${total} pods gone${left}`, columns, 'good');
   }
-  const percent = total === 0 ? 100 : Math.floor((100 * gone) / total);
   const bar = shareBar(gone, total, columns < WIDE_FROM ? BAR.narrow : BAR.wide, 'blocks');
-  const head = `${bar} ${percent}%, ${gone} of ${total} pods gone${finishText(node, stage, now)}`;
+  const share = `${bar} ${Math.floor((100 * gone) / total)}%, ${gone} of ${total} pods gone`;
+  const head = `${total === 0 ? 'no pods to drain' : share}${finishText(node, stage, now)}`;
   const width = Math.max(0, ...tiers.map(({ entry }) => tierName(entry).length));
   const isShown = message !== '' && message !== 'Evacuating';
   const notes = [

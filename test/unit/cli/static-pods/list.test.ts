@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { StaticPodEntry } from '../../../../src/show/static-pod-list.ts';
+import { formatStep, parseJournal } from '../../../../src/static-pods/journal/journal.ts';
 import { startDemoRuntime } from '../../../../src/demo/runtime.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
@@ -66,6 +67,19 @@ describe('nodemaint static-pods', () => {
     // A claim without a holder stays: the next one takes the number after it.
     const left = (await readdir(path.join(folder, 'run'))).filter((name) => !/^claim\.\d+$/.test(name));
     assert.deepEqual(left, [], 'the socket is gone');
+  });
+
+  it('restore says which maintenance has the manifest parked again, and what ends it', async () => {
+    await using stack = new AsyncDisposableStack();
+    const { folder, run } = await createMachine(stack);
+    assert.equal((await run('static-pods', 'park', 'web.yaml')).code, 0);
+    const journal = path.join(folder, 'state', 'journal');
+    const steps = parseJournal(await readFile(journal, 'utf8'), journal);
+    const others = steps.map((step) => ('maintenance' in step ? { ...step, maintenance: 'firmware' } : step));
+    await writeFile(journal, others.map(formatStep).join(''));
+    const { code, stderr } = await run('restore', '--all');
+    assert.equal(code, 0);
+    assert.match(stderr, /nodemaintenance\/firmware drains this node, .*: nodemaint complete nm\/firmware\n$/);
   });
 
   it('the command goes through the agent where one runs, which keeps the manifest out over its own restart', async () => {

@@ -230,12 +230,14 @@ describe('the examination of a node', () => {
       assert.equal(checks.find((each) => each.name === name)?.message, 'not known, see "lock delay"');
   });
 
+  it('nobody is told to stop the kubelet, whose lock goes with its own graceful shutdown', () => {
+    const found = examineNode({ ...WELL, otherLocks: ['kubelet (uid 0, process 9: x)'] });
+    assert.match(found.find(({ name }) => name === 'other locks')?.fix ?? '', /^nodemaint disable-kubelet-shutdown: /);
+  });
+
   it('a path that several keys have is named once', () => {
-    const said = '/srv is not trusted';
-    assert.equal(
-      examineNode({ ...WELL, distrusted: [said, said] }).find(({ name }) => name === 'trust')?.message,
-      said,
-    );
+    const checks = examineNode({ ...WELL, distrusted: ['/srv is bad', '/srv is bad'] });
+    assert.equal(checks.find(({ name }) => name === 'trust')?.message, '/srv is bad');
   });
 
   it('a state directory that does not exist is made, not freed', () => {

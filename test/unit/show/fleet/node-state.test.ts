@@ -116,6 +116,12 @@ describe('the state of a node in the fleet view', () => {
       'going-down',
       /have left/,
     ],
+    [
+      'a machine that was let go',
+      nodeOf({ phase: 'released', reason: 'x', last: { result: 'forced', at: '2026-01-01T00:00:00Z' } }),
+      'going-down',
+      /^it was let go with pods left: x$/,
+    ],
     ['a machine that is back', nodeOf({ phase: 'recovering' }), 'back', /put back/],
     [
       'a maintenance of a person',
