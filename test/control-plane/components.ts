@@ -87,7 +87,7 @@ export async function runKubectl(
   input = '',
 ): Promise<string> {
   return await new Promise((resolve, reject) => {
-    const options = { maxBuffer: 64 * 1024 * 1024, timeout: 120_000 };
+    const options = { maxBuffer: 64 * 1024 * 1024, timeout: 420_000 };
     // What it knows of another cluster on the same port must not pass for this one's.
     const own = ['--kubeconfig', kubeconfig, '--cache-dir', `${kubeconfig}.cache`];
     const child = execFile(binary, [...own, ...args], options, (error, stdout, stderr) => {

@@ -44,7 +44,7 @@ async function runningPods(controlPlane: ControlPlane): Promise<readonly string[
 /** Waits until all four pods run. */
 export async function allRunning(controlPlane: ControlPlane): Promise<void> {
   const four = async (): Promise<boolean> => (await runningPods(controlPlane)).length === ORDER.length;
-  await waitFor('all four pods run', four, { timeoutMs: 240_000 }).catch(async (error: unknown) => {
+  await waitFor('all four pods run', four, { timeoutMs: 480_000 }).catch(async (error: unknown) => {
     say(await controlPlane.kubectl(['get', 'pods', '-A', '-o', 'wide']));
     throw error;
   });
@@ -77,7 +77,7 @@ export async function startClusterNode(stack: AsyncDisposableStack, loggerSec: n
   await writeStaticPods(machine, 4);
   const manifests = await machine.must(MANIFESTS);
   await installAgent(machine);
-  await waitOnMachine(machine, AGENT_WATCHES, 240_000);
+  await waitOnMachine(machine, AGENT_WATCHES, 480_000);
   await allRunning(controlPlane);
   return { controlPlane, machine, manifests };
 }
@@ -118,8 +118,8 @@ export async function assertBack(
     return (items.length > 0 || !madeMaintenance) && items.every(isDone);
   };
   // First, for what the API server says of a node that is just booting is what it last heard.
-  await waitOnMachine(machine, AGENT_WATCHES, 240_000);
-  await waitFor('the maintenance is completed', completed, { timeoutMs: 180_000 });
+  await waitOnMachine(machine, AGENT_WATCHES, 480_000);
+  await waitFor('the maintenance is completed', completed, { timeoutMs: 360_000 });
   await allRunning(controlPlane);
   assert.equal(await machine.must(MANIFESTS), manifests);
   const cordoned = await controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']);

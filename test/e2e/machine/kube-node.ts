@@ -97,9 +97,9 @@ export async function startKubelet(
       '/etc/systemd/system/kubelet.service': await write('kubelet.service', unit.replace('NODE', name)),
       '/root/image.tar': await buildTestImage(folder),
     });
-    await machine.must('chown root:root /etc/kubernetes/* && systemctl restart containerd', { timeoutMs: 60_000 });
-    await machine.must('ctr -n k8s.io images import /root/image.tar', { timeoutMs: 120_000 });
-    await machine.must('systemctl daemon-reload && systemctl enable --now kubelet', { timeoutMs: 60_000 });
+    await machine.must('chown root:root /etc/kubernetes/* && systemctl restart containerd', { timeoutMs: 240_000 });
+    await machine.must('ctr -n k8s.io images import /root/image.tar', { timeoutMs: 300_000 });
+    await machine.must('systemctl daemon-reload && systemctl enable --now kubelet', { timeoutMs: 240_000 });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -111,6 +111,6 @@ export async function joinNode(machine: Machine, controlPlane: ControlPlane, nam
   const kubeconfig = await controlPlane.kubeconfigFor(`system:node:${name}`, ['system:nodes'], server);
   const { binaries, caFile } = controlPlane;
   await startKubelet(machine, { kubelet: binaries.kubelet, name, cluster: { kubeconfig, caFile } });
-  await controlPlane.kubectl(['wait', '--for=create', `node/${name}`, '--timeout=120s']);
-  await controlPlane.kubectl(['wait', '--for=condition=Ready', `node/${name}`, '--timeout=180s']);
+  await controlPlane.kubectl(['wait', '--for=create', `node/${name}`, '--timeout=300s']);
+  await controlPlane.kubectl(['wait', '--for=condition=Ready', `node/${name}`, '--timeout=400s']);
 }

@@ -33,5 +33,4 @@ export async function assertReport(machine: Machine, journal: readonly string[])
   // The agent learns of an end from the API server or the runtime, a moment after the pod's own last line.
   const pods = report.tiers.flatMap((tier) => tier.pods);
   assert.ok(pods.length > 0 && pods.every(({ gone }) => gone !== undefined), JSON.stringify(pods));
-  console.log(await machine.must('nodemaint report'));
 }
