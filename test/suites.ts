@@ -1,6 +1,5 @@
 /** The suites of tests. */
 import { globSync, readFileSync } from 'node:fs';
-import process from 'node:process';
 import { E2E, INTEGRATION, type Requirement } from './requirements.ts';
 
 /** How the files of a suite run, and what they require of the machine. */
@@ -88,9 +87,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
   e2e: {
     prepare: [BUNDLE],
-    // The two files of the gate wait most of their time for machines that boot; the others start whole clusters.
-    concurrency: process.env['NODEMAINT_TESTS'] === 'all' ? 1 : 2,
-    first: ['shutdown'],
+    concurrency: 1,
     timeoutMs: 2_400_000,
     apart: true,
     requires: E2E,
