@@ -67,6 +67,18 @@ describe('the view of a drain', () => {
     assert.equal(createDrainChanges().next(drain)[0], `nodemaintenance/m Drain, asked for by ${user}: kernel`);
   });
 
+  it('a drain that waits for its turn on a node without pods has no full bar', () => {
+    const drainMessage = 'Waiting for other maintenances, x: at most 1 node is drained at once.';
+    const status = { nodeStatuses: [{ nodeRef: { name: 'n' }, drainMessage }] };
+    const drain = { ...maintenance('m', { stage: 'Drain' }), status };
+    const facts = { maintenance: drain, nodes: ['n'], pods: [], requestOf: () => undefined, seen: new Map() };
+    const lines = drainFrame(drainView(facts, 0), undefined, { columns: 200, rows: 40 }, 0);
+    assert.deepEqual(
+      lines.slice(1).map(({ text }) => text.trim()),
+      ['node/n  no pods to drain', drainMessage],
+    );
+  });
+
   it('a frame fits the terminal, and the words of others cannot move its cursor', () => {
     const evil = maintenance('m', { stage: 'Drain', reason: 'a\u001B[2Jb\nc' });
     const facts = { maintenance: evil, nodes: ['n'], pods: [low, high], requestOf: () => undefined, seen: new Map() };
