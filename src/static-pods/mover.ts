@@ -10,7 +10,14 @@ import path from 'node:path';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Disk } from './disk/disk.ts';
 import { ensureDirectory } from './disk/ensure-directory.ts';
-import { createJournal, type Journal, type JournalStep, parkStepOf, type ParkStep } from './journal/journal.ts';
+import {
+  createJournal,
+  type Journal,
+  type JournalStep,
+  parkStepOf,
+  type ParkStep,
+  parkSteps,
+} from './journal/journal.ts';
 import { openJournal } from './journal/recovery.ts';
 import { createFileMoves, type FileMoves, type RestoreOutcome } from './file-moves.ts';
 import { LEAVING } from './transfer.ts';
@@ -141,12 +148,7 @@ class ManifestMover implements Mover {
   }
 
   parkSteps(): ReadonlyMap<string, ParkStep> {
-    const steps = new Map<string, ParkStep>();
-    for (const [file, last] of this.#journal?.last() ?? []) {
-      const step = parkStepOf(last);
-      if (step !== undefined) steps.set(file, step);
-    }
-    return steps;
+    return parkSteps(this.#journal?.last() ?? new Map());
   }
 
   async retry(): Promise<void> {

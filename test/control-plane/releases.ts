@@ -63,13 +63,13 @@ export function hasPodsApi(): boolean {
   return isFrom(36);
 }
 
-/** The API of PodGroups in the release that the tests run, which the gate GenericWorkload turns on. */
-export function podGroupApi(): string {
-  return `scheduling.k8s.io/${isFrom(37) ? 'v1beta1' : 'v1alpha2'}`;
+/** The API of PodGroups in a release, that of the tests unless told, which the gate GenericWorkload turns on. */
+export function podGroupApi(release = wantedRelease()): string {
+  return `scheduling.k8s.io/${isFrom(37, release) ? 'v1beta1' : 'v1alpha2'}`;
 }
 
-function isFrom(minor: number): boolean {
-  return Number(wantedRelease().minor.slice(2)) >= minor;
+function isFrom(minor: number, release = wantedRelease()): boolean {
+  return Number(release.minor.slice(2)) >= minor;
 }
 
 /** The release that the tests run: that of NODEMAINT_KUBERNETES, such as 1.35, where it is set. Throws for one that is unknown. */

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { DROP_INS } from '../../config/load.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import type { DoctorFacts } from '../../show/checks/node-checks.ts';
-import { describeLock, otherLocks } from '../../decide/shutdown/other-locks.ts';
+import { type DelayLock, otherLocks } from '../../decide/shutdown/other-locks.ts';
 import type { Login1 } from '../../host/systemd/login1.ts';
 import type { Systemd } from '../../host/systemd/systemd1.ts';
 import { describeRefusal, judgePath, type WantedPath } from '../../host/files/trusted-path.ts';
@@ -14,8 +14,8 @@ import type { LocalNode } from '../machine/local-node.ts';
 export const UNIT = 'nodemaint.service';
 
 /** The inhibitor locks that delay a shutdown, without the agent's own. Throws the errors of the bus. */
-export async function readOtherLocks(login1: Login1, signal: AbortSignal): Promise<readonly string[]> {
-  return otherLocks(await login1.listInhibitors(signal), process.getuid?.()).map(describeLock);
+export async function readOtherLocks(login1: Login1, signal: AbortSignal): Promise<readonly DelayLock[]> {
+  return otherLocks(await login1.listInhibitors(signal), process.getuid?.());
 }
 
 /** The paths that the agent's unit may write, and those that the agent needs to write. */

@@ -5,13 +5,7 @@ import { readStaticPods } from '../../agent/static-pods/view.ts';
 import { listStaticPods } from '../../show/static-pod-list.ts';
 import { createContainerRuntime } from '../../host/cri/runtime.ts';
 import { createDisk } from '../../static-pods/disk/disk.ts';
-import {
-  lastSteps,
-  type JournalStep,
-  parkStepOf,
-  type ParkStep,
-  readJournal,
-} from '../../static-pods/journal/journal.ts';
+import { lastSteps, parkSteps, readJournal } from '../../static-pods/journal/journal.ts';
 import { formatDocument } from '../terminal/document.ts';
 import type { Terminal, OutputFormat } from '../terminal/terminal.ts';
 import { formatTable } from '../terminal/text.ts';
@@ -33,22 +27,13 @@ async function supersededIn(parkedPath: string): Promise<readonly string[]> {
     .map((entry) => path.relative(parkedPath, path.join(entry.parentPath, entry.name)));
 }
 
-function parkSteps(steps: readonly JournalStep[]): ReadonlyMap<string, ParkStep> {
-  return new Map(
-    [...lastSteps(steps)].flatMap(([file, step]) => {
-      const parked = parkStepOf(step);
-      return parked === undefined ? [] : [[file, parked] as const];
-    }),
-  );
-}
-
 /** `nodemaint static-pods list`: every manifest of this node and where it is. */
 export async function listStaticPodsCommand(flags: StaticPodsFlags, terminal: Terminal): Promise<void> {
   const node = await openLocalNode(flags.config, terminal);
   const { paths, config } = node;
   const runtime = createContainerRuntime(config.containerRuntimeEndpoint);
   try {
-    const steps = parkSteps(await readJournal(paths.journalPath, paths.journalStandIn));
+    const steps = parkSteps(lastSteps(await readJournal(paths.journalPath, paths.journalStandIn)));
     const ignore = (): void => undefined;
     const reader = { ...node, runtime, onDirectory: ignore, onRuntime: ignore };
     const view = await readStaticPods(reader, { paths, disk: createDisk() }, { steps, inPlace: [] }, terminal.stop);

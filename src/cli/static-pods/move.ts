@@ -12,7 +12,7 @@ import { createSystemClock } from '../../host/clock.ts';
 import { createContainerRuntime } from '../../host/cri/runtime.ts';
 import { MANUAL } from '../../decide/static-pod/parked.ts';
 import { createDisk } from '../../static-pods/disk/disk.ts';
-import { lastSteps, parkStepOf, readJournal } from '../../static-pods/journal/journal.ts';
+import { lastSteps, parkSteps, readJournal } from '../../static-pods/journal/journal.ts';
 import { readInPlace } from '../../static-pods/inventory.ts';
 import { printable } from '../../printable.ts';
 import { EXIT } from '../terminal/exit-code.ts';
@@ -68,8 +68,8 @@ async function chooseFiles(
 
 /** The maintenances for which these files are parked. A journal that cannot be read keeps nobody from putting them back. */
 async function maintenancesOf(files: readonly string[], { paths }: LocalNode): Promise<readonly string[]> {
-  const steps = lastSteps(await readJournal(paths.journalPath, paths.journalStandIn).catch(() => []));
-  const names = files.flatMap((file) => parkStepOf(steps.get(file))?.maintenance ?? []);
+  const steps = parkSteps(lastSteps(await readJournal(paths.journalPath, paths.journalStandIn).catch(() => [])));
+  const names = files.flatMap((file) => steps.get(file)?.maintenance ?? []);
   return [...new Set(names)].filter((name) => name !== '' && name !== MANUAL);
 }
 

@@ -110,6 +110,16 @@ export function lastSteps(steps: readonly JournalStep[]): ReadonlyMap<string, Jo
   return new Map(steps.map((step) => [step.file, step]));
 }
 
+/** The steps that parked files, by file, of the last step of each; of a file whose step is not known there is none. */
+export function parkSteps(last: ReadonlyMap<string, JournalStep>): ReadonlyMap<string, ParkStep> {
+  return new Map(
+    [...last].flatMap(([file, step]) => {
+      const parked = parkStepOf(step);
+      return parked === undefined ? [] : [[file, parked] as const];
+    }),
+  );
+}
+
 /** The text of a file; undefined if there is none. Throws the errors of Node.js. */
 export async function readIfThere(file: string): Promise<string | undefined> {
   try {

@@ -38,7 +38,6 @@ const SSH_OPTIONS = [
   'IdentitiesOnly=yes',
 ];
 const COMMAND_MS = 180_000;
-const COPY_MS = 180_000;
 
 function quote(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;
@@ -110,7 +109,7 @@ export function createShell(login: Login, signal: AbortSignal): Shell {
         else reject(new Error(`tar of ${sources.join(', ')} ended with ${code}: ${complaint}`));
       });
     });
-    const unpacked = must('tar -C / --no-overwrite-dir -xf -', { input: tar.stdout, timeoutMs: COPY_MS });
+    const unpacked = must('tar -C / --no-overwrite-dir -xf -', { input: tar.stdout });
     try {
       await Promise.all([packed, unpacked]);
     } finally {

@@ -5,6 +5,7 @@ import {
   EVICT_POLICY_ANNOTATION,
   EVICTION_IN_PROGRESS_ANNOTATION,
 } from '../../../src/api/names.ts';
+import { podGroupApi, releaseOf } from '../../control-plane/releases.ts';
 import { intercepts } from '../../support/rigs/eviction.ts';
 import { A } from '../lifecycle/scene.ts';
 import { type Cell, isGrouped } from './cells.ts';
@@ -16,7 +17,7 @@ export const INTERCEPTOR = 'matrix.example.com';
 /** The responder that it plays in the newer one. */
 export const RESPONDER = A;
 /** The API of PodGroups. */
-export const GROUP_API = 'scheduling.k8s.io/v1beta1';
+export const GROUP_API = podGroupApi(releaseOf('1.37'));
 export const IN_BACKGROUND = { [EVICTION_IN_PROGRESS_ANNOTATION]: 'true' } as const;
 
 const NODE_LABEL = 'matrix.example.com/cell';

@@ -5,7 +5,7 @@ import { parseApcupsd, parseUpsmon } from '../../../../src/decide/machine/ups-se
 import { effectiveKubelet } from '../../../../src/decide/machine/kubelet-config.ts';
 
 const WEEK_MS = 604_800_000;
-const HALF_HOUR_MS = 1_800_000;
+const LOCK = { what: 'shutdown', mode: 'delay', pid: 7, why: 'busy' };
 const WELL: DoctorFacts = {
   lock: { held: true, message: 'held' },
   delay: { effectiveMs: WEEK_MS, winner: { path: '/etc/systemd/logind.conf.d/zz-nodemaint.conf', value: '604800' } },
@@ -64,7 +64,7 @@ const cases: [string, Partial<DoctorFacts>, string, Check['result'], RegExp][] =
   ],
   [
     'somebody else has a lock',
-    { otherLocks: ['backup (uid 1000, process 7: busy)'] },
+    { otherLocks: [{ ...LOCK, who: 'backup', uid: 1000 }] },
     'other locks',
     'warn',
     /other locks delay a shutdown too, up to the lock delay: backup \(uid 1000, process 7: busy\)$/,
@@ -93,7 +93,7 @@ const cases: [string, Partial<DoctorFacts>, string, Check['result'], RegExp][] =
   ['logind is away', { delay: 'no answer' }, 'lock delay', 'fail', /no answer/],
   [
     'a target forces the shutdown',
-    { targetTimeoutsMs: { poweroff: WEEK_MS, reboot: HALF_HOUR_MS } },
+    { targetTimeoutsMs: { poweroff: WEEK_MS, reboot: 1_800_000 } },
     'target time-outs',
     'fail',
     /reboot\.target after 1800 s$/,
@@ -231,13 +231,13 @@ describe('the examination of a node', () => {
   });
 
   it('nobody is told to stop the kubelet, whose lock goes with its own graceful shutdown', () => {
-    const found = examineNode({ ...WELL, otherLocks: ['kubelet (uid 0, process 9: x)'] });
+    const found = examineNode({ ...WELL, otherLocks: [{ ...LOCK, who: 'kubelet', uid: 0 }] });
     assert.match(found.find(({ name }) => name === 'other locks')?.fix ?? '', /^nodemaint disable-kubelet-shutdown: /);
   });
 
   it('a path that several keys have is named once', () => {
-    const checks = examineNode({ ...WELL, distrusted: ['/srv is bad', '/srv is bad'] });
-    assert.equal(checks.find(({ name }) => name === 'trust')?.message, '/srv is bad');
+    const checks = examineNode({ ...WELL, distrusted: ['/srv is not trusted', '/srv is not trusted'] });
+    assert.equal(checks.find(({ name }) => name === 'trust')?.message, '/srv is not trusted');
   });
 
   it('a state directory that does not exist is made, not freed', () => {
