@@ -4,15 +4,12 @@ import { tierName } from '../follow/maintenance/frame.ts';
 import { printable } from '../../printable.ts';
 import { hangingLines } from '../terminal/paint.ts';
 import { tableRows } from '../terminal/text.ts';
+import { counted } from '../../decide/counted.ts';
 import { firstNames } from '../../decide/name-list.ts';
 import { formatSpan } from '../../decide/duration.ts';
 
 function findingText({ level, message }: Finding): string {
   return `${level}: ${printable(message)}`;
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
 /** The grace period, and what a deadline makes of it. */
@@ -81,7 +78,10 @@ export function formatPreview({ node, tiers, findings, pods, blocked }: DrainPre
   const blockedText = blocked === 0 ? '' : `; ${blocked} of them ${blocked === 1 ? 'is' : 'are'} blocked`;
   const say = (indent: string, text: string): readonly string[] => indented(indent, text, columns);
   const lines = [
-    ...say('', `node/${node}: ${count(pods, 'pod')} in ${count(tiers.length, 'tier')}${blockedText}`),
+    ...say(
+      '',
+      `node/${node}: ${counted(pods, 'pod', 'pods')} in ${counted(tiers.length, 'tier', 'tiers')}${blockedText}`,
+    ),
     ...findings.flatMap((finding) => say('  ', findingText(finding))),
     ...tiers.flatMap((tier, index) => tierText(tier, index + 1, columns)),
   ];

@@ -1,4 +1,5 @@
 /** `nodemaint nodes`: which nodes of a cluster are guarded. */
+import { counted } from '../../decide/counted.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { countStates, type FleetNode, type FleetState } from '../../show/fleet/node-state.ts';
 import { timeOf } from '../../decide/time.ts';
@@ -63,7 +64,7 @@ function cellsOf({ name, state, reason, nodeStatus, agent }: FleetNode, isWide: 
 
 function summaryOf(nodes: readonly FleetNode[]): string {
   const counts = Object.entries(countStates(nodes)).map(([state, count]) => `${count} ${state}`);
-  return `${nodes.length === 1 ? '1 node' : `${nodes.length} nodes`}: ${counts.join(', ')}`;
+  return `${counted(nodes.length, 'node', 'nodes')}: ${counts.join(', ')}`;
 }
 
 /** How a table of nodes is drawn: `columns` characters wide, at `now` in milliseconds since the epoch. */

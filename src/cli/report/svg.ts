@@ -1,4 +1,5 @@
 /** The time line of a shutdown as one picture without scripts, fonts or anything else from elsewhere. */
+import { counted } from '../../decide/counted.ts';
 import type { Row, Span, Timeline } from '../../show/story/timeline.ts';
 import { printable } from '../../printable.ts';
 import { cut } from '../terminal/paint.ts';
@@ -160,7 +161,7 @@ function tiers(line: Timeline, scale: Scale, top: number): Block & { readonly gr
     const took = `${offsetText(tier.from, line.from)} to ${offsetText(tier.to, line.from)}`;
     grounds.push(element('rect', { x: EDGE, y, width: WIDTH - 2 * EDGE, height: all, rx: 6, ...painted('band') }));
     const shapes = [
-      fitted(`${tier.name} · ${tier.rows.length} ${tier.rows.length === 1 ? 'pod' : 'pods'} · ${took}`, 700, 12, {
+      fitted(`${tier.name} · ${counted(tier.rows.length, 'pod', 'pods')} · ${took}`, 700, 12, {
         x: EDGE + 12,
         y: y + 20,
         'font-weight': 600,

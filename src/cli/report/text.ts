@@ -1,3 +1,4 @@
+import { counted } from '../../decide/counted.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import { isOfMaintenance, isOwnEnd, type Row, type Timeline } from '../../show/story/timeline.ts';
 import { printable } from '../../printable.ts';
@@ -57,7 +58,7 @@ export function formatReport(line: Timeline, columns: number): string {
   const parts = partsOf(line).map(({ name, ms }) => [formatSpan(ms), name]);
   const causes = line.causes
     .filter((cause) => !isOwnEnd(cause) && cause.ms >= LEAST_MS)
-    .map(({ ms, pods, text }) => [formatSpan(ms), `${pods} ${pods === 1 ? 'pod' : 'pods'}`, text]);
+    .map(({ ms, pods, text }) => [formatSpan(ms), counted(pods, 'pod', 'pods'), text]);
   const tiers = line.tiers.flatMap(({ name, from, to, rows }) => [
     `  ${printable(name)}, ${offsetText(from, line.from)} to ${offsetText(to, line.from)}`,
     ...rows.map((row) => {

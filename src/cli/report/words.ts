@@ -1,11 +1,12 @@
 /** The sentences of a report, which its text and its pictures share. */
+import { counted } from '../../decide/counted.ts';
 import { isOfMaintenance, type Timeline } from '../../show/story/timeline.ts';
 import { formatSpan } from '../../decide/duration.ts';
 
 /** How the shutdown ended, in a few words. */
 export function outcomeText(line: Timeline): string {
   const { outcome, why, podsLeft } = line;
-  const left = `${podsLeft} ${podsLeft === 1 ? 'pod was' : 'pods were'} left`;
+  const left = `${counted(podsLeft, 'pod was', 'pods were')} left`;
   switch (outcome) {
     case 'drained':
       if (isOfMaintenance(line)) return 'every pod left';
@@ -69,7 +70,7 @@ type PartKind = 'ending' | 'interceptor' | 'waiting' | 'between';
 export function sentenceOf(line: Timeline): string {
   const { heldMs } = line.spent;
   const { ownMs, addedMs } = sharesOf(line);
-  const pods = `${line.pods} ${line.pods === 1 ? 'pod' : 'pods'}`;
+  const pods = counted(line.pods, 'pod', 'pods');
   const own = formatSpan(ownMs);
   const isUnderWay = line.outcome === 'under way';
   if (isOfMaintenance(line)) {

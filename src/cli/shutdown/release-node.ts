@@ -1,4 +1,5 @@
 /** `nodemaint release NODE`: lets a held machine go through the cluster, where nobody can log in any more. */
+import { counted } from '../../decide/counted.ts';
 import { AGENT_STATUS_ANNOTATION, RELEASE_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
@@ -52,7 +53,7 @@ async function isWanted(cluster: ClusterClients, node: string, terminal: Termina
   const query = `fieldSelector=${encodeURIComponent(onNode(node))}`;
   const pods = await cluster.maintenances.list<Pod>(PODS, query, terminal.stop);
   const left = pods.filter((pod) => !isTerminal(pod)).length;
-  const what = left === 1 ? '1 pod that is still there' : `${left} pods that are still there`;
+  const what = counted(left, 'pod that is still there', 'pods that are still there');
   terminal.write(`This lets the machine of node/${node} go down at once, with ${what}.\n`);
   return await isConfirmed(terminal);
 }

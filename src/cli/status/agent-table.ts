@@ -1,3 +1,4 @@
+import { counted } from '../../decide/counted.ts';
 import type { AgentStatus } from '../../agent/control/status.ts';
 import { formatTable } from '../terminal/text.ts';
 import { shortCause } from '../../show/progress/blocking-causes.ts';
@@ -46,7 +47,7 @@ function formatWaiting({ waitingFor }: AgentStatus, now: number, columns: number
     waitingRow(group, Math.min(NAMES_WIDTH, NAMES_SHARE * columns), now),
   );
   const table = formatTable([['POD', 'SINCE', 'EXPECTED', 'WAITING ON'], ...rows], columns - 2);
-  const pods = waitingFor.length === 1 ? '1 pod' : `${waitingFor.length} pods`;
+  const pods = counted(waitingFor.length, 'pod', 'pods');
   return `Waiting for:  ${pods}\n${table.replace(/^/gm, '  ')}`;
 }
 

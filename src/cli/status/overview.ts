@@ -1,4 +1,5 @@
 /** All maintenances of a cluster as a table. */
+import { counted } from '../../decide/counted.ts';
 import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { formatAge } from '../../decide/duration.ts';
@@ -37,7 +38,7 @@ function shortNames(names: readonly string[], columns: number): string {
   const more = names.length - MAX_NAMES;
   const text = `${names.slice(0, MAX_NAMES).join(',')}${more > 0 ? ` and ${more} more` : ''}`;
   if (text.length <= NAMES_SHARE * columns) return text;
-  return names.length === 1 ? '1 node' : `${names.length} nodes`;
+  return counted(names.length, 'node', 'nodes');
 }
 
 /** All maintenances, one row each; where it is wide also what the Drained condition says. */

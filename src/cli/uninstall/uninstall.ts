@@ -1,3 +1,4 @@
+import { counted } from '../../decide/counted.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { type AccessFlags, openUserCluster } from '../cluster/open-user-cluster.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
@@ -41,7 +42,7 @@ export async function uninstallClusterCommand(flags: UninstallFlags, terminal: T
         terminal.stop,
       );
       const names = items.map(({ metadata, spec }) => `${metadata.name} (${spec.stage ?? 'Idle'})`);
-      const count = names.length === 1 ? '1 maintenance' : `${names.length} maintenances`;
+      const count = counted(names.length, 'maintenance', 'maintenances');
       const what = names.length === 0 ? 'no maintenance' : `${count}: ${names.join(', ')}`;
       const [ends, removes] = flags.dryRun === undefined ? ['ends', 'removes'] : ['would end', 'remove'];
       say(

@@ -1,4 +1,5 @@
 /** `nodemaint version`: the version of this program, of the controller, and of the agents. */
+import { counted } from '../../decide/counted.ts';
 import process from 'node:process';
 import { describeError } from '../../errors.ts';
 import type { AccessFlags } from '../cluster/open-user-cluster.ts';
@@ -40,7 +41,7 @@ function textOf(cluster: ClusterVersions | string | undefined): string {
   if (cluster === undefined) return own;
   if (typeof cluster === 'string') return `${own}The cluster is not known: ${cluster}\n`;
   const agents = Object.entries(cluster.agents).map(
-    ([version, count]) => `${version} on ${count} ${count === 1 ? 'node' : 'nodes'}`,
+    ([version, count]) => `${version} on ${counted(count, 'node', 'nodes')}`,
   );
   const controller = cluster.controller === '' ? 'unknown' : cluster.controller;
   return `${own}Controller: ${controller}\nAgents: ${agents.length === 0 ? 'none has reported' : agents.join(', ')}\n`;

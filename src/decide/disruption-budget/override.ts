@@ -1,4 +1,5 @@
 /** Whether a person may delete a pod in spite of its PodDisruptionBudgets, and what that means. */
+import { counted } from '../counted.ts';
 import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import { graceSecOf, isTerminal, podTypeOf } from '../pod.ts';
 import { budgetCovers } from './covers.ts';
@@ -17,8 +18,8 @@ function describeBudget({ metadata, status = {} }: PodDisruptionBudget): string 
   if (currentHealthy === undefined || desiredHealthy === undefined) {
     return `PodDisruptionBudget ${metadata.name} covers it, and has no status yet.`;
   }
-  const pods = desiredHealthy === 1 ? 'healthy pod' : 'healthy pods';
-  return `PodDisruptionBudget ${metadata.name} needs ${desiredHealthy} ${pods} and has ${currentHealthy}.`;
+  const needed = counted(desiredHealthy, 'healthy pod', 'healthy pods');
+  return `PodDisruptionBudget ${metadata.name} needs ${needed} and has ${currentHealthy}.`;
 }
 
 /** Judges a pod by the budgets of its namespace (policy/v1, and the Eviction API, which evicts no pod with two budgets). */

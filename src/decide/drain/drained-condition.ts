@@ -1,4 +1,5 @@
 /** The condition Drained of a maintenance: its status, its reason and its text. */
+import { counted } from '../counted.ts';
 import type { Condition } from '../../api/meta.ts';
 import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
 import { shortened } from '../../printable.ts';
@@ -43,7 +44,7 @@ export function drainOutcome({ status }: NodeMaintenance, { nodes, drained }: Dr
   const left = nodes.reduce((sum, { evicting, pending }) => sum + evicting.length + pending.length, 0);
   const waits = volumes.filter(({ isGivenUp }) => !isGivenUp);
   const wait = waits.length === 0 ? '' : `The drain waits for the volume ${describeVolumes(waits)}.`;
-  const pods = left === 0 ? gone : `${left} ${left === 1 ? 'pod is' : 'pods are'} left.`;
+  const pods = left === 0 ? gone : `${counted(left, 'pod is', 'pods are')} left.`;
   return { drained, reason: 'Draining', message: wait === '' ? pods : `${pods} ${wait}` };
 }
 

@@ -1,3 +1,4 @@
+import { counted } from '../counted.ts';
 import { DRAINED, type NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import { POD_TYPES } from '../maintenance/drain-plan.ts';
 import { nodeStatusesOf } from '../maintenance/recorded-node.ts';
@@ -57,7 +58,7 @@ export function newlyBlocked(before: NodeMaintenanceStatus, after: NodeMaintenan
   return [...blockingByReason(after)]
     .filter(([reason]) => !known.has(reason))
     .map(([reason, { names, remedy }]) => {
-      const pods = names.length === 1 ? '1 pod blocks' : `${names.length} pods block`;
+      const pods = counted(names.length, 'pod blocks', 'pods block');
       const message = `${pods} the drain by ${reason}: ${namesText(names.toSorted())}${remedy}.`;
       return { type: 'Warning', reason: 'DrainBlocked', message };
     });

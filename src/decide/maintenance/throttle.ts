@@ -1,3 +1,4 @@
+import { counted } from '../counted.ts';
 import { type GuardedDrain, guardControlPlane } from './control-plane-guard.ts';
 import type { ControlPlaneMember } from './control-plane-members.ts';
 import { firstNames } from '../name-list.ts';
@@ -36,9 +37,9 @@ export function throttleDrains(
   // A shutdown takes no place of others: its node could keep that for ever.
   const candidates = others.filter(({ name, isShutdown }) => !throttled.has(name) && !isShutdown);
   const admitted = admitDrains(candidates, maxParallelNodes);
-  const many = maxParallelNodes === 1 ? 'node is' : 'nodes are';
+  const most = counted(maxParallelNodes, 'node is', 'nodes are');
   const holders = firstNames([...admitted], MAX_NAMED);
-  const message = `Waiting for other maintenances, ${holders}: at most ${maxParallelNodes} ${many} drained at once.`;
+  const message = `Waiting for other maintenances, ${holders}: at most ${most} drained at once.`;
   for (const { name } of candidates) if (!admitted.has(name)) throttled.set(name, message);
   return throttled;
 }

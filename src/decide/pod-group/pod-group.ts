@@ -2,6 +2,7 @@
  * Pods of a PodGroup (scheduling.k8s.io). An EvictionRequest does not support them, and a group may say that its pods can
  * only be disrupted together. A drain evicts them directly: one by one, or all pods of the group, on whatever node.
  */
+import { counted } from '../counted.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import { budgetCovers } from '../disruption-budget/covers.ts';
@@ -42,7 +43,7 @@ export function budgetTooSmall(
     const covered = members.filter((pod) => budgetCovers(budget, pod)).length;
     const allowed = Math.max(0, budget.status?.disruptionsAllowed ?? 0);
     if (covered <= allowed) continue;
-    const disruptions = `${allowed} ${allowed === 1 ? 'disruption' : 'disruptions'}`;
+    const disruptions = counted(allowed, 'disruption', 'disruptions');
     const { name } = budget.metadata;
     const why = `The ${members.length} pods of PodGroup ${group} leave together, and PodDisruptionBudget ${name} allows ${disruptions} for ${covered} of them.`;
     return { name, why };

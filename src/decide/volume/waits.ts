@@ -3,6 +3,7 @@
  * attach/detach controller and the driver detach them: only then is the node drained, and only then may the pods of the
  * driver leave, which do the work. Each volume is waited for only for some time: an attacher may be gone for ever.
  */
+import { counted } from '../counted.ts';
 import type { NodeStatus, VolumeLeft } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { podTypeOf } from '../pod.ts';
@@ -139,6 +140,6 @@ export function describeVolumes(volumes: readonly PresentVolume[]): string {
   const done = first.waitsFor === 'Unmount' ? 'unmounted' : 'detached';
   const said = first.message === undefined ? '' : `: ${first.message}`;
   const more = volumes.length - 1;
-  const rest = more === 0 ? '' : ` (and ${more} more ${more === 1 ? 'volume' : 'volumes'})`;
+  const rest = more === 0 ? '' : ` (and ${counted(more, 'more volume', 'more volumes')})`;
   return `${first.name} of ${first.driver} to be ${done}${rest}${said}`;
 }

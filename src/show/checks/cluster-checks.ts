@@ -1,4 +1,5 @@
 /** The checks of `nodemaint check`: from the facts of a cluster to results and fixes. */
+import { counted } from '../../decide/counted.ts';
 import { firstNames } from '../../decide/name-list.ts';
 import type { Check } from './node-checks.ts';
 import type { FleetNode } from '../fleet/node-state.ts';
@@ -227,7 +228,7 @@ function judgeNodes(all: readonly FleetNode[]): Omit<Check, 'name'> {
   const leftOut =
     all.length === nodes.length ? '' : `; ${all.length - nodes.length} can have none, or are to have none`;
   const unguarded = nodes.filter(({ state }) => state === 'unguarded');
-  const have = nodes.length === 1 ? '1 node has an agent' : `${nodes.length} nodes have an agent`;
+  const have = counted(nodes.length, 'node has an agent', 'nodes have an agent');
   if (unguarded.length === 0) return ok(`${have}${leftOut}`);
   const names = named(unguarded.map(({ name, reason }) => (reason === '' ? name : `${name} (${reason})`)));
   return fail(
@@ -239,8 +240,9 @@ function judgeNodes(all: readonly FleetNode[]): Omit<Check, 'name'> {
 function judgeVersions(nodes: readonly FleetNode[]): Omit<Check, 'name'> {
   const outdated = nodes.filter(({ state }) => state === 'outdated');
   if (outdated.length === 0) return ok('agents and controller have the same version');
+  const have = counted(outdated.length, 'node has', 'nodes have');
   return warn(
-    `${outdated.length} nodes have an agent of another version: ${named(outdated.map(({ name }) => name))}`,
+    `${have} an agent of another version: ${named(outdated.map(({ name }) => name))}`,
     'upgrade the agents of these nodes: docs/usage/install.md#upgrade-and-rollback',
   );
 }

@@ -189,6 +189,10 @@ function checkKubeletUnit({ kubeletHome, kubeletUnit }: DoctorFacts): Check {
   if (kubeletHome === undefined || seen === choice.unit) return { name, ...OK, message: choice.unit };
   const where = seen === undefined ? 'outside of any systemd service' : `in ${seen}`;
   const message = `a drain without an API server stops ${choice.unit}, but the kubelet runs ${where} and would restart pods`;
+  if (seen === undefined) {
+    const fix = 'run the kubelet in a systemd service; to accept it: kubeletUnit: ""';
+    return { name, result: 'warn', message, fix };
+  }
   const fix = 'correct the key "kubeletUnit", or remove it; then systemctl restart nodemaint';
   return { name, result: 'warn', message, fix };
 }

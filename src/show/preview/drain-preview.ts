@@ -1,3 +1,4 @@
+import { counted } from '../../decide/counted.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { DrainPlanEntry, PodType } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
@@ -123,7 +124,7 @@ function lossFindings(pod: Pod): readonly Finding[] {
 function keptFindings(kept: readonly Pod[]): readonly Finding[] {
   if (kept.length === 0) return [];
   const names = kept.map(({ metadata }) => `${metadata.namespace ?? 'default'}/${metadata.name}`).toSorted();
-  const are = kept.length === 1 ? '1 pod is kept' : `${kept.length} pods are kept`;
+  const are = counted(kept.length, 'pod is kept', 'pods are kept');
   return [{ level: 'note', message: `${are}, as keepPods of the maintenance says: ${firstNames(names, MAX_KEPT)}` }];
 }
 

@@ -1,4 +1,5 @@
 /** What a preview finds on the node itself. */
+import { counted } from '../../decide/counted.ts';
 import { isKept } from '../../decide/kept-pods/kept-pods.ts';
 import { isInProgress, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { otherMaintainers } from '../../decide/node-mark/maintainers.ts';
@@ -19,7 +20,7 @@ function volumeFindings({ node }: PreviewFacts): readonly Finding[] {
   const { volumesInUse = [], volumesAttached = [] } = node.status ?? {};
   const volumes = new Set([...volumesInUse, ...volumesAttached.map(({ name }) => name)]).size;
   if (volumes === 0) return [];
-  const are = volumes === 1 ? '1 volume is' : `${volumes} volumes are`;
+  const are = counted(volumes, 'volume is', 'volumes are');
   const message = `${are} attached to the node: it counts as drained when they are unmounted and detached`;
   return [{ level: 'note', message }];
 }
@@ -52,7 +53,7 @@ export function nodeFindings(facts: PreviewFacts): readonly Finding[] {
   if (ended > 0)
     findings.push({
       level: 'note',
-      message: `${ended} ${ended === 1 ? 'pod has' : 'pods have'} already ended and will not be touched`,
+      message: `${counted(ended, 'pod has', 'pods have')} already ended and will not be touched`,
     });
   return findings;
 }

@@ -1,3 +1,4 @@
+import { counted } from '../../../decide/counted.ts';
 import type { DrainView, LeavingPod, NodeView } from '../../../show/progress/drain-progress.ts';
 import { firstNames } from '../../../decide/name-list.ts';
 import { causeOf } from '../../../show/progress/blocking-causes.ts';
@@ -73,7 +74,7 @@ export function createDrainChanges(): DrainChanges {
       const name = tierName(entry);
       // A tier that had no pods when this watch began is not told.
       if (state === 'waiting' || total === 0) continue;
-      const count = `${total} ${total === 1 ? 'pod' : 'pods'}`;
+      const count = counted(total, 'pod', 'pods');
       say(`tier ${name}`, state === 'done' ? `done: ${name}` : `evicting ${name}: ${count}`);
       if (state === 'done') continue;
       for (const pod of leaving) {

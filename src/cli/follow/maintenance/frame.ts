@@ -1,3 +1,4 @@
+import { counted } from '../../../decide/counted.ts';
 import type { DrainPlanEntry } from '../../../api/node-maintenance.ts';
 import { firstNames, namesWithin } from '../../../decide/name-list.ts';
 import { tierText } from '../../../show/story/timeline.ts';
@@ -81,7 +82,7 @@ function tierLines(tier: TierView, width: number, columns: number, now: number):
     .filter((pod) => causeOf(pod) === undefined)
     .toSorted((a, b) => (a.progress.active?.since ?? now) - (b.progress.active?.since ?? now));
   const [left, blocked] = [pods.length, pods.length - order.length];
-  const count = `${left} ${left === 1 ? 'pod' : 'pods'}`;
+  const count = counted(left, 'pod', 'pods');
   const words = {
     done: 'done',
     evicting: `${count} left${blocked === 0 ? '' : blocked === left ? ', blocked' : `, ${blocked} of them blocked`}`,
@@ -117,7 +118,7 @@ function nodeHead(name: string, text: string, columns: number, style: LineStyle)
 
 /** The pods that a drain has left alone, in a sentence's part. */
 export function keptText(kept: readonly string[]): string {
-  const pods = `${kept.length} ${kept.length === 1 ? 'pod' : 'pods'} kept`;
+  const pods = `${counted(kept.length, 'pod', 'pods')} kept`;
   return `${pods}: ${printable(firstNames(kept, MAX_KEPT))}`;
 }
 

@@ -148,13 +148,6 @@ const cases: [string, Partial<DoctorFacts>, string, Check['result'], RegExp][] =
     'warn',
     /stops hyperkube\.service, but the kubelet runs in kubelet\.service/,
   ],
-  [
-    'the kubelet is in no unit',
-    { kubeletHome: { unit: undefined, runtime: undefined } },
-    'kubelet unit',
-    'warn',
-    /runs outside of any systemd service/,
-  ],
   ['no kubelet runs', { kubelet: undefined }, 'kubelet shutdown', 'warn', /no kubelet/],
   ['a kubelet file is broken', { kubelet: 'cannot use x' }, 'kubelet shutdown', 'warn', /cannot use x/],
   [
@@ -230,9 +223,15 @@ describe('the examination of a node', () => {
       assert.equal(checks.find((each) => each.name === name)?.message, 'not known, see "lock delay"');
   });
 
-  it('nobody is told to stop the kubelet, whose lock goes with its own graceful shutdown', () => {
-    const found = examineNode({ ...WELL, otherLocks: [{ ...LOCK, who: 'kubelet', uid: 0 }] });
-    assert.match(found.find(({ name }) => name === 'other locks')?.fix ?? '', /^nodemaint disable-kubelet-shutdown: /);
+  it('nobody is told to stop the kubelet for its lock, and to correct a key that is not the cause', () => {
+    const findings = examineNode({
+      ...WELL,
+      otherLocks: [{ ...LOCK, who: 'kubelet', uid: 0 }],
+      kubeletHome: { unit: undefined, runtime: undefined },
+    }).filter(({ result }) => result !== 'ok');
+    const text = findings.map(({ message, fix }) => `${message}: ${fix}`).join('\n');
+    assert.match(text, /kubelet \(.*: nodemaint disable-kubelet-shutdown: /);
+    assert.match(text, /runs outside of any systemd service .*: run the kubelet in a systemd service; /);
   });
 
   it('a path that several keys have is named once', () => {
