@@ -36,7 +36,8 @@ export async function createAuthority(folder: string): Promise<Authority> {
   const ca = { cert: path.join(folder, 'ca.crt'), key: path.join(folder, 'ca.key') };
   if (!(await exists(ca.cert))) {
     await newKey(ca.key);
-    const subject = ['-subj', '/CN=nodemaint-test-ca', '-days', '30'];
+    // A cluster that others begin from is kept for longer than a certificate lives.
+    const subject = ['-subj', '/CN=nodemaint-test-ca', '-days', '3650'];
     await run('openssl', ['req', '-x509', '-new', '-key', ca.key, '-out', ca.cert, ...subject]);
   }
 

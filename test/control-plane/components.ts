@@ -65,18 +65,29 @@ export function managerFlags(kubeconfig: string, port: number): readonly string[
   ];
 }
 
-/** Whether the server answers a GET with 200; rejects while it does not answer at all. */
-export async function isOk(url: string, caFile: string, client: KeyPair): Promise<boolean> {
+/** The status with which the server answers, without its body; rejects while it does not answer at all. */
+async function statusOf(method: 'GET' | 'DELETE', url: string, caFile: string, client: KeyPair): Promise<number> {
   const [ca, cert, key] = await Promise.all([readFile(caFile), readFile(client.cert), readFile(client.key)]);
   return await new Promise((resolve, reject) => {
-    const call = request(url, { ca, cert, key, agent: false, timeout: 5_000 }, (response) => {
+    const call = request(url, { method, ca, cert, key, agent: false, timeout: 5_000 }, (response) => {
       response.resume();
-      resolve(response.statusCode === 200);
+      resolve(response.statusCode ?? 0);
     });
     call.on('timeout', () => call.destroy(new Error(`${url} did not answer within 5 s`)));
     call.on('error', reject);
     call.end();
   });
+}
+
+/** Whether the server answers a GET with 200; rejects while it does not answer at all. */
+export async function isOk(url: string, caFile: string, client: KeyPair): Promise<boolean> {
+  return (await statusOf('GET', url, caFile, client)) === 200;
+}
+
+/** Deletes the object at this address; it may be gone already. */
+export async function deleteAt(url: string, caFile: string, client: KeyPair): Promise<void> {
+  const status = await statusOf('DELETE', url, caFile, client);
+  if (status !== 200 && status !== 404) throw new Error(`${url} was not deleted: HTTP ${status}`);
 }
 
 /** Runs kubectl to its end; rejects with what it printed. */

@@ -1,10 +1,12 @@
+import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { type AskedReleases, type Binaries, controlPlaneBinaries } from './binaries.ts';
 import { createAuthority, writeKubeconfig } from './certificates.ts';
-import { apiServerFlags, etcdFlags, isOk, managerFlags, runKubectl } from './components.ts';
+import { apiServerFlags, deleteAt, etcdFlags, isOk, managerFlags, runKubectl } from './components.ts';
 import { freePort } from './port.ts';
 import { type Program, startProgram } from './process.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -44,12 +46,16 @@ export interface ControlPlaneOptions extends AskedReleases {
   readonly port?: number;
   /** A folder whose cluster is taken up where it was left, and left again; a temporary one unless told. */
   readonly dataFolder?: string;
+  /** A folder with SEED_PARTS of a cluster that has ended: this one begins with a copy of its objects. */
+  readonly seed?: string;
   /** More flags of kube-apiserver. */
   readonly apiServerFlags?: readonly string[];
   /** More flags of kube-controller-manager. */
   readonly controllerManagerFlags?: readonly string[];
 }
 
+/** What a cluster is begun from: its objects, and the authority whose certificate some of them have. */
+export const SEED_PARTS = ['etcd', 'ca.crt', 'ca.key'];
 const START_MS = 120_000;
 
 /** A subject alternative name as openssl has it. */
@@ -65,6 +71,10 @@ async function prepareFolder(options: ControlPlaneOptions, stack: AsyncDisposabl
     stack.defer(async () => {
       await rm(folder, { recursive: true, force: true });
     });
+  }
+  if (options.seed !== undefined) {
+    const parts = SEED_PARTS.map((part) => path.join(options.seed ?? '', part));
+    await promisify(execFile)('cp', ['-r', '--sparse=always', '--preserve=mode', ...parts, folder]);
   }
   await mkdir(path.join(folder, 'etcd'), { recursive: true, mode: 0o700 });
   await mkdir(path.join(folder, 'logs'), { recursive: true });
@@ -112,6 +122,9 @@ export async function startControlPlane(options: ControlPlaneOptions, signal: Ab
     await waitFor('kube-apiserver gets ready', isReady, { timeoutMs: START_MS, program: apiServer, signal });
   };
   await startApiServer();
+  // The last thing that a pod needs; the name is that of the namespace's account. One from before says nothing of this start.
+  const account = `${url}/api/v1/namespaces/default/serviceaccounts/default`;
+  if (options.seed !== undefined) await deleteAt(account, caFile, admin);
 
   const controllerManager = stack.use(
     start('kube-controller-manager', [
@@ -124,8 +137,6 @@ export async function startControlPlane(options: ControlPlaneOptions, signal: Ab
     ]),
   );
   stack.use(start('kube-scheduler', managerFlags(schedulerConfig, await freePort())));
-  // The last thing that a pod needs; the name is that of the namespace's account.
-  const account = `${url}/api/v1/namespaces/default/serviceaccounts/default`;
   const what = 'kube-controller-manager makes the default service account';
   const hasAccount = (): Promise<boolean> => isOk(account, caFile, admin);
   await waitFor(what, hasAccount, { timeoutMs: START_MS, program: controllerManager, signal });

@@ -17,7 +17,7 @@ const SLACK_MS = 50;
 /** A drain of these pods has more calls; how many depends on when it looks. */
 const LEAST_CALLS = 30;
 /** Drains at the same time: each mostly waits. */
-const AT_ONCE = 8;
+const AT_ONCE = 16;
 /**
  * What one fault may cost beside the time that the drain takes anyway: a pass asks three times for two lists, a stop that
  * hangs is repeated with its whole grace period. With the machine's own delays.

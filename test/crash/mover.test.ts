@@ -12,9 +12,11 @@ import { type MoverPaths } from '../../src/static-pods/places.ts';
 import { createKillingDisk, createSplitDisk, MOMENTS, type Moment } from '../support/disks/killing-disk.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { createQuickFolder } from '../support/disks/quick-folder.ts';
+import { isThorough } from '../support/thorough.ts';
 import { type CrashCase, type CrashPlan, contentOf, namesOf, runPlan, sha256Of } from './mover-plan.ts';
 
-const MAX_PLAN = 12;
+/** Larger plans have more cases of the same kinds. */
+const MAX_PLAN = isThorough('plans of more than 7 manifests') ? 12 : 7;
 /** Plans of up to this size go over the machine's disk as the agent uses it, larger ones over the quick one. */
 const FULL_PLAN = 2;
 /** Cases that one process carries out; each of them is killed with it. */
@@ -139,7 +141,7 @@ async function crashEverywhere(t: TestContext, variant: Variant): Promise<void> 
   t.diagnostic(`${total} cases`);
 }
 
-describe('a mover that is killed before, in and after each change of the disk, with plans of 1 to 12 manifests', () => {
+describe(`a mover that is killed before, in and after each change of the disk, with plans of 1 to ${MAX_PLAN} manifests`, () => {
   for (const apart of [false, true]) {
     for (const verb of ['park', 'restore'] as const) {
       const where = apart ? 'to another file system' : 'within one file system';

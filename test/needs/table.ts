@@ -12,6 +12,7 @@ import { helmBinary } from '../helm/helm.ts';
 import { krewBinary } from '../krew/krew.ts';
 import { kubeadmPrograms } from '../kubeadm/programs.ts';
 import { prometheusBinaries } from '../prometheus/prometheus.ts';
+import { clusterSeed } from '../support/commands/installed-cluster.ts';
 import { systemRoot } from '../systemd/roots.ts';
 import type { Need } from './declared.ts';
 
@@ -27,7 +28,12 @@ export interface Row {
 
 /** In the order in which the needs are made: what most files wait for comes first. */
 export const TABLE: readonly Row[] = [
-  { need: 'kubernetes', make: controlPlaneBinaries, files: ['integration/**/*', 'e2e/*'] },
+  // With the cluster from which most of their clusters begin.
+  {
+    need: 'kubernetes',
+    make: async (signal) => await clusterSeed(signal),
+    files: ['integration/**/*', 'e2e/*'],
+  },
   {
     need: 'helm',
     make: helmBinary,
@@ -51,7 +57,7 @@ export const TABLE: readonly Row[] = [
   },
   {
     need: 'api-server-1.37',
-    make: async (signal) => await controlPlaneBinaries(signal, { apiServer: releaseOf('1.37') }),
+    make: async (signal) => await clusterSeed(signal, { apiServer: releaseOf('1.37') }),
     files: ['integration/drain/pod-groups', 'integration/{lifecycle,matrix}/*', 'integration/addons/lifecycle/*'],
   },
   {

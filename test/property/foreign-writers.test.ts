@@ -24,8 +24,10 @@ import { type MoverPaths } from '../../src/static-pods/places.ts';
 import { createSplitDisk } from '../support/disks/killing-disk.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { createQuickFolder } from '../support/disks/quick-folder.ts';
+import { isThorough } from '../support/thorough.ts';
 
-const RUNS = 10_000;
+/** Other ones each time. */
+const RUNS = isThorough('more than 3,000 runs') ? 10_000 : 3_000;
 const FILES = ['a.yaml', 'b.yaml'];
 
 /** What another writer does to the static pod directory, and what the mover is asked to do. */

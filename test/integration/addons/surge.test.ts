@@ -6,11 +6,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Deployment } from '../../../src/addons/surge/api/deployment.ts';
 import { SURGE_ANNOTATION, SURGE_INTERCEPTOR } from '../../../src/addons/surge/api/names.ts';
 import type { Pod } from '../../../src/api/pod.ts';
-import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { Program } from '../../control-plane/process.ts';
 import { startNode } from '../../node/node.ts';
 import { deployment } from '../../node/pods.ts';
-import { installManifests, startNodemaint, withoutDeployments } from '../../support/commands/nodemaint.ts';
+import { startInstalledCluster } from '../../support/commands/installed-cluster.ts';
+import { startNodemaint, withoutDeployments } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
 import { intercepts } from '../../support/rigs/eviction.ts';
@@ -49,13 +50,13 @@ describe('another pod of a Deployment before one of its pods leaves, on two real
   before(async () => {
     folder = await makeTestFolder('surge');
     stack.defer(() => rm(folder, { recursive: true, force: true }));
-    controlPlane = stack.use(await startControlPlane({}, signal));
-    const controller = await installManifests(controlPlane);
+    const cluster = stack.use(await startInstalledCluster({}, signal));
+    ({ controlPlane } = cluster);
     const manifests = await controlPlane.kubectl(['kustomize', path.join(ROOT, 'manifests', 'surge')]);
     await controlPlane.kubectl(['apply', '-f', '-'], withoutDeployments(manifests));
     kubeconfig = await controlPlane.kubeconfigFor(ACCOUNT, GROUPS);
     for (const name of NODES) stack.use(await startNode(controlPlane, name, signal));
-    const flags = ['controller', '--kubeconfig', controller, '--leader-elect', 'false'];
+    const flags = ['controller', '--kubeconfig', cluster.controllerKubeconfig, '--leader-elect', 'false'];
     stack.use(startNodemaint(flags, path.join(folder, 'controller.log')));
   });
   after(async () => {

@@ -7,12 +7,12 @@ import { releasePod } from '../../../src/controller/daemon-set/gate.ts';
 import { createKubeClient, type KubeClient, type KubeRequest, type KubeResponse } from '../../../src/kube/client.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { objectPath, PODS, statusMessage } from '../../../src/kube/resource.ts';
-import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { ATTACKS_ON_CLUSTER, NODE_PATH } from '../../support/attacks/controller/on-cluster.ts';
 import { ATTACKS_ON_PODS, HELD, NODE, POD, webPod } from '../../support/attacks/controller/on-pods.ts';
 import { podOfDaemonSet } from '../../support/rigs/daemon-set.ts';
-import { installManifests } from '../../support/commands/nodemaint.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { startInstalledCluster } from '../../support/commands/installed-cluster.ts';
 
 const ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-controller';
 const GATE = 'nodemaintenance.x-k8s.io/maintenance';
@@ -29,8 +29,7 @@ describe("the controller's own token", () => {
   const send = (request: KubeRequest): Promise<KubeResponse> => controller.send(request, IN_TIME());
 
   before(async () => {
-    controlPlane = stack.use(await startControlPlane({}, AbortSignal.timeout(120_000)));
-    await installManifests(controlPlane);
+    ({ controlPlane } = stack.use(await startInstalledCluster({}, AbortSignal.timeout(120_000))));
     const token = (await kubectl(['create', 'token', 'nodemaint-controller', '-n', 'nodemaint-system'])).trim();
     const config = JSON.parse(await readFile(controlPlane.adminKubeconfig, 'utf8')) as { users: { user: object }[] };
     const [user] = config.users;

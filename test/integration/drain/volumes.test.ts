@@ -7,11 +7,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { attachmentName } from '../../../src/kube/volume/attachment-name.ts';
-import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, deployment, podSpec } from '../../node/pods.ts';
 import { keysOfNode, writeAgentFiles } from '../../support/agent/files.ts';
-import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
+import { startInstalledCluster } from '../../support/commands/installed-cluster.ts';
+import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import { isThorough } from '../../support/thorough.ts';
 import { startCsiDriver } from '../../support/stand-ins/csi-driver.ts';
@@ -125,8 +126,7 @@ async function buildRig(stack: AsyncDisposableStack): Promise<Rig> {
   stack.defer(async () => {
     await rm(folder, { recursive: true, force: true });
   });
-  const controlPlane = stack.use(await startControlPlane({}, signal));
-  const controllerConfig = await installManifests(controlPlane);
+  const { controlPlane, controllerKubeconfig: controllerConfig } = stack.use(await startInstalledCluster({}, signal));
   const node = stack.use(await startNode(controlPlane, NODE, signal));
   const witness = path.join(folder, 'witness');
   const journal = path.join(witness, 'log');

@@ -8,10 +8,9 @@ import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { listAll } from '../../../src/kube/list.ts';
 import { collectionPath, NODE_MAINTENANCES } from '../../../src/kube/resource.ts';
 import { createObjectCache } from '../../../src/kube/watch.ts';
-import { startControlPlane } from '../../control-plane/control-plane.ts';
 import { maintenanceOf } from '../../support/maintenance/objects.ts';
-import { installManifests } from '../../support/commands/nodemaint.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { startInstalledCluster } from '../../support/commands/installed-cluster.ts';
 
 /** What this reader takes of an answer; 16 MiB by itself. */
 const MAX_BYTES = 100_000;
@@ -19,8 +18,7 @@ const MAX_BYTES = 100_000;
 describe('NodeMaintenances that are too large to be read together, on a real API server', () => {
   it('the controller reads them one by one; one that is too large alone is left out of the list and the watch, and named', async () => {
     await using stack = new AsyncDisposableStack();
-    const controlPlane = stack.use(await startControlPlane({}, AbortSignal.timeout(120_000)));
-    await installManifests(controlPlane);
+    const { controlPlane } = stack.use(await startInstalledCluster({}, AbortSignal.timeout(120_000)));
     /** A maintenance whose status has so many messages of 20 kB. */
     const make = async (name: string, messages: number): Promise<void> => {
       const object = { ...maintenanceOf(), metadata: { name } };

@@ -5,17 +5,12 @@ import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import { type ContainerRuntime, createContainerRuntime } from '../../../src/host/cri/runtime.ts';
-import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { type Program } from '../../control-plane/process.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { staticPod } from '../../node/pods.ts';
-import {
-  installManifests,
-  nodemaintCommand,
-  readAgentStatus,
-  runNodemaint,
-  startNodemaint,
-} from '../../support/commands/nodemaint.ts';
+import { startInstalledCluster } from '../../support/commands/installed-cluster.ts';
+import { nodemaintCommand, readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import { isThorough } from '../../support/thorough.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
@@ -41,8 +36,8 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
   before(async () => {
     folder = await makeTestFolder('static');
     stack.defer(() => rm(folder, { recursive: true, force: true }));
-    controlPlane = stack.use(await startControlPlane({}, signal));
-    const controllerConfig = await installManifests(controlPlane);
+    const cluster = stack.use(await startInstalledCluster({}, signal));
+    ({ controlPlane } = cluster);
     node = stack.use(await startNode(controlPlane, NODE, signal));
     runtime = createContainerRuntime(node.runtimeEndpoint);
     stack.defer(() => {
@@ -52,7 +47,9 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
     await mkdir(witness);
     content = JSON.stringify(staticPod(POD, { stopSec: STOP_SEC, graceSec: 8, witness }));
     await writeFile(path.join(node.staticPodPath, FILE), content);
-    stack.use(startNodemaint(['controller', '--kubeconfig', controllerConfig], path.join(folder, 'controller.log')));
+    stack.use(
+      startNodemaint(['controller', '--kubeconfig', cluster.controllerKubeconfig], path.join(folder, 'controller.log')),
+    );
     // No staticPodPath and no healthz: the running kubelet has them.
     const found = { staticPodPath: undefined, kubeletHealthz: undefined };
     await writeAgentFiles(folder, { ...keysOfNode(node), ...found, apiWaitSec: 2 });

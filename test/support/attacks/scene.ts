@@ -13,12 +13,12 @@ import {
   type Resource,
   sendForObject,
 } from '../../../src/kube/resource.ts';
-import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { firstStatus, requestFor } from '../rigs/admission.ts';
 import { byName, maintenanceOf } from '../maintenance/objects.ts';
-import { installManifests } from '../commands/nodemaint.ts';
 import { makeMarked, replicaKubeconfig } from './controller/replica.ts';
 import { ACCOUNT_GROUPS, type AddonPod, installAddons, makeAddonPods } from './addons/objects.ts';
+import { startInstalledCluster } from '../commands/installed-cluster.ts';
 
 /** Who is on the scene. */
 export type Actor =
@@ -205,8 +205,9 @@ async function makeObjects(controlPlane: ControlPlane, clients: Scene['clients']
 /** Starts the API server and makes everything; the policies may not be in force yet. */
 export async function buildScene(): Promise<Scene> {
   await using stack = new AsyncDisposableStack();
-  const controlPlane = stack.use(await startControlPlane({}, AbortSignal.timeout(120_000)));
-  const controllerKubeconfig = await installManifests(controlPlane);
+  const { controlPlane, controllerKubeconfig } = stack.use(
+    await startInstalledCluster({}, AbortSignal.timeout(120_000)),
+  );
   const clientOf = async (kubeconfig: string): Promise<KubeClient> => {
     const client = createKubeClient(await loadClusterAccess(kubeconfig), 'test');
     stack.defer(() => {

@@ -70,23 +70,34 @@ async function manifestsFor({ kubectl }: ControlPlane, hasMutatingPolicies: bool
   }
 }
 
-/** Installs the manifests without the Deployment and returns a kubeconfig of the controller's service account. */
-export async function installManifests(controlPlane: ControlPlane): Promise<string> {
-  const served = await controlPlane.kubectl(['get', '--raw', '/apis/admissionregistration.k8s.io/v1']);
-  const hasMutatingPolicies = served.includes('"mutatingadmissionpolicies"');
-  const all = await manifestsFor(controlPlane, hasMutatingPolicies);
-  await controlPlane.kubectl(['apply', '-f', '-'], withoutDeployments(all));
-  for (const crd of ['nodemaintenances.nodemaintenance.x-k8s.io', 'evictionrequests.coordination.x-k8s.io']) {
-    await controlPlane.kubectl(['wait', '--for=condition=Established', `crd/${crd}`, '--timeout=30s']);
-  }
+/** Whether this API server has MutatingAdmissionPolicies, as from Kubernetes 1.36 on. */
+async function hasMutatingPolicies({ kubectl }: ControlPlane): Promise<boolean> {
+  return (await kubectl(['get', '--raw', '/apis/admissionregistration.k8s.io/v1'])).includes(
+    '"mutatingadmissionpolicies"',
+  );
+}
+
+/** Waits until the API server knows what the manifests say, and returns a kubeconfig of the controller's service account. */
+export async function useManifests(controlPlane: ControlPlane): Promise<string> {
+  const mutatesPlans = await hasMutatingPolicies(controlPlane);
   // The API server learns of new kinds every 5 s, and until then its mutating policies refuse them with 503.
   const maintenance = JSON.stringify(maintenanceOf());
   const mutates = async (): Promise<boolean> => {
     const tried = controlPlane.kubectl(['create', '--dry-run=server', '-o', 'json', '-f', '-'], maintenance);
     const answer = await tried.catch(() => '');
-    return hasMutatingPolicies ? answer.includes('"podType": "Static"') : answer !== '';
+    return mutatesPlans ? answer.includes('"podType": "Static"') : answer !== '';
   };
   await waitFor('maintenances can be made, with default entries where there are such policies', mutates);
   const groups = ['system:serviceaccounts', 'system:serviceaccounts:nodemaint-system', 'system:authenticated'];
   return await controlPlane.kubeconfigFor('system:serviceaccount:nodemaint-system:nodemaint-controller', groups);
+}
+
+/** Installs the manifests without the Deployment and returns a kubeconfig of the controller's service account. */
+export async function installManifests(controlPlane: ControlPlane): Promise<string> {
+  const all = await manifestsFor(controlPlane, await hasMutatingPolicies(controlPlane));
+  await controlPlane.kubectl(['apply', '-f', '-'], withoutDeployments(all));
+  for (const crd of ['nodemaintenances.nodemaintenance.x-k8s.io', 'evictionrequests.coordination.x-k8s.io']) {
+    await controlPlane.kubectl(['wait', '--for=condition=Established', `crd/${crd}`, '--timeout=30s']);
+  }
+  return await useManifests(controlPlane);
 }

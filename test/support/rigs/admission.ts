@@ -4,9 +4,9 @@ import { EVICTION_REQUEST_API_VERSION } from '../../../src/api/names.ts';
 import { createKubeClient, type KubeClient, type KubeRequest, type KubeResponse } from '../../../src/kube/client.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { collectionPath, EVICTION_REQUESTS, objectPath, statusMessage } from '../../../src/kube/resource.ts';
-import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { installManifests } from '../commands/nodemaint.ts';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { waitFor } from '../wait-for.ts';
+import { startInstalledCluster } from '../commands/installed-cluster.ts';
 
 /** A rule of RBAC. */
 export interface Rule {
@@ -158,7 +158,9 @@ async function may(client: KubeClient, { apiGroups, resources, verbs, resourceNa
 /** Starts the API server, installs the manifests, and waits until the policies are in force. */
 export async function buildAdmissionRig(): Promise<AdmissionRig> {
   await using stack = new AsyncDisposableStack();
-  const controlPlane = stack.use(await startControlPlane({}, AbortSignal.timeout(120_000)));
+  const { controlPlane, controllerKubeconfig } = stack.use(
+    await startInstalledCluster({}, AbortSignal.timeout(120_000)),
+  );
   const clients: KubeClient[] = [];
   stack.defer(() => {
     for (const client of clients) client.close();
@@ -168,7 +170,6 @@ export async function buildAdmissionRig(): Promise<AdmissionRig> {
     clients.push(client);
     return client;
   };
-  const controllerKubeconfig = await installManifests(controlPlane);
   const admin = await clientOf(controlPlane.adminKubeconfig);
   const controller = await clientOf(controllerKubeconfig);
   const user: AdmissionRig['user'] = async (name, rules, groups = []) => {

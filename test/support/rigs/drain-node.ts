@@ -4,12 +4,13 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
-import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '../../control-plane/control-plane.ts';
+import type { ControlPlane, ControlPlaneOptions } from '../../control-plane/control-plane.ts';
 import type { Program } from '../../control-plane/process.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, deployment, staticPod } from '../../node/pods.ts';
 import { keysOfNode, writeAgentFiles } from '../agent/files.ts';
-import { installManifests, readAgentStatus, startNodemaint } from '../commands/nodemaint.ts';
+import { startInstalledCluster } from '../commands/installed-cluster.ts';
+import { readAgentStatus, startNodemaint } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
 import { SLOW, waitFor } from '../wait-for.ts';
 
@@ -54,8 +55,9 @@ export async function buildDrainNode(
   stack.defer(async () => {
     await rm(folder, { recursive: true, force: true });
   });
-  const controlPlane = stack.use(await startControlPlane(components, signal));
-  const controllerConfig = await installManifests(controlPlane);
+  const { controlPlane, controllerKubeconfig: controllerConfig } = stack.use(
+    await startInstalledCluster(components, signal),
+  );
   await prepare?.(controlPlane);
   const node = stack.use(await startNode(controlPlane, NODE, signal));
   const witness = path.join(folder, 'witness');

@@ -10,11 +10,11 @@ import type { Interceptor } from '../../../src/kube/eviction/interceptor.ts';
 import { runInterceptor } from '../../../src/kube/eviction/interceptor-loop.ts';
 import { EVICTION_REQUESTS, objectPath, PODS, sendForObject } from '../../../src/kube/resource.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
-import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '../../control-plane/control-plane.ts';
+import type { ControlPlane, ControlPlaneOptions } from '../../control-plane/control-plane.ts';
 import { makeTestFolder } from '../folder.ts';
 import { requestersPatch } from '../eviction/requesters.ts';
-import { installManifests } from '../commands/nodemaint.ts';
 import { waitFor } from '../wait-for.ts';
+import { startInstalledCluster } from '../commands/installed-cluster.ts';
 
 /** The Node without a kubelet on which the pods of these tests are: the test ends them when it wants. */
 export const NODE = 'node-z';
@@ -129,8 +129,7 @@ export async function buildEvictionRig(
   await using stack = new AsyncDisposableStack();
   const folder = await makeTestFolder('eviction');
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const controlPlane = stack.use(await startControlPlane(options, signal));
-  const controllerKubeconfig = await installManifests(controlPlane);
+  const { controlPlane, controllerKubeconfig } = stack.use(await startInstalledCluster(options, signal));
   const apply = async (object: object): Promise<string> =>
     await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
   await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } });

@@ -11,9 +11,10 @@ import { createKubeClient, type KubeClient, type KubeRequest, type KubeResponse 
 import { EVICTIONS, LIFECYCLE_REQUESTS } from '../../../src/kube/lifecycle/resources.ts';
 import { collectionPath, objectPath, PODS, type Resource, sendForObject } from '../../../src/kube/resource.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
-import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { releaseOf } from '../../control-plane/releases.ts';
-import { installManifests, startNodemaint, withoutDeployments } from '../commands/nodemaint.ts';
+import { startInstalledCluster } from '../commands/installed-cluster.ts';
+import { startNodemaint, withoutDeployments } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
 import { waitFor } from '../wait-for.ts';
 import { createAuditLog, type EvictionCall, type Writes } from './lifecycle-audit.ts';
@@ -100,8 +101,8 @@ export async function buildLifecycleRig(flags: readonly string[] = []): Promise<
   const folder = await makeTestFolder('lifecycle');
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const audit = await createAuditLog(folder);
-  const controlPlane = stack.use(
-    await startControlPlane(
+  const { controlPlane, controllerKubeconfig: kubeconfig } = stack.use(
+    await startInstalledCluster(
       {
         apiServer: releaseOf('1.37'),
         apiServerFlags: [...LIFECYCLE_FLAGS, ...audit.flags, ...flags],
@@ -109,7 +110,6 @@ export async function buildLifecycleRig(flags: readonly string[] = []): Promise<
       signal,
     ),
   );
-  const kubeconfig = await installManifests(controlPlane);
   await installLifecycle(controlPlane);
   const lifecycleKubeconfig = await installControllers(controlPlane);
   const client = createKubeClient(await loadClusterAccess(controlPlane.adminKubeconfig), 'test');

@@ -3,11 +3,12 @@ import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/pr
 import path from 'node:path';
 import process from 'node:process';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
-import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { TEST_IMAGE } from '../../node/images.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { ec2Answers, type MetadataServer, startMetadataServer } from '../stand-ins/metadata-server.ts';
-import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../commands/nodemaint.ts';
+import { startInstalledCluster } from '../commands/installed-cluster.ts';
+import { readAgentStatus, runNodemaint, startNodemaint } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
 import { SLOW, waitFor } from '../wait-for.ts';
 import { keysOfNode, writeAgentFiles } from '../agent/files.ts';
@@ -73,8 +74,7 @@ export async function buildNoticeRig(): Promise<NoticeRig> {
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const witness = path.join(folder, 'witness');
   await mkdir(witness);
-  const controlPlane = stack.use(await startControlPlane({}, signal));
-  const controllerConfig = await installManifests(controlPlane);
+  const { controlPlane, controllerKubeconfig: controllerConfig } = stack.use(await startInstalledCluster({}, signal));
   const node = stack.use(await startNode(controlPlane, NODE, signal));
   const metadata = stack.use(await startMetadataServer(ec2Answers(QUIET)));
   stack.use(startNodemaint(['controller', '--kubeconfig', controllerConfig], path.join(folder, 'controller.log')));

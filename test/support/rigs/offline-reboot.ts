@@ -4,13 +4,14 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { type ContainerRuntime, createContainerRuntime } from '../../../src/host/cri/runtime.ts';
-import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { Program } from '../../control-plane/process.ts';
 import { type Logind, startLogind } from '../../logind/rig.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, type PodShape, podSpec, staticPod } from '../../node/pods.ts';
 import { keysOfNode, writeAgentFiles } from '../agent/files.ts';
-import { installManifests, readAgentStatus, startNodemaint } from '../commands/nodemaint.ts';
+import { startInstalledCluster } from '../commands/installed-cluster.ts';
+import { readAgentStatus, startNodemaint } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
 import { type SocketProxy, startSocketProxy } from '../stand-ins/socket-proxy.ts';
 import { SLOW, waitFor } from '../wait-for.ts';
@@ -51,8 +52,7 @@ export async function buildRig(stack: AsyncDisposableStack, loggerSec: number): 
   stack.defer(async () => {
     await rm(folder, { recursive: true, force: true });
   });
-  const controlPlane = stack.use(await startControlPlane({}, signal));
-  await installManifests(controlPlane);
+  const { controlPlane } = stack.use(await startInstalledCluster({}, signal));
   const node = stack.use(await startNode(controlPlane, NODE, signal));
   const witness = path.join(folder, 'witness');
   await mkdir(witness);

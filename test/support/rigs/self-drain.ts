@@ -3,12 +3,13 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
-import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { type Program } from '../../control-plane/process.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, staticPod } from '../../node/pods.ts';
 import { type ApiProxy, startApiProxy } from '../stand-ins/api-proxy.ts';
-import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../commands/nodemaint.ts';
+import { startInstalledCluster } from '../commands/installed-cluster.ts';
+import { readAgentStatus, runNodemaint, startNodemaint } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
 import { SLOW, waitFor } from '../wait-for.ts';
 import { keysOfNode, writeAgentFiles } from '../agent/files.ts';
@@ -49,8 +50,8 @@ export async function buildOwnDrainRig(
   stack.defer(async () => {
     await rm(folder, { recursive: true, force: true });
   });
-  const controlPlane = stack.use(await startControlPlane({}, signal));
-  const controllerProxy = stack.use(await startApiProxy(controlPlane, await installManifests(controlPlane)));
+  const { controlPlane, controllerKubeconfig } = stack.use(await startInstalledCluster({}, signal));
+  const controllerProxy = stack.use(await startApiProxy(controlPlane, controllerKubeconfig));
   const node = stack.use(await startNode(controlPlane, NODE, signal));
   const agentProxy = stack.use(await startApiProxy(controlPlane, node.kubeconfig));
   const witness = path.join(folder, 'witness');

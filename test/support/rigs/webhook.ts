@@ -10,8 +10,8 @@ import { createKubeClient, type KubeClient, type KubeResponse } from '../../../s
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { collectionPath, EVICTION_REQUESTS, objectPath, statusMessage } from '../../../src/kube/resource.ts';
 import type { Log } from '../../../src/telemetry/log.ts';
-import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { installManifests } from '../commands/nodemaint.ts';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
+import { startInstalledCluster } from '../commands/installed-cluster.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', 'manifests', 'webhook');
 const CONFIGURATION = 'validatingwebhookconfiguration/nodemaint-webhook';
@@ -118,8 +118,9 @@ export async function buildWebhookRig(): Promise<WebhookRig> {
   await using stack = new AsyncDisposableStack();
   /** What is started while the rig is used. */
   const owned = new AsyncDisposableStack();
-  const controlPlane = stack.use(await startControlPlane({}, AbortSignal.timeout(120_000)));
-  const controllerKubeconfig = await installManifests(controlPlane);
+  const { controlPlane, controllerKubeconfig } = stack.use(
+    await startInstalledCluster({}, AbortSignal.timeout(120_000)),
+  );
   await controlPlane.kubectl(['apply', '-k', MANIFESTS]);
   stack.use(owned);
   const never = new AbortController().signal;

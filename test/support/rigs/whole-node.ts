@@ -1,12 +1,13 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { Program } from '../../control-plane/process.ts';
 import { type Logind, startLogind } from '../../logind/rig.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, deployment, type PodShape, staticPod } from '../../node/pods.ts';
 import { type AgentFiles, keysOfNode, writeAgentFiles } from '../agent/files.ts';
-import { installManifests, readAgentStatus, startNodemaint } from '../commands/nodemaint.ts';
+import { startInstalledCluster } from '../commands/installed-cluster.ts';
+import { readAgentStatus, startNodemaint } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
 import { SLOW, waitFor } from '../wait-for.ts';
 
@@ -75,8 +76,7 @@ export async function startWholeNode(name: string, load: NodeLoad, signal: Abort
   await using stack = new AsyncDisposableStack();
   const folder = await makeTestFolder('whole-node');
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const controlPlane = stack.use(await startControlPlane({}, signal));
-  const controllerConfig = await installManifests(controlPlane);
+  const { controlPlane, controllerKubeconfig: controllerConfig } = stack.use(await startInstalledCluster({}, signal));
   const node = stack.use(await startNode(controlPlane, name, signal));
   await addLoad(controlPlane, node, load);
   const logind = stack.use(await startLogind({ inhibitDelayMaxSec: 600 }, signal));

@@ -4,10 +4,10 @@ import { after, before, describe, it } from 'node:test';
 import { loadClusterAccess } from '../../../../src/kube/access/cluster.ts';
 import { createKubeClient, type KubeClient, type KubeRequest } from '../../../../src/kube/client.ts';
 import { statusMessage } from '../../../../src/kube/resource.ts';
-import { type ControlPlane, startControlPlane } from '../../../control-plane/control-plane.ts';
-import { installManifests } from '../../../support/commands/nodemaint.ts';
+import type { ControlPlane } from '../../../control-plane/control-plane.ts';
 import { installControllers, podBody } from '../../../support/rigs/lifecycle.ts';
 import { waitFor } from '../../../support/wait-for.ts';
+import { startInstalledCluster } from '../../../support/commands/installed-cluster.ts';
 
 const POD = '/api/v1/namespaces/default/pods/web';
 const NEVER = new AbortController().signal;
@@ -39,8 +39,7 @@ describe('the account of the controllers of lifecycle.k8s.io', () => {
   let client: KubeClient;
 
   before(async () => {
-    controlPlane = stack.use(await startControlPlane({}, AbortSignal.timeout(120_000)));
-    await installManifests(controlPlane);
+    ({ controlPlane } = stack.use(await startInstalledCluster({}, AbortSignal.timeout(120_000))));
     client = createKubeClient(await loadClusterAccess(await installControllers(controlPlane)), 'test');
     stack.defer(() => {
       client.close();
