@@ -1,4 +1,4 @@
-import { nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
+import { hasDrained, nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
 import { interceptorEntry } from '../decide/eviction/heartbeat.ts';
 import { targetKeyOf } from '../decide/eviction/request.ts';
 import { turnWaitOf } from '../decide/reboot/turns.ts';
@@ -38,7 +38,7 @@ export interface StatusDependencies {
 export interface StatusCluster {
   readonly server: string;
   readonly cluster: {
-    readonly maintenances: Pick<NodeMaintenances, 'get' | 'heardAt'>;
+    readonly maintenances: Pick<NodeMaintenances, 'get' | 'heardAt' | 'list'>;
     readonly requests: Pick<NodeEvictionRequests, 'list'>;
   };
   readonly controller: () => ControllerState | undefined;
@@ -89,18 +89,24 @@ function waitingForTurn({ cluster, phase }: StatusDependencies): readonly Waitin
   return on === undefined ? [] : [{ what: 'its turn to reboot', on, message, since: shutdown.since }];
 }
 
+/** The requests that somebody finishes: those of a controller that is dead or idle say nothing once the agent drains alone, or has. */
+function waitingForOthers({ nodeName, cluster }: StatusDependencies, ofDrain: readonly Waiting[]): readonly Waiting[] {
+  if (cluster === undefined) return [];
+  const life = cluster.controller()?.kind;
+  const isAlone = life === 'dead' || life === 'idle';
+  const isOwn = ofDrain.length > 0 || cluster.cluster.maintenances.list().some((each) => hasDrained(each, nodeName));
+  return isAlone && isOwn ? [] : waitingForRequests(cluster.cluster);
+}
+
 /** Everything that the node waits for; of a pod that several sources name, the first one counts. */
 function waitingFor(dependencies: StatusDependencies): readonly Waiting[] {
   const { cluster, lastPass, phase } = dependencies;
   const pass = lastPass();
   const ofDrain = pass?.waiting ?? [];
-  // Nobody finishes the requests of a controller that is dead or idle: the agent's own drain tells what is left.
-  const life = cluster?.controller()?.kind;
-  const isOwnDrain = ofDrain.length > 0 && (life === 'dead' || life === 'idle');
   const all = [
     ...waitingForTurn(dependencies),
     ...ofDrain,
-    ...(cluster === undefined || isOwnDrain ? [] : waitingForRequests(cluster.cluster)),
+    ...waitingForOthers(dependencies, ofDrain),
     ...(pass === undefined ? [] : waitingForStaticPods(pass)),
   ];
   const byName = new Map<string, Waiting>();

@@ -31,7 +31,14 @@ function dependenciesOf(phase: Phase, changes: Partial<StatusDependencies> = {})
 function clusterOf(requests: readonly EvictionRequest[], maintenance?: NodeMaintenance): StatusCluster {
   return {
     server: SERVER,
-    cluster: { maintenances: { get: () => maintenance, heardAt: () => 42 }, requests: { list: () => requests } },
+    cluster: {
+      maintenances: {
+        get: () => maintenance,
+        heardAt: () => 42,
+        list: () => (maintenance === undefined ? [] : [maintenance]),
+      },
+      requests: { list: () => requests },
+    },
     controller: () => ({ kind: 'alive', silentMs: 5 }),
   };
 }
@@ -104,7 +111,8 @@ describe('the status of the agent', () => {
     const request = underWay();
     const { creationTimestamp: _, ...metadata } = request.metadata;
     const cluster = clusterOf([{ ...request, metadata }]);
-    const maintenances = { get: () => drainOf(DRAINING.maintenance, []), heardAt: () => undefined };
+    const maintenance = drainOf(DRAINING.maintenance, []);
+    const maintenances = { get: () => maintenance, heardAt: () => undefined, list: () => [maintenance] };
     const silent: StatusCluster = { ...cluster, cluster: { ...cluster.cluster, maintenances } };
     const parked = PASS.view.parked.map((pod) => ({ ...pod, parkedAt: 0 }));
     const lastPass = (): StaticPodPass => ({ ...PASS, view: { ...PASS.view, parked } });
@@ -152,6 +160,28 @@ describe('the status of the agent', () => {
       waitingFor.map(({ what }) => what),
       ['default/db', 'kube-system/etcd'],
     );
+  });
+
+  it('the status has no pod of a request that an idle controller has left, when the node is drained', () => {
+    const node = { nodeRef: { name: 'node-a' }, podsPendingEvacuation: 0, podsEvacuating: 0 };
+    const drained = {
+      type: 'Drained',
+      status: 'True',
+      reason: 'Drained',
+      message: '',
+      lastTransitionTime: '',
+    } as const;
+    const maintenance = {
+      ...drainOf('firmware', ['node-a']),
+      status: { conditions: [drained], nodeStatuses: [node] },
+    };
+    const waits = (kind: 'alive' | 'idle', known: NodeMaintenance): number => {
+      const cluster = { ...clusterOf([underWay()], known), controller: () => ({ kind, silentMs: MINUTE }) };
+      return buildStatus(dependenciesOf(WATCHING, { cluster })).waitingFor.length;
+    };
+    assert.equal(waits('idle', maintenance), 0);
+    assert.equal(waits('alive', maintenance), 1);
+    assert.equal(waits('idle', drainOf('firmware', ['node-a'])), 1);
   });
 
   it('a drain without a known pod waits for the API server, then for the controller', () => {
