@@ -125,7 +125,7 @@ function releaseReader({ cluster, node }: AgentContext): (maintenance: string) =
 
 /** What the story of a shutdown takes from the status at the end of an iteration. */
 function observationReader(
-  { cluster, node }: AgentContext,
+  { cluster, node, machine }: AgentContext,
   record: () => AgentRecord,
   status: () => AgentStatus,
 ): () => IterationObservation {
@@ -136,7 +136,7 @@ function observationReader(
     const last = (offlineTargets.length > 0 ? offlineTargets : (recorded ?? [])).at(-1);
     const tier = last === undefined ? undefined : { podType: last.podType, podPriority: last.podPriority };
     const { waitingFor, parked } = status();
-    return { waitingFor, parked, tier };
+    return { waitingFor, parked, tier, kubeletEnds: machine.otherLocks.hasKubelets() };
   };
 }
 

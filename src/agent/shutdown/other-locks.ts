@@ -1,5 +1,11 @@
 import process from 'node:process';
-import { delayOfOthersMs, describeLock, isOwnLock, otherLocks } from '../../decide/shutdown/other-locks.ts';
+import {
+  delayOfOthersMs,
+  describeLock,
+  isKubeletsLock,
+  isOwnLock,
+  otherLocks,
+} from '../../decide/shutdown/other-locks.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import type { Clock } from '../../host/clock.ts';
 import { readLogindConfig } from '../../host/systemd/logind-config.ts';
@@ -12,6 +18,8 @@ export interface OtherLocks {
   reconcile(phase: Phase, signal: AbortSignal): Promise<void>;
   /** The locks that delay the shutdown beside the agent's, in words, as they were listed last. */
   status(): readonly string[];
+  /** Whether the kubelet had a lock when they were listed last: it ends pods by its own graceful shutdown then. */
+  hasKubelets(): boolean;
 }
 
 interface OtherLocksDependencies {
@@ -24,10 +32,11 @@ interface OtherLocksDependencies {
 /** What was listed last: the locks of others, and since when logind waits for nothing else. */
 interface Listing {
   readonly names: readonly string[];
+  readonly hasKubelets: boolean;
   readonly waitsSince: number | undefined;
 }
 
-const NO_LOCKS: Listing = { names: [], waitsSince: undefined };
+const NO_LOCKS: Listing = { names: [], hasKubelets: false, waitsSince: undefined };
 
 /** Creates the view of the locks; logind is not asked before the first `reconcile`. */
 export function createOtherLocks({ host, clock, log }: OtherLocksDependencies): OtherLocks {
@@ -36,12 +45,17 @@ export function createOtherLocks({ host, clock, log }: OtherLocksDependencies): 
   const list = async (phase: Phase, { login1 }: Host, signal: AbortSignal): Promise<Listing> => {
     const uid = process.getuid?.();
     const locks = await login1.listInhibitors(signal);
-    const names = otherLocks(locks, uid).map(describeLock);
+    const others = otherLocks(locks, uid);
+    const names = others.map(describeLock);
     const added = names.filter((name) => !listing.names.includes(name));
     if (added.length > 0) log.warn({ locks: added }, 'others delay the shutdown too');
     const onlyOthers = names.length > 0 && !locks.some((lock) => isOwnLock(lock, uid));
     const waits = phase.kind === 'released' && onlyOthers && (await login1.preparingForShutdown(signal));
-    return { names, waitsSince: waits ? (listing.waitsSince ?? clock.monotonic()) : undefined };
+    return {
+      names,
+      hasKubelets: others.some(isKubeletsLock),
+      waitsSince: waits ? (listing.waitsSince ?? clock.monotonic()) : undefined,
+    };
   };
   /** Starts the shutdown in spite of locks whose time is over. */
   const endWait = async ({ login1, systemd }: Host, waitedMs: number, signal: AbortSignal): Promise<void> => {
@@ -59,6 +73,7 @@ export function createOtherLocks({ host, clock, log }: OtherLocksDependencies): 
 
   return {
     status: () => listing.names,
+    hasKubelets: () => listing.hasKubelets,
     reconcile: async (phase, signal) => {
       if (host === undefined || (phase.kind !== 'draining' && phase.kind !== 'released')) {
         listing = NO_LOCKS;

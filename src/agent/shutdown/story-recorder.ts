@@ -21,6 +21,8 @@ export interface IterationObservation {
   readonly waitingFor: readonly Waiting[];
   /** The entry of the drain plan that was reached last. */
   readonly tier: StoryTier | undefined;
+  /** Whether the kubelet ends pods by its own graceful shutdown. */
+  readonly kubeletEnds?: boolean;
   /** Files of the manifests that are parked. */
   readonly parked: readonly string[];
 }
@@ -85,8 +87,7 @@ class Recorder implements StoryRecorder {
   recordProgress({ phase, transition }: Iteration, observation: IterationObservation): void {
     const { clock } = this.#dependencies;
     if (phase.kind === 'draining' && this.#story !== undefined) {
-      const { waitingFor, tier } = observation;
-      this.#story = withObservation(this.#story, { at: storyNow(phase, clock), waitingFor, tier });
+      this.#story = withObservation(this.#story, { ...observation, at: storyNow(phase, clock) });
     }
     if (this.#story !== undefined && (phase.kind === 'recovering' || transition?.name === 'settle')) {
       const returned = this.#parked.filter((file) => !observation.parked.includes(file));

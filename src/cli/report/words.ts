@@ -3,8 +3,13 @@ import { counted } from '../../decide/counted.ts';
 import { isOfMaintenance, type Timeline } from '../../show/story/timeline.ts';
 import { formatSpan } from '../../decide/duration.ts';
 
-/** How the shutdown ended, in a few words. */
+/** How the shutdown ended, in a few words, and whether the kubelet ended pods beside the drain. */
 export function outcomeText(line: Timeline): string {
+  const beside = line.kubeletEnds === true ? '; the kubelet ended pods too, by its own graceful shutdown' : '';
+  return `${endText(line)}${beside}`;
+}
+
+function endText(line: Timeline): string {
   const { outcome, why, podsLeft } = line;
   const left = `${counted(podsLeft, 'pod was', 'pods were')} left`;
   switch (outcome) {

@@ -33,6 +33,11 @@ export function otherLocks<T extends DelayLock>(locks: readonly T[], ownUid: num
   return locks.filter((lock) => delaysShutdown(lock) && !isOwnLock(lock, ownUid));
 }
 
+/** Whether it is the lock that the kubelet takes for its own graceful shutdown; while it has it, it ends pods. */
+export function isKubeletsLock({ who, uid }: Pick<DelayLock, 'who' | 'uid'>): boolean {
+  return who === 'kubelet' && uid === 0;
+}
+
 /** For how long others may delay a shutdown on their own, in milliseconds: as this machine has it without the agent. */
 export function delayOfOthersMs(files: readonly ConfigFile[]): number {
   const winner = winningDelay(files.filter(({ path }) => !path.endsWith(`/${OWN_DROP_IN}`)));

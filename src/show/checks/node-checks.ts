@@ -4,7 +4,7 @@ import { judgeKubeletShutdown } from '../../decide/machine/kubelet-graceful-shut
 import type { KubeletFacts } from '../../decide/machine/kubelet-config.ts';
 import type { RefusedKubelet } from '../../decide/machine/kubelet-trust.ts';
 import { chooseKubeletUnit, type KubeletHome } from '../../decide/machine/kubelet-unit.ts';
-import { type DelayLock, describeLock } from '../../decide/shutdown/other-locks.ts';
+import { type DelayLock, describeLock, isKubeletsLock } from '../../decide/shutdown/other-locks.ts';
 import { staticPodUrlWarning } from '../../decide/static-pod/url-pods.ts';
 import { describeUps, type UpsFacts, upsProblems } from '../../decide/machine/ups-shutdown.ts';
 import { type DelaySetting, delayProblem, WANTED_DELAY_MS } from '../../decide/machine/logind-delay.ts';
@@ -104,7 +104,7 @@ function checkOtherLocks({ otherLocks }: DoctorFacts): Check {
     return { name, result: 'warn', message: otherLocks, fix: 'systemd-inhibit --list' };
   if (otherLocks.length === 0) return { name, ...OK, message: 'no other lock delays a shutdown' };
   const message = `other locks delay a shutdown too, up to the lock delay: ${otherLocks.map(describeLock).join(', ')}`;
-  const isKubelets = otherLocks.every(({ who, uid }) => who === 'kubelet' && uid === 0);
+  const isKubelets = otherLocks.every(isKubeletsLock);
   const fix = isKubelets
     ? 'nodemaint disable-kubelet-shutdown: the kubelet holds its lock for its own graceful shutdown'
     : 'stop the programs that you do not want; the polkit rule of install.sh lets only root take such locks';

@@ -60,6 +60,8 @@ export interface ShutdownStory {
   readonly pods: readonly StoryPod[];
   /** How many pods are not in it, because it is full. */
   readonly podsLeftOut: number;
+  /** Whether the kubelet ended pods meanwhile, by its own graceful shutdown; absent where it was not seen to. */
+  readonly kubeletEnds?: true;
   /** What the drain as a whole waited for, such as a controller. */
   readonly waits: readonly StoryWait[];
   /** The manifests that were put back, and when. */
@@ -78,6 +80,8 @@ export interface StoryObservation {
   }[];
   /** The entry of the plan that was reached last. */
   readonly tier: StoryTier | undefined;
+  /** Whether the kubelet holds a lock of its own, and ends pods by its own graceful shutdown. */
+  readonly kubeletEnds?: boolean;
 }
 
 /** The bounds of a story. Five hundred pods are more than a node has by default; the rest is counted. */
@@ -180,7 +184,8 @@ export function withObservation(story: ShutdownStory, observation: StoryObservat
   const after = [...pods.values()].map((pod) =>
     seen.has(pod.pod) || pod.goneAt !== undefined ? pod : { ...pod, goneAt: observation.at },
   );
-  return { ...story, pods: after, podsLeftOut, waits };
+  const others = observation.kubeletEnds === true ? { kubeletEnds: true as const } : {};
+  return { ...story, ...others, pods: after, podsLeftOut, waits };
 }
 
 /** The story with the manifests that were parked before and are not any more. */

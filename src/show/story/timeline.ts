@@ -81,6 +81,8 @@ export interface Timeline {
   readonly pods: number;
   readonly podsLeft: number;
   readonly podsLeftOut: number;
+  /** As in the story. */
+  readonly kubeletEnds?: true;
   readonly moments: readonly Moment[];
   /** From the release until the agent was back, in milliseconds; absent where the machine did not go down. */
   readonly awayMs?: number;
@@ -267,6 +269,7 @@ export function timelineOf(story: ShutdownStory, now: number): Timeline {
     pods: rows.length + podsLeftOut,
     podsLeft: rows.filter(({ gone }) => !gone).length,
     podsLeftOut,
+    ...(story.kubeletEnds === undefined ? {} : { kubeletEnds: story.kubeletEnds }),
     moments: momentsOf(story),
     ...(released === undefined || boot === undefined ? {} : { awayMs: Math.max(0, boot.at - released.at) }),
   };

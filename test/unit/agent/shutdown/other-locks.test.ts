@@ -61,6 +61,20 @@ describe('the locks of others during a shutdown', () => {
     assert.deepEqual(others.status(), []);
   });
 
+  it('the kubelet is known by its lock, which another user cannot take in its name', async () => {
+    const { others, machine } = await createRig();
+    for (const [uid, expected] of [
+      [1000, false],
+      [0, true],
+    ] as const) {
+      machine.locks = [OTHER, { ...OTHER, who: 'kubelet', uid }];
+      await others.reconcile(DRAINING, SIGNAL);
+      assert.equal(others.hasKubelets(), expected);
+    }
+    await others.reconcile({ kind: 'watching' }, SIGNAL);
+    assert.equal(others.hasKubelets(), false);
+  });
+
   it('the shutdown goes on without the locks when their time is over, and not before', async () => {
     const { others, clock, started, allowedMs } = await createRig();
     await others.reconcile(RELEASED, SIGNAL);

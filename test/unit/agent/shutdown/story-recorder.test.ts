@@ -81,7 +81,7 @@ describe('the recorder of a shutdown', () => {
     const phase = draining(since);
     iteration(first, { phase, transition: { name: 'begin', from: watching, to: phase } }, NONE);
     clock.pass(10_000);
-    iteration(first, { phase, transition: undefined }, SOME);
+    iteration(first, { phase, transition: undefined }, { ...SOME, kubeletEnds: true });
     clock.pass(20_000);
     iteration(first, { phase, transition: undefined }, { ...NONE, parked: ['etcd.yaml'] });
     const released: Phase = { ...phase, kind: 'released', releasedAt: since + 30_000 };
@@ -112,6 +112,7 @@ describe('the recorder of a shutdown', () => {
       [['a/web', 10_000, 30_000]],
     );
     assert.deepEqual(story.returned, [{ what: 'etcd.yaml', at: since + 90_000 }]);
+    assert.equal(story.kubeletEnds, true, 'its lock was seen once');
     assert.equal((await readdir(storyDirectory(folder))).length, 1);
   });
 

@@ -63,6 +63,10 @@ describe('the sentences of a report', () => {
     [{ outcome: 'called off', isReleased: true }, /called off after every pod had left$/],
     [{ outcome: 'called off', podsLeft: 2, why: 'a disk was full' }, /called off; 2 pods were left: a disk was full$/],
     [{ outcome: 'under way' }, /under way$/],
+    [
+      { outcome: 'drained', kubeletEnds: true },
+      /may go down; the kubelet ended pods too, by its own graceful shutdown$/,
+    ],
   ];
   for (const [more, expected] of outcomes) {
     it(`the outcome "${more.outcome}" is told in a few words: ${String(expected)}`, () => {
