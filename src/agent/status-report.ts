@@ -38,7 +38,7 @@ export interface StatusDependencies {
 export interface StatusCluster {
   readonly server: string;
   readonly cluster: {
-    readonly maintenances: Pick<NodeMaintenances, 'get' | 'heardAt' | 'list'>;
+    readonly maintenances: Pick<NodeMaintenances, 'get' | 'heardAt' | 'drains'>;
     readonly requests: Pick<NodeEvictionRequests, 'list'>;
   };
   readonly controller: () => ControllerState | undefined;
@@ -89,13 +89,19 @@ function waitingForTurn({ cluster, phase }: StatusDependencies): readonly Waitin
   return on === undefined ? [] : [{ what: 'its turn to reboot', on, message, since: shutdown.since }];
 }
 
+/** Whether the node is drained for everybody who has asked for it. */
+function isDrained({ maintenances }: StatusCluster['cluster'], nodeName: string): boolean {
+  const drains = maintenances.drains().map(({ maintenance }) => maintenances.get(maintenance));
+  return drains.length > 0 && drains.every((each) => each !== undefined && hasDrained(each, nodeName));
+}
+
 /** The requests that somebody finishes: those of a controller that is dead or idle say nothing once the agent drains alone, or has. */
 function waitingForOthers({ nodeName, cluster }: StatusDependencies, ofDrain: readonly Waiting[]): readonly Waiting[] {
   if (cluster === undefined) return [];
   const life = cluster.controller()?.kind;
   const isAlone = life === 'dead' || life === 'idle';
-  const isOwn = ofDrain.length > 0 || cluster.cluster.maintenances.list().some((each) => hasDrained(each, nodeName));
-  return isAlone && isOwn ? [] : waitingForRequests(cluster.cluster);
+  const tellsItself = ofDrain.length > 0 || isDrained(cluster.cluster, nodeName);
+  return isAlone && tellsItself ? [] : waitingForRequests(cluster.cluster);
 }
 
 /** Everything that the node waits for; of a pod that several sources name, the first one counts. */

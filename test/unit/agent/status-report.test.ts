@@ -35,7 +35,8 @@ function clusterOf(requests: readonly EvictionRequest[], maintenance?: NodeMaint
       maintenances: {
         get: () => maintenance,
         heardAt: () => 42,
-        list: () => (maintenance === undefined ? [] : [maintenance]),
+        drains: () =>
+          maintenance === undefined ? [] : [{ maintenance: maintenance.metadata.name, reason: '', drainTargets: [] }],
       },
       requests: { list: () => requests },
     },
@@ -112,7 +113,7 @@ describe('the status of the agent', () => {
     const { creationTimestamp: _, ...metadata } = request.metadata;
     const cluster = clusterOf([{ ...request, metadata }]);
     const maintenance = drainOf(DRAINING.maintenance, []);
-    const maintenances = { get: () => maintenance, heardAt: () => undefined, list: () => [maintenance] };
+    const maintenances = { get: () => maintenance, heardAt: () => undefined, drains: () => [] };
     const silent: StatusCluster = { ...cluster, cluster: { ...cluster.cluster, maintenances } };
     const parked = PASS.view.parked.map((pod) => ({ ...pod, parkedAt: 0 }));
     const lastPass = (): StaticPodPass => ({ ...PASS, view: { ...PASS.view, parked } });
