@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../src/api/meta.ts';
+import { CONTROLLER_NAMESPACE } from '../../src/api/lease.ts';
 import { COMPLETION_FINALIZER } from '../../src/api/names.ts';
 import { DRAINED } from '../../src/api/node-maintenance.ts';
 import type { Pod } from '../../src/api/pod.ts';
 import { selectsNode, stageOf } from '../../src/decide/maintenance/maintenance.ts';
 import { podTypeOf } from '../../src/decide/pod.ts';
+import { listKept } from '../../src/kube/maintenance/kept-stories.ts';
 import {
   collectionPath,
   DISRUPTION_BUDGETS,
@@ -17,6 +19,7 @@ import {
 } from '../../src/kube/resource.ts';
 import { checkGivenBack, checkLeftOvers } from './invariants/given-back.ts';
 import { checkKeptAway } from './invariants/manifests.ts';
+import { checkStories } from './invariants/stories.ts';
 import { checkStatus, livePods } from './invariants/status.ts';
 import type { Violation } from './invariants/violation.ts';
 import { FOREIGN_FINALIZER, nodeObject, REFUSED_LABEL } from './objects.ts';
@@ -175,11 +178,21 @@ async function untilNone(
   }
 }
 
-/** Unblocks the world and waits for the ends of all drains. */
+/** The drains that are over and have no story; it is written a moment after the drain. */
+async function untold(world: World): Promise<readonly Violation[]> {
+  const signal = AbortSignal.timeout(BOUND_MS);
+  // While the API server restarts nobody can tell.
+  const kept = await listKept(world.cluster.client, CONTROLLER_NAMESPACE, signal).catch(() => undefined);
+  if (kept === undefined) return [];
+  return checkStories({ maintenances: world.maintenances(), nodes: world.nodes() }, kept);
+}
+
+/** Unblocks the world, and waits for the ends of all drains and for their stories. */
 export async function judgeDrained(world: World): Promise<readonly Violation[]> {
   await unblock(world);
   const late = await untilNone(world, () => unfinished(world));
-  return [...late, ...((await judgeAtRest(world)) ?? [])];
+  const silent = await untilNone(world, () => untold(world));
+  return [...late, ...silent, ...((await judgeAtRest(world)) ?? [])];
 }
 
 /** Ends all maintenances, some by the stage and some by deletion. */
