@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { globSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type AskedReleases, controlPlaneBinaries } from '../../control-plane/binaries.ts';
 import {
@@ -14,8 +14,14 @@ import {
   startControlPlane,
 } from '../../control-plane/control-plane.ts';
 import { cacheFolder } from '../go-program.ts';
-import { installManifests, useManifests } from './nodemaint.ts';
+import { applyManifests, manifestsFor, useManifests } from './nodemaint.ts';
 
+/**
+ * The policies with parameters, which are applied after each start: an API server that has them when it starts looks for the
+ * kinds of their parameters before it serves those of CRDs, and looks again half a minute later. The gate lets pods pass until then.
+ */
+const LATE = 'late.yaml';
+const HAS_PARAMETERS = /^ {2}paramKind:$/m;
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', 'manifests');
 
 export interface InstalledCluster {
@@ -52,9 +58,12 @@ async function makeSeed(folder: string, signal: AbortSignal, releases: AskedRele
   try {
     {
       await using controlPlane = await startControlPlane({ ...releases, dataFolder }, signal);
-      await installManifests(controlPlane);
+      const all = (await manifestsFor(controlPlane)).split(/^---$/m);
+      const late = all.filter((document) => HAS_PARAMETERS.test(document));
+      await applyManifests(controlPlane, all.filter((document) => !late.includes(document)).join('\n---\n'));
+      await writeFile(path.join(dataFolder, LATE), late.join('\n---\n'));
     }
-    const others = (await readdir(dataFolder)).filter((name) => !SEED_PARTS.includes(name));
+    const others = (await readdir(dataFolder)).filter((name) => name !== LATE && !SEED_PARTS.includes(name));
     for (const name of others) await rm(path.join(dataFolder, name), { recursive: true });
     await rename(dataFolder, folder);
   } catch (error) {
@@ -82,6 +91,7 @@ export async function startInstalledCluster(
   await using stack = new AsyncDisposableStack();
   const controlPlane = stack.use(await startControlPlane({ ...options, seed }, signal));
   const controllerKubeconfig = await useManifests(controlPlane);
+  await controlPlane.kubectl(['apply', '-f', path.join(seed, LATE)]);
   const owned = stack.move();
   return { controlPlane, controllerKubeconfig, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -56,25 +56,29 @@ export function withoutDeployments(documents: string): string {
   return kept.join('\n---\n');
 }
 
-/** The manifests for the server: before Kubernetes 1.36 with the component for older versions, as docs/internals/daemon-sets.md says. */
-async function manifestsFor({ kubectl }: ControlPlane, hasMutatingPolicies: boolean): Promise<string> {
-  const manifests = path.join(ROOT, 'manifests');
-  if (hasMutatingPolicies) return await kubectl(['kustomize', manifests]);
-  const folder = await makeTestFolder('manifests');
-  try {
-    await promisify(execFile)('cp', ['-rL', `${manifests}/.`, folder]);
-    await appendFile(path.join(folder, 'kustomization.yaml'), 'components: [policies/before-1.36]\n');
-    return await kubectl(['kustomize', folder]);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}
-
 /** Whether this API server has MutatingAdmissionPolicies, as from Kubernetes 1.36 on. */
 async function hasMutatingPolicies({ kubectl }: ControlPlane): Promise<boolean> {
   return (await kubectl(['get', '--raw', '/apis/admissionregistration.k8s.io/v1'])).includes(
     '"mutatingadmissionpolicies"',
   );
+}
+
+/**
+ * The manifests for the server, without Deployments: before Kubernetes 1.36 with the component for older versions, as
+ * docs/internals/daemon-sets.md says.
+ */
+export async function manifestsFor(controlPlane: ControlPlane): Promise<string> {
+  const { kubectl } = controlPlane;
+  const manifests = path.join(ROOT, 'manifests');
+  if (await hasMutatingPolicies(controlPlane)) return withoutDeployments(await kubectl(['kustomize', manifests]));
+  const folder = await makeTestFolder('manifests');
+  try {
+    await promisify(execFile)('cp', ['-rL', `${manifests}/.`, folder]);
+    await appendFile(path.join(folder, 'kustomization.yaml'), 'components: [policies/before-1.36]\n');
+    return withoutDeployments(await kubectl(['kustomize', folder]));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 }
 
 /** Waits until the API server knows what the manifests say, and returns a kubeconfig of the controller's service account. */
@@ -92,12 +96,16 @@ export async function useManifests(controlPlane: ControlPlane): Promise<string> 
   return await controlPlane.kubeconfigFor('system:serviceaccount:nodemaint-system:nodemaint-controller', groups);
 }
 
-/** Installs the manifests without the Deployment and returns a kubeconfig of the controller's service account. */
-export async function installManifests(controlPlane: ControlPlane): Promise<string> {
-  const all = await manifestsFor(controlPlane, await hasMutatingPolicies(controlPlane));
-  await controlPlane.kubectl(['apply', '-f', '-'], withoutDeployments(all));
+/** Applies these documents of the manifests, and returns a kubeconfig of the controller's service account. */
+export async function applyManifests(controlPlane: ControlPlane, documents: string): Promise<string> {
+  await controlPlane.kubectl(['apply', '-f', '-'], documents);
   for (const crd of ['nodemaintenances.nodemaintenance.x-k8s.io', 'evictionrequests.coordination.x-k8s.io']) {
     await controlPlane.kubectl(['wait', '--for=condition=Established', `crd/${crd}`, '--timeout=30s']);
   }
   return await useManifests(controlPlane);
+}
+
+/** Installs the manifests without the Deployment and returns a kubeconfig of the controller's service account. */
+export async function installManifests(controlPlane: ControlPlane): Promise<string> {
+  return await applyManifests(controlPlane, await manifestsFor(controlPlane));
 }
