@@ -33,7 +33,8 @@ export interface InstalledCluster {
 /** The folder of a cluster of these programs with these manifests. */
 async function seedFolder(signal: AbortSignal, releases: AskedReleases): Promise<string> {
   const { etcd, 'kube-apiserver': apiServer } = await controlPlaneBinaries(signal, releases);
-  const hash = createHash('sha256');
+  // Of another recipe it is another cluster.
+  const hash = createHash('sha256').update(await readFile(import.meta.filename));
   for (const program of [etcd, apiServer]) {
     const { size, mtimeMs } = await stat(program);
     hash.update(`${program} ${size} ${mtimeMs}\n`);
