@@ -1,4 +1,5 @@
 import { INTERCEPTOR_ANNOTATION_PREFIXES, MIRROR_ANNOTATION } from '../../src/api/names.ts';
+import { DRAINED, type NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import type { ClusterPart } from './world.ts';
 
 /** The label of nodes of which an admission policy refuses changes by the controller. */
@@ -9,6 +10,11 @@ export const ACTOR = 'actor.chaos.example';
 export const FOREIGN_FINALIZER = 'chaos.example/hold';
 /** A label that is on every object of a history. */
 export const HISTORY_LABEL = 'chaos.example/history';
+
+/** Whether the maintenance says that its pods have left. */
+export function isDrained({ status: told }: NodeMaintenance): boolean {
+  return told?.conditions?.some(({ type, status }) => type === DRAINED && status === 'True') === true;
+}
 
 /** The kinds of pods that histories make. */
 export const POD_SORTS = [

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../src/api/meta.ts';
 import { CONTROLLER_NAMESPACE } from '../../src/api/lease.ts';
 import { COMPLETION_FINALIZER } from '../../src/api/names.ts';
-import { DRAINED } from '../../src/api/node-maintenance.ts';
 import type { Pod } from '../../src/api/pod.ts';
 import { selectsNode, stageOf } from '../../src/decide/maintenance/maintenance.ts';
 import { podTypeOf } from '../../src/decide/pod.ts';
@@ -22,7 +21,7 @@ import { checkKeptAway } from './invariants/manifests.ts';
 import { checkStories } from './invariants/stories.ts';
 import { checkStatus, livePods } from './invariants/status.ts';
 import type { Violation } from './invariants/violation.ts';
-import { FOREIGN_FINALIZER, nodeObject, REFUSED_LABEL } from './objects.ts';
+import { FOREIGN_FINALIZER, isDrained, nodeObject, REFUSED_LABEL } from './objects.ts';
 import { type ClusterPart, disturbedAt, type World } from './world.ts';
 
 /**
@@ -154,8 +153,7 @@ export function unfinished(world: World): Violation[] {
     if (stageOf(maintenance) !== 'Drain' || nodes.length === 0) return [];
     const { name } = maintenance.metadata;
     const left = nodes.flatMap((node) => livePods(world, node.metadata.name));
-    const isDrained = maintenance.status?.conditions?.some(({ type, status }) => type === DRAINED && status === 'True');
-    if (left.length === 0 && isDrained === true) return [];
+    if (left.length === 0 && isDrained(maintenance)) return [];
     const [pod] = left;
     const what = pod === undefined ? 'Drained does not come' : `a ${podTypeOf(pod)} pod stays (${stateOf(world, pod)})`;
     const detail = `${name}: ${pod?.metadata.name ?? ''} ${JSON.stringify(maintenance.status)}`;
@@ -181,9 +179,8 @@ async function untilNone(
 /** The drains that are over and have no story; it is written a moment after the drain. */
 async function untold(world: World): Promise<readonly Violation[]> {
   const signal = AbortSignal.timeout(BOUND_MS);
-  // While the API server restarts nobody can tell.
-  const kept = await listKept(world.cluster.client, CONTROLLER_NAMESPACE, signal).catch(() => undefined);
-  if (kept === undefined) return [];
+  // While the API server restarts they cannot be read, and are looked for again.
+  const kept = await listKept(world.cluster.client, CONTROLLER_NAMESPACE, signal).catch(() => []);
   return checkStories({ maintenances: world.maintenances(), nodes: world.nodes() }, kept);
 }
 

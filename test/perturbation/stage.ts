@@ -1,7 +1,7 @@
 /** The part of a cluster in which one plan is played, and what a scenario does in it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CONTROLLER_LEASE_NAME, CONTROLLER_NAMESPACE, type Lease } from '../../src/api/lease.ts';
-import { DRAINED, type NodeMaintenance } from '../../src/api/node-maintenance.ts';
+import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import {
   collectionPath,
   DAEMON_SETS,
@@ -13,7 +13,15 @@ import {
   PODS,
   type Resource,
 } from '../../src/kube/resource.ts';
-import { budgetObject, daemonSetObject, HISTORY_LABEL, nodeObject, podObject, type PodSort } from '../chaos/objects.ts';
+import {
+  budgetObject,
+  daemonSetObject,
+  HISTORY_LABEL,
+  isDrained,
+  nodeObject,
+  podObject,
+  type PodSort,
+} from '../chaos/objects.ts';
 import { type ClusterPart, MACHINE_NODE } from '../chaos/world.ts';
 import { drainOf } from '../support/maintenance/objects.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -155,8 +163,10 @@ export function createStage(
     },
     read,
     maintenance,
-    isDrained: (name) =>
-      maintenance(name)?.status?.conditions?.some(({ type, status }) => type === DRAINED && status === 'True') === true,
+    isDrained: (name) => {
+      const found = maintenance(name);
+      return found !== undefined && isDrained(found);
+    },
     hasLeader: async () => {
       const lease = (await read(
         objectPath(LEASES, { name: CONTROLLER_LEASE_NAME, namespace: leaseNamespace }),

@@ -1,6 +1,6 @@
 import { begunNode } from '../../../src/decide/maintenance/recorded-node.ts';
 import { MAINTENANCE_REQUESTER } from '../../../src/api/names.ts';
-import { DRAINED, type NodeMaintenance, type NodeStatus } from '../../../src/api/node-maintenance.ts';
+import type { NodeMaintenance, NodeStatus } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
 import { targetsCover } from '../../../src/decide/maintenance/drain-plan.ts';
 import { isInProgress, selectsNode, stageOf } from '../../../src/decide/maintenance/maintenance.ts';
@@ -8,6 +8,7 @@ import { drainPodOf, isTerminal } from '../../../src/decide/pod.ts';
 import { REFUSED_LABEL } from '../objects.ts';
 import type { ClusterPart } from '../world.ts';
 import { isToCome } from './coverage.ts';
+import { isDrained } from '../objects.ts';
 import type { Violation } from './violation.ts';
 
 const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
@@ -54,7 +55,7 @@ function checkBlocking(world: ClusterPart, status: NodeStatus): readonly string[
 
 function checkDrain(world: ClusterPart, maintenance: NodeMaintenance): readonly string[] {
   const nodes = world.nodes().filter((node) => selectsNode(maintenance, node));
-  const { nodeStatuses = [], conditions = [] } = maintenance.status ?? {};
+  const { nodeStatuses = [] } = maintenance.status ?? {};
   const told = new Set(nodeStatuses.map(({ nodeRef }) => nodeRef.name));
   const wrong: string[] = [];
   if (nodes.some(({ metadata }) => !told.has(metadata.name))) wrong.push('a selected node is not in the status');
@@ -63,11 +64,13 @@ function checkDrain(world: ClusterPart, maintenance: NodeMaintenance): readonly 
       wrong.push('a node is in the status that is not selected');
     } else wrong.push(...checkCounts(world, status), ...checkBlocking(world, status));
   }
-  const isDrained = conditions.some(({ type, status }) => type === DRAINED && status === 'True');
+  const saysDrained = isDrained(maintenance);
   const isEmpty = nodes.every(({ metadata }) => livePods(world, metadata.name).length === 0);
-  if (nodes.length > 0 && isDrained !== isEmpty) {
+  if (nodes.length > 0 && saysDrained !== isEmpty) {
     wrong.push(
-      isDrained ? 'a maintenance is Drained and pods are left' : 'all pods are gone and the maintenance is not Drained',
+      saysDrained
+        ? 'a maintenance is Drained and pods are left'
+        : 'all pods are gone and the maintenance is not Drained',
     );
   }
   return wrong;

@@ -1,7 +1,8 @@
-import { DRAINED, type NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node } from '../../../src/api/pod.ts';
 import { selectsNode, stageOf } from '../../../src/decide/maintenance/maintenance.ts';
 import type { KeptEntry } from '../../../src/show/story/kept.ts';
+import { isDrained } from '../objects.ts';
 import type { Violation } from './violation.ts';
 
 /** Looks for drains that are over and of which the cluster keeps no story, and for one that is kept twice. */
@@ -11,9 +12,8 @@ export function checkStories(
 ): readonly Violation[] {
   return maintenances.flatMap((maintenance): readonly Violation[] => {
     const { name, uid } = maintenance.metadata;
-    const isDrained = maintenance.status?.conditions?.some(({ type, status }) => type === DRAINED && status === 'True');
     const hasNodes = nodes.some((node) => selectsNode(maintenance, node));
-    if (stageOf(maintenance) !== 'Drain' || isDrained !== true || !hasNodes) return [];
+    if (stageOf(maintenance) !== 'Drain' || !isDrained(maintenance) || !hasNodes) return [];
     const count = kept.filter((entry) => entry.uid === uid && entry.maintenance === name).length;
     if (count === 1) return [];
     const what = count === 0 ? 'no story of a drain is kept' : 'a story is kept twice';
