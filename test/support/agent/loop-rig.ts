@@ -107,7 +107,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
       release: () => call('end the lock'),
       status: () => ({ kind: 'unit', held: true, message: 'held' }),
     },
-    otherLocks: { reconcile: () => call('other locks'), status: () => [] },
+    otherLocks: { reconcile: () => call('other locks'), status: () => [], hasKubelets: () => false },
     runtime: { close: () => undefined },
     knownPods: { refresh: () => call('known pods'), read: () => Promise.resolve({ pods: new Map() }) },
     offlinePods,
