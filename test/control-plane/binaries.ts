@@ -4,7 +4,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { assertDeclared } from '../needs/declared.ts';
 import { buildGo, cacheFolder, isProgram } from '../support/go-program.ts';
-import { etcdRelease, type Release, wantedRelease } from './releases.ts';
+import { defaultRelease, type Release, wantedRelease } from './releases.ts';
 
 const NAMES = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet', 'kubectl'] as const;
 export type Binary = (typeof NAMES)[number];
@@ -94,7 +94,7 @@ export async function controlPlaneBinaries(
     const own = name === 'etcd' ? undefined : asked;
     if (own === undefined && assets !== undefined && (await isProgram(given))) found[name] = given;
     if (found[name] !== undefined) continue;
-    const release = own ?? (name === 'etcd' ? etcdRelease() : wantedRelease());
+    const release = own ?? (name === 'etcd' ? defaultRelease() : wantedRelease());
     const group = wanted.get(release.minor) ?? { release, names: [] };
     wanted.set(release.minor, group);
     group.names.push(name);

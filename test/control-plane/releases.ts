@@ -2,7 +2,7 @@ import path from 'node:path';
 import process from 'node:process';
 
 /** A minor version of Kubernetes whose components the tests can build. */
-export type KubernetesMinor = '1.33' | '1.34' | '1.35' | '1.36' | '1.37';
+export type KubernetesMinor = '1.34' | '1.35' | '1.36' | '1.37';
 
 /** A release of Kubernetes, and the folder of the go.mod that pins it. */
 export interface Release {
@@ -13,15 +13,14 @@ export interface Release {
 }
 
 const PATCHES: Readonly<Record<KubernetesMinor, number>> = {
-  '1.33': 13,
   '1.34': 4,
   '1.35': 4,
   '1.36': 3,
-  '1.37': 1,
+  '1.37': 2,
 };
 
 /** Its go.mod pins etcd too. */
-const DEFAULT_MINOR: KubernetesMinor = '1.36';
+const DEFAULT_MINOR: KubernetesMinor = '1.37';
 
 function isKnown(minor: string): minor is KubernetesMinor {
   return Object.hasOwn(PATCHES, minor);
@@ -36,11 +35,6 @@ export function releaseOf(minor: KubernetesMinor): Release {
 /** The release that the tests run where nothing says another. */
 export function defaultRelease(): Release {
   return releaseOf(DEFAULT_MINOR);
-}
-
-/** The release whose go.mod pins the etcd of the tests: the one that they run, where it pins one. */
-export function etcdRelease(): Release {
-  return wantedRelease().minor === '1.37' ? releaseOf('1.37') : defaultRelease();
 }
 
 /** Whether the release that the tests run has MutatingAdmissionPolicy v1, by which pods are gated and plans completed. */
