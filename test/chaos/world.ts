@@ -38,7 +38,7 @@ export interface Cluster {
 /** How the interceptors of a history behave: see stand-ins/interceptors.ts. */
 export type InterceptorMode = 'works' | 'declines' | 'silent' | 'beats' | 'lies';
 
-/** The part of a cluster that belongs to one history, or to one plan of the perturbation test. */
+/** The part of a cluster that belongs to one history. */
 export interface ClusterPart extends Disposable {
   /** The changes of the history's objects. */
   readonly changes: readonly Change[];

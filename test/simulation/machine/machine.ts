@@ -1,10 +1,10 @@
 /** A machine in a simulation: what its agent and its kubelet have on it, all of it in memory. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { CONFIG_API_VERSION } from '../../../src/api/names.ts';
 import type { NoticeSource } from '../../../src/cloud/notice-source.ts';
 import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';
 import type { StateFiles } from '../../../src/host/files/state-files.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
+import type { Log } from '../../../src/telemetry/log.ts';
 import { collectionPath, objectPath, PODS } from '../../../src/kube/resource.ts';
 import { isMirrorOf } from '../../chaos/machine/kubelet.ts';
 import { type MachinePod, startPod } from '../../chaos/machine/pod.ts';
@@ -12,14 +12,11 @@ import { mirrorPodObject } from '../../chaos/objects.ts';
 import type { ClusterPart } from '../../chaos/world.ts';
 import type { Machine, ManifestMove } from '../../chaos/machine/machine.ts';
 import { RECOVERY_MS, RELEASE_MS } from '../../chaos/machine/times.ts';
-import type { PlanMachine } from '../../perturbation/cluster.ts';
 import { parseAgentConfig } from '../../support/agent/config.ts';
 import type { VirtualTime } from '../time.ts';
 import { runSimulatedAgent } from './agent.ts';
 import { createMachineManifests, type MachineManifests } from './manifests.ts';
 
-const LOOK_MS = 100;
-const CALM_LOOK_MS = 1_000;
 const NO_GRACE = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 };
 const CONFIG = {
   apiVersion: CONFIG_API_VERSION,
@@ -136,10 +133,36 @@ async function syncPods(
   return now;
 }
 
-/** A machine in memory, and what histories of the simulation do to it beside plans. */
+/** What the agent of a simulated machine runs with. */
+export interface AgentRun {
+  readonly log: Log;
+  /** Aborted when the agent is asked to stop. */
+  readonly asked: AbortSignal;
+  /** Aborted when the agent ends without warning. */
+  readonly killed: AbortSignal;
+}
+
+/** A machine in memory, and what histories of the simulation do to it. */
 export interface SimulatedMachine
-  extends PlanMachine,
-    Pick<Machine, 'removeManifest' | 'callOffShutdown' | 'mayGoDown' | 'waitsForItsEnd' | 'setClock'> {
+  extends AsyncDisposable,
+    Pick<
+      Machine,
+      | 'nodeName'
+      | 'moves'
+      | 'manifests'
+      | 'addManifest'
+      | 'removeManifest'
+      | 'phase'
+      | 'reboot'
+      | 'bootedAt'
+      | 'announceShutdown'
+      | 'callOffShutdown'
+      | 'mayGoDown'
+      | 'waitsForItsEnd'
+      | 'setClock'
+    > {
+  /** Runs the agent of the machine, with the identity of its node. */
+  runAgent(run: AgentRun): Promise<void>;
   /** Plays its kubelet and its container runtime once. */
   look(part: ClusterPart): Promise<void>;
   /** Whether nothing has changed on the machine since it was looked at. */
@@ -220,7 +243,7 @@ export function createSimulatedMachine(
     setClock: (ms) => {
       aheadMs = ms;
     },
-    runAgent: async ({ client, log, asked, killed }) => {
+    runAgent: async ({ log, asked, killed }) => {
       const host = {
         nodeName,
         bootId: `boot-${boots}`,
@@ -231,14 +254,7 @@ export function createSimulatedMachine(
         runtime,
         notices,
       };
-      await runSimulatedAgent(host, { client: client(connect()), log }, asked, killed);
-    },
-    play: async (part, signal) => {
-      while (!signal.aborted) {
-        await look(part);
-        const isStill = pods.every((pod) => pod.state() === 'running');
-        await sleep(isStill && !mayGoDown() ? CALM_LOOK_MS : LOOK_MS, undefined, { signal }).catch(() => undefined);
-      }
+      await runSimulatedAgent(host, { client: connect(), log }, asked, killed);
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };

@@ -29,8 +29,7 @@ export function createHistoryMachine(network: Network, nodeName: string): Histor
       if (running !== undefined) return Promise.resolve('it runs already');
       connection = network.connect(`system:node:${nodeName}`);
       const own = { connection, stop: new AbortController(), kill: new AbortController() };
-      const client = (one: typeof connection.client): typeof connection.client => one;
-      const ended = machine.runAgent({ client, log: SILENT_LOG, asked: own.stop.signal, killed: own.kill.signal });
+      const ended = machine.runAgent({ log: SILENT_LOG, asked: own.stop.signal, killed: own.kill.signal });
       void ended.catch((error: unknown) => {
         if (!own.kill.signal.aborted && !own.stop.signal.aborted) failure = String(error);
       });
