@@ -25,7 +25,6 @@ type ErrorCode =
   | 'LISTEN_FAILED'
   | 'RUNTIME_UNAVAILABLE'
   | 'METADATA_FAILED'
-  | 'MESSAGE_FAILED'
   | 'USAGE';
 
 /** An error that a person can act on: a code, a sentence that names the object, and the cause. */

@@ -1,7 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { addClusterApi } from '../addons/cluster-api/program.ts';
 import { addLifecycle } from '../addons/lifecycle/program.ts';
-import { addNotify } from '../addons/notify/program.ts';
 import { addSurge } from '../addons/surge/program.ts';
 import { addBundle } from './bundle/program.ts';
 import { addCompletion } from './completion/program.ts';
@@ -84,7 +83,6 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith, argv: read
   addLifecycle(program, terminal);
   addSurge(program, terminal);
   addClusterApi(program, terminal);
-  addNotify(program, terminal);
   addInstaller(program, terminal);
   program.commandsGroup('Other:');
   addVersion(program, terminal);

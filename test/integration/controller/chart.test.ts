@@ -96,7 +96,6 @@ describe('the Helm chart', () => {
     for (const [value, folder] of [
       ['surge', 'surge'],
       ['clusterApi', 'cluster-api'],
-      ['notify', 'notify'],
       ['lifecycle', 'lifecycle'],
       ['lifecycleControllers', 'lifecycle-controllers'],
       ['monitoring.scrapeConfig', 'monitoring/agents'],

@@ -1,4 +1,4 @@
-/** The accounts of surges, of the hooks of Cluster API, and of messages to people. */
+/** The accounts of surges and of the hooks of Cluster API. */
 import type { Account } from '../account.ts';
 
 const [MAINTENANCES, REQUESTS] = ['nodemaintenance.x-k8s.io', 'coordination.x-k8s.io'];
@@ -124,52 +124,4 @@ export const CLUSTER_API: Account = {
   ],
   thief:
     'An attacker with the token can read nodes and Machines, can keep Machines from being deleted, and can take the hook away from a Machine whose node is drained. Its Deployment prefers control plane nodes. A stolen node identity has no part in it: whose Machine it is, says the Machine.',
-};
-
-/** `nodemaint notify`. */
-export const NOTIFY: Account = {
-  subject: 'system:serviceaccount:nodemaint-system:nodemaint-notify',
-  title: 'Messages to people, an add-on: `nodemaint-notify`',
-  introduction:
-    'Only with [`manifests/notify`](../usage/messages-to-people.md); ClusterRole and Role `nodemaint-notify`.',
-  rights: [
-    {
-      group: MAINTENANCES,
-      resources: ['nodemaintenances'],
-      verbs: ['list', 'watch'],
-      why: 'how far each drain is',
-      usedBy: ['src/addons/notify/notify.ts'],
-      fence: { alone: 'reading' },
-    },
-    {
-      group: '',
-      resources: ['nodes'],
-      verbs: ['list', 'watch'],
-      why: 'how the shutdown of a node ended',
-      usedBy: ['src/addons/notify/notify.ts'],
-      fence: { alone: 'reading' },
-    },
-    {
-      group: '',
-      resources: ['configmaps'],
-      names: ['nodemaint-notify'],
-      namespace: 'nodemaint-system',
-      verbs: ['get', 'patch'],
-      why: 'which messages were sent',
-      usedBy: ['src/addons/notify/record.ts'],
-      fence: { alone: 'one object, which nothing else reads' },
-    },
-    {
-      group: 'coordination.k8s.io',
-      resources: ['leases'],
-      names: ['nodemaint-notify'],
-      namespace: 'nodemaint-system',
-      verbs: ['get', 'update'],
-      why: 'one replica sends at a time',
-      usedBy: ['src/kube/lease.ts'],
-      fence: { alone: 'one object, which nothing else reads' },
-    },
-  ],
-  thief:
-    'An attacker with the token can read nodes and NodeMaintenances, and can keep messages from being sent, or let them be sent again. The address and the token of the receiver are in a Secret that the pod mounts and the account may not read. Its Deployment prefers control plane nodes.',
 };

@@ -76,7 +76,7 @@ export const ATTACKS_ON_CLUSTER: readonly Attack[] = [
   ),
   json('a node is deleted', 'DELETE', NODE_PATH, undefined, IS_RBAC),
   json('a node is reached by its proxy', 'GET', `${NODE_PATH}/proxy/`, undefined, IS_RBAC),
-  json('a ConfigMap of another name', 'POST', CONFIG_MAPS, configMapOf('nodemaint-notify-2'), IS_POLICY),
+  json('a ConfigMap of another name', 'POST', CONFIG_MAPS, configMapOf('nodemaint-other'), IS_POLICY),
   merge('the authority that pods trust', `${CONFIG_MAPS}/kube-root-ca.crt`, { data: { 'ca.crt': 'evil' } }, IS_POLICY),
   json(
     'the authority that pods trust is taken away',
