@@ -30,27 +30,11 @@ const SECOND_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe('the decisions', () => {
-  const decisions = globSync(['docs/adr/*.md', 'docs/adr/superseded/*.md'], { cwd: ROOT });
-  const numbers = decisions.map((file) => Number(path.basename(file).slice(0, 4))).toSorted((a, b) => a - b);
-
-  it('the decisions have a number each, and the index explains the numbers that are missing', async () => {
-    assert.ok(numbers.length > 40);
+  it('the decisions have a number each', () => {
+    const decisions = globSync('docs/adr/*.md', { cwd: ROOT });
+    const numbers = decisions.map((file) => path.basename(file).slice(0, 4));
+    assert.ok(numbers.length > 10);
     assert.equal(new Set(numbers).size, numbers.length);
-    const all = Array.from({ length: numbers.at(-1) ?? 0 }, (_, index) => index + 1);
-    const index = await readFile(path.join(DOCS, 'README.md'), 'utf8');
-    const explained = /The numbers ([\d, and]+) belong to drafts/.exec(index)?.[1] ?? '';
-    assert.deepEqual(
-      [...explained.matchAll(/\d+/g)].map(([number]) => Number(number)),
-      all.filter((number) => !numbers.includes(number)),
-    );
-  });
-
-  it('the decisions that decide nothing any more lie in a folder of their own, and say by which they were superseded', async () => {
-    const whole = /^\*\*Superseded by \[ADR \d+\]\([^)]+\)\.\*\*$/m;
-    for (const file of decisions) {
-      const text = await readFile(path.join(ROOT, file), 'utf8');
-      assert.equal(whole.test(text), file.startsWith('docs/adr/superseded/'), file);
-    }
   });
 });
 
