@@ -9,13 +9,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
-import { DECLARED } from './needs/declared.ts';
+import { DECLARED, type Need } from './needs/declared.ts';
 import { type Making, startMaking } from './needs/making.ts';
-import { needsOf, TABLE } from './needs/table.ts';
+import { needsOf } from './needs/imports.ts';
+import { TABLE } from './needs/table.ts';
 import { type FilesOutcome, nodeTestArguments, type Readiness, runFilesApart, runProgram } from './processes.ts';
 import { lacksOf } from './requirements.ts';
 import { setUp } from './set-up.ts';
 import { planOf, type Suite, SUITES } from './suites.ts';
+import { BUNDLE, PROGRAM_VARIABLE } from './support/commands/program.ts';
 
 /** A suite that is to run, or some files of it. */
 interface Run {
@@ -32,8 +34,11 @@ function runsOf(names: readonly string[]): readonly Run[] | undefined {
   const runs: Run[] = [];
   const left = new Set(names);
   for (const [name, suite] of Object.entries(SUITES)) {
-    const all = planOf(name, suite);
-    const groups = names.includes(name) ? all : all.map((files) => files.filter((file) => left.has(file)));
+    const isWhole = names.includes(name);
+    // A file that is asked for by its path runs, whatever the suite leaves out.
+    const { leftOut, groups: all } = planOf(name, suite, THOROUGH || !isWhole);
+    const groups = isWhole ? all : all.map((files) => files.filter((file) => left.has(file)));
+    for (const file of leftOut) console.error(`left out, NODEMAINT_TESTS=all runs it: ${file}`);
     for (const each of [name, ...groups.flat()]) left.delete(each);
     if (groups.flat().length > 0) runs.push({ name, suite, groups });
   }
@@ -43,11 +48,13 @@ function runsOf(names: readonly string[]): readonly Run[] | undefined {
   return undefined;
 }
 
+type Needs = ReadonlyMap<string, readonly Need[]>;
+
 /** Whether a file may begin. */
-function readinessOf(making: Making): Readiness {
+function readinessOf(making: Making, needs: Needs): Readiness {
   return {
     of: (file) => {
-      const states = needsOf(file, THOROUGH).map((need) => [need, making.stateOf(need)] as const);
+      const states = (needs.get(file) ?? []).map((need) => [need, making.stateOf(need)] as const);
       const failed = states.filter(([, state]) => state === 'failed').map(([need]) => need);
       if (failed.length > 0) return { kind: 'lacks', what: failed.join(', ') };
       return { kind: states.some(([, state]) => state === 'awaited') ? 'waits' : 'ready' };
@@ -57,7 +64,7 @@ function readinessOf(making: Making): Readiness {
 }
 
 /** Runs a suite. The suites that run in one runner print their failures themselves. */
-async function runSuite({ suite, groups }: Run, readiness: Readiness): Promise<FilesOutcome> {
+async function runSuite({ suite, groups }: Run, readiness: Readiness, needs: Needs): Promise<FilesOutcome> {
   const reporter = process.stdout.isTTY ? 'spec' : (process.env['TEST_REPORTER'] ?? 'spec');
   const outcomes: FilesOutcome[] = [];
   for (const [index, files] of groups.entries()) {
@@ -66,7 +73,8 @@ async function runSuite({ suite, groups }: Run, readiness: Readiness): Promise<F
     const options = { concurrency, timeoutMs, inNamespaces, reporter };
     if (files.length === 0) continue;
     if (suite.apart === true) {
-      const environmentOf = (file: string) => ({ [DECLARED]: needsOf(file, THOROUGH).join(',') });
+      const program = { [PROGRAM_VARIABLE]: BUNDLE };
+      const environmentOf = (file: string) => ({ ...program, [DECLARED]: (needs.get(file) ?? []).join(',') });
       outcomes.push(await runFilesApart(files, { ...options, readiness, environmentOf }));
     } else {
       const code = await runProgram(process.execPath, [...nodeTestArguments(options), ...files], { [DECLARED]: '' });
@@ -99,10 +107,10 @@ async function main(names: readonly string[], signal: AbortSignal): Promise<numb
   const possible = runs.filter(({ lacks }) => lacks === '');
   const prepared = startPreparing(possible.map(({ suite }) => suite));
   const files = possible.flatMap(({ groups }) => groups.flat());
-  const wanted = new Set(files.flatMap((file) => needsOf(file, THOROUGH)));
-  const readiness = readinessOf(
-    startMaking([...new Set(TABLE.map(({ need }) => need))].filter((need) => wanted.has(need))),
-  );
+  const needs = await needsOf(files);
+  const wanted = new Set([...needs.values()].flat());
+  const making = startMaking(TABLE.map(({ need }) => need).filter((need) => wanted.has(need)));
+  const readiness = readinessOf(making, needs);
   let passed = true;
   const failures: string[] = [];
   for (const run of runs) {
@@ -119,7 +127,7 @@ async function main(names: readonly string[], signal: AbortSignal): Promise<numb
       passed = false;
       continue;
     }
-    const outcome = await runSuite(run, readiness);
+    const outcome = await runSuite(run, readiness, needs);
     passed &&= outcome.passed;
     failures.push(...outcome.failures);
   }

@@ -1,5 +1,6 @@
 /** The suites of tests. */
 import { globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { E2E, INTEGRATION, type Requirement } from './requirements.ts';
 
 /** How the files of a suite run, and what they require of the machine. */
@@ -7,8 +8,10 @@ export interface Suite {
   readonly concurrency: number;
   readonly timeoutMs: number;
   readonly requires: readonly Requirement[];
-  /** Where its files are, test/ and its name unless told; and what is in the text of each. */
-  readonly part?: { readonly of: string; readonly files: RegExp };
+  /** Where its files are, test/ and its name unless told; and what is in the text of each, or their names. */
+  readonly part?: { readonly of: string; readonly files: RegExp | readonly string[] };
+  /** Patterns of files that run only with NODEMAINT_TESTS=all: the thorough run. */
+  readonly thorough?: readonly string[];
   /** Scripts that run once before all of its files. */
   readonly prepare?: readonly string[];
   /** Whether each file runs in a process of its own, and once more where it fails. */
@@ -21,9 +24,19 @@ export interface Suite {
   readonly alone?: readonly string[];
 }
 
-/** Some tests install the program as it is released. */
+/** What tests of real parts start is what ships. */
 const BUNDLE = '.ci/bundle.ts';
 const QUICK: Suite = { concurrency: 2, timeoutMs: 120_000, requires: [] };
+const ON_REAL_PARTS = {
+  prepare: [BUNDLE],
+  // Two processors are busy with three; with four, some programs start later than tests bear.
+  concurrency: 3,
+  timeoutMs: 600_000,
+  apart: true,
+  inNamespaces: true,
+  requires: INTEGRATION,
+} as const satisfies Suite;
+
 export const SUITES: Readonly<Record<string, Suite>> = {
   unit: {
     ...QUICK,
@@ -34,21 +47,72 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       'cli/machine/local-node',
     ],
   },
-  // Those of the quick suites that differ as root: what only root can do, folders of root, a kubelet of root.
+  // Those of the quick suites that differ as root: what only root can do.
   'as-root': {
     ...QUICK,
-    concurrency: 1,
-    part: { of: '{unit,property,crash}', files: /NEEDS_ROOT|makeTestFolder|startFakeKubelet|inSandbox|geteuid/ },
+    part: { of: '{unit,property,crash}', files: /NEEDS_ROOT/ },
   },
   property: { ...QUICK, timeoutMs: 300_000 },
   crash: QUICK,
+  // One or two of each subject on real parts.
+  smoke: {
+    ...ON_REAL_PARTS,
+    part: {
+      of: 'integration',
+      files: [
+        'cli/drain',
+        'cli/drain-plugin',
+        'cli/evict',
+        'cli/fleet',
+        'control-plane/control-plane',
+        'controller/chart',
+        'controller/leader',
+        'controller/rights',
+        'controller/webhook',
+        'daemon-set/gate',
+        'daemon-set/gated-pods',
+        'daemon-set/gating',
+        'drain/drain',
+        'drain/offline',
+        'drain/self',
+        'drain/volumes',
+        'eviction/admission',
+        'eviction/crash',
+        'eviction/imperative',
+        'eviction/interceptors',
+        'eviction/lifecycle',
+        'eviction/request',
+        'eviction/status',
+        'machine/cri',
+        'machine/install',
+        'machine/kubelet-unit',
+        'maintenance/admission',
+        'maintenance/parallel',
+        'maintenance/plan',
+        'maintenance/progression',
+        'maintenance/rights',
+        'maintenance/shutdown-maintenance',
+        'notices/notices',
+        'security/attacks',
+        'security/node-identity',
+        'shutdown/hooks',
+        'shutdown/inhibitor-lock',
+        'shutdown/logind',
+        'shutdown/story',
+        'static-pods/disk',
+        'static-pods/interceptor',
+        'static-pods/static-pods',
+      ],
+    },
+  },
   integration: {
-    prepare: [BUNDLE],
-    // Two processors are busy with three; with four, some programs start later than tests bear.
-    concurrency: 3,
-    timeoutMs: 600_000,
-    apart: true,
-    inNamespaces: true,
+    ...ON_REAL_PARTS,
+    thorough: [
+      'controller/chart-values',
+      'machine/{install-places,package}',
+      'metrics/{dashboard,prometheus}',
+      'release/{architectures,plugin,reproducible}',
+    ],
     first: [
       'shutdown/beside-others',
       'drain/drain',
@@ -83,28 +147,47 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       'shutdown/schedule',
       'shutdown/watchdog',
     ],
-    requires: INTEGRATION,
   },
   e2e: {
-    prepare: [BUNDLE],
+    ...ON_REAL_PARTS,
     concurrency: 1,
     timeoutMs: 2_400_000,
-    apart: true,
+    thorough: ['!(reboot-all)'],
     requires: E2E,
   },
 };
 
-/** The suite's files: those that run together, the slowest first, and those that run alone. */
+/** The files of a suite that this run leaves out, and the groups of the others: those that run together, the slowest first, and those that run alone. */
+export interface Plan {
+  readonly leftOut: readonly string[];
+  readonly groups: readonly [readonly string[], readonly string[]];
+}
+
+/** Which files of a suite run. */
 export function planOf(
   name: string,
-  { first = [], alone = [], part }: Suite,
-): readonly [readonly string[], readonly string[]] {
-  const all = globSync(`test/${part?.of ?? name}/**/*.test.ts`).sort();
-  const files = part === undefined ? all : all.filter((file) => part.files.test(readFileSync(file, 'utf8')));
-  const pathOf = (each: string): string => `test/${name}/${each}.test.ts`;
-  const missing = [...first, ...alone].map(pathOf).filter((file) => !files.includes(file));
-  if (files.length === 0 || missing.length > 0) throw new Error(`suite ${name} has no file ${missing.join(', ')}`);
-  const slow = first.map(pathOf);
-  const last = alone.map(pathOf);
-  return [[...slow, ...files.filter((file) => !slow.includes(file) && !last.includes(file))], last];
+  { first = [], alone = [], part, thorough = [] }: Suite,
+  isThorough: boolean,
+): Plan {
+  const folder = `test/${part?.of ?? name}`;
+  const pathOf = (each: string): string => `${folder}/${each}.test.ts`;
+  const all = globSync(`${folder}/**/*.test.ts`).sort();
+  const listed = part?.files instanceof RegExp ? [] : (part?.files ?? []);
+  const missing = [...listed, ...first, ...alone].map(pathOf).filter((file) => !all.includes(file));
+  const unused = thorough.map(pathOf).filter((pattern) => !all.some((file) => path.matchesGlob(file, pattern)));
+  if (all.length === 0 || missing.length + unused.length > 0)
+    throw new Error(`suite ${name} has no file ${[...missing, ...unused].join(', ')}`);
+  const leftOut = isThorough
+    ? []
+    : all.filter((file) => thorough.some((pattern) => path.matchesGlob(file, pathOf(pattern))));
+  const isOf = (file: string): boolean =>
+    part === undefined ||
+    (part.files instanceof RegExp ? part.files.test(readFileSync(file, 'utf8')) : listed.map(pathOf).includes(file));
+  const files = all.filter((file) => isOf(file) && !leftOut.includes(file));
+  const slow = first.map(pathOf).filter((file) => files.includes(file));
+  const last = alone.map(pathOf).filter((file) => files.includes(file));
+  return {
+    leftOut,
+    groups: [[...slow, ...files.filter((file) => !slow.includes(file) && !last.includes(file))], last],
+  };
 }

@@ -4,10 +4,12 @@ import path from 'node:path';
 import process from 'node:process';
 import { assertDeclared } from '../needs/declared.ts';
 import { buildGo, cacheFolder, isProgram } from '../support/go-program.ts';
+import { clientPrograms } from './clients.ts';
 import { defaultRelease, type Release, wantedRelease } from './releases.ts';
 
-const NAMES = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet', 'kubectl'] as const;
-export type Binary = (typeof NAMES)[number];
+const NAMES = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet'] as const;
+type Built = (typeof NAMES)[number];
+export type Binary = Built | 'kubectl';
 /** The path of each component's program. */
 export type Binaries = Readonly<Record<Binary, string>>;
 
@@ -30,17 +32,17 @@ async function cacheDirectory(release: Release): Promise<string> {
 }
 
 /** Those of the programs that are not in the folder. */
-async function lacking(directory: string, names: readonly Binary[]): Promise<readonly Binary[]> {
+async function lacking(directory: string, names: readonly Built[]): Promise<readonly Built[]> {
   const present = await Promise.all(names.map((name) => isProgram(path.join(directory, name))));
   return names.filter((_, index) => present[index] !== true);
 }
 
-function packageOf(name: Binary): string {
+function packageOf(name: Built): string {
   return name === 'etcd' ? 'go.etcd.io/etcd/server/v3' : `k8s.io/kubernetes/cmd/${name}`;
 }
 
 /** Builds programs of a release that its folder lacks; each appears whole or not at all. */
-async function build(release: Release, names: readonly Binary[], signal: AbortSignal): Promise<string> {
+async function build(release: Release, names: readonly Built[], signal: AbortSignal): Promise<string> {
   const directory = await cacheDirectory(release);
   const missing = await lacking(directory, names);
   const last = missing.at(-1);
@@ -65,43 +67,36 @@ async function build(release: Release, names: readonly Binary[], signal: AbortSi
   return directory;
 }
 
-/** Releases that a test asks for by itself, whatever KUBEBUILDER_ASSETS and NODEMAINT_KUBERNETES say. */
-export interface AskedReleases {
-  /** Of kube-apiserver alone. */
-  readonly apiServer?: Release;
-  /** Of everything but etcd. */
-  readonly release?: Release;
+/** All programs of a release, built where the cache lacks them. */
+export async function releaseBinaries(release: Release, signal: AbortSignal): Promise<Binaries> {
+  const directory = await build(release, NAMES, signal);
+  const built = NAMES.map((name) => [name, path.join(directory, name)] as const);
+  const { kubectl } = await clientPrograms(signal);
+  return { ...(Object.fromEntries(built) as Record<Built, string>), kubectl };
 }
 
 /**
  * The programs of the control plane: those of KUBEBUILDER_ASSETS where it is set, the others from the cache, where they
  * are built once from the Go modules that a go.mod pins. They are of the release that NODEMAINT_KUBERNETES names, except
- * etcd, and except those that are asked for.
+ * etcd and kubectl.
  */
-export async function controlPlaneBinaries(
-  signal: AbortSignal,
-  { apiServer, release: ofAll }: AskedReleases = {},
-): Promise<Binaries> {
+export async function controlPlaneBinaries(signal: AbortSignal): Promise<Binaries> {
   assertDeclared('kubernetes');
-  if (apiServer !== undefined) assertDeclared(`api-server-${apiServer.minor}`);
-  if (ofAll !== undefined) assertDeclared(`kubernetes-${ofAll.minor}`);
   const assets = process.env['KUBEBUILDER_ASSETS'];
   const found: Partial<Record<Binary, string>> = {};
-  const wanted = new Map<string, { readonly release: Release; readonly names: Binary[] }>();
-  for (const name of NAMES) {
+  for (const name of [...NAMES, 'kubectl'] as const) {
     const given = path.join(assets ?? '', name);
-    const asked = (name === 'kube-apiserver' ? apiServer : undefined) ?? ofAll;
-    const own = name === 'etcd' ? undefined : asked;
-    if (own === undefined && assets !== undefined && (await isProgram(given))) found[name] = given;
-    if (found[name] !== undefined) continue;
-    const release = own ?? (name === 'etcd' ? defaultRelease() : wantedRelease());
-    const group = wanted.get(release.minor) ?? { release, names: [] };
-    wanted.set(release.minor, group);
-    group.names.push(name);
+    if (assets !== undefined && (await isProgram(given))) found[name] = given;
   }
-  for (const { release, names } of wanted.values()) {
+  const missing = NAMES.filter((name) => found[name] === undefined);
+  const groups = [
+    { release: defaultRelease(), names: missing.filter((name) => name === 'etcd') },
+    { release: wantedRelease(), names: missing.filter((name) => name !== 'etcd') },
+  ];
+  for (const { release, names } of groups) {
     const directory = await build(release, names, signal);
     for (const name of names) found[name] = path.join(directory, name);
   }
+  found.kubectl ??= (await clientPrograms(signal)).kubectl;
   return found as Binaries;
 }

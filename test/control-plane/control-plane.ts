@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { type AskedReleases, type Binaries, controlPlaneBinaries } from './binaries.ts';
+import { type Binaries, controlPlaneBinaries } from './binaries.ts';
 import { createAuthority, writeKubeconfig } from './certificates.ts';
 import { apiServerFlags, deleteAt, etcdFlags, isOk, managerFlags, runKubectl } from './components.ts';
 import { freePort } from './port.ts';
@@ -38,7 +38,7 @@ export interface ControlPlane extends AsyncDisposable {
   startApiServer(): Promise<void>;
 }
 
-export interface ControlPlaneOptions extends AskedReleases {
+export interface ControlPlaneOptions {
   /** More addresses or host names that the API server's certificate is for, such as 10.0.2.100. */
   readonly extraSans?: readonly string[];
   /** Where the API server listens; loopback unless told. */
@@ -83,7 +83,7 @@ async function prepareFolder(options: ControlPlaneOptions, stack: AsyncDisposabl
 
 /** Starts etcd, the API server, the controller manager and the scheduler, and waits until they work. */
 export async function startControlPlane(options: ControlPlaneOptions, signal: AbortSignal): Promise<ControlPlane> {
-  const binaries = await controlPlaneBinaries(signal, options);
+  const binaries = await controlPlaneBinaries(signal);
   await using stack = new AsyncDisposableStack();
   const folder = await prepareFolder(options, stack);
   const logs = path.join(folder, 'logs');

@@ -1,22 +1,17 @@
 import { execFile } from 'node:child_process';
 import process from 'node:process';
 import { promisify } from 'node:util';
-import { goProgram } from '../support/go-program.ts';
+import { clientPrograms } from '../control-plane/clients.ts';
 
 /** Runs helm (https://helm.sh); rejects with what it printed, and resolves to its standard output. */
 export type Helm = (args: readonly string[]) => Promise<string>;
 
-/** The path of the helm that go.mod pins, built once. */
-export async function helmBinary(signal: AbortSignal): Promise<string> {
-  return await goProgram('helm', import.meta.dirname, signal);
-}
-
-/** The helm that go.mod pins, with the cluster of this kubeconfig, if one is given. It reads no settings of the user. */
+/** The helm of the tests, with the cluster of this kubeconfig, if one is given. It reads no settings of the user. */
 export async function createHelm(
   { folder, kubeconfig = '' }: { readonly folder: string; readonly kubeconfig?: string },
   signal: AbortSignal,
 ): Promise<Helm> {
-  const helm = await helmBinary(signal);
+  const { helm } = await clientPrograms(signal);
   const env = { PATH: process.env['PATH'], HOME: folder, KUBECONFIG: kubeconfig };
   return async (args) => {
     const options = { env, signal, maxBuffer: 64 * 1024 * 1024 };

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 const OXLINT = path.join(import.meta.dirname, '..', '..', 'node_modules', '.bin', 'oxlint');
-export const MAX_FUNCTION_LINES = 60;
+export const MAX_FUNCTION_LINES = 80;
 export const MAX_PARAMETERS = 4;
 
 export interface LongFunction {

@@ -5,7 +5,6 @@
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { controlPlaneBinaries } from '../../control-plane/binaries.ts';
 import { AFTER, BEFORE, kubeadmPrograms } from '../../kubeadm/programs.ts';
 import { configOf } from '../../node/containerd.ts';
 import { buildTestImage } from '../../node/images.ts';
@@ -96,18 +95,17 @@ async function furnish(plan: KubeadmMachinePlan, share: string, signal: AbortSig
   const packages = path.join(share, 'packages');
   const images = path.join(share, 'images');
   for (const each of [packages, images]) await mkdir(each, { recursive: true });
-  const [before, after] = [await controlPlaneBinaries(signal), await controlPlaneBinaries(signal, { release: AFTER })];
-  const kubeadm = await kubeadmPrograms(signal);
+  const { before, after } = await kubeadmPrograms(signal);
   await makeRepository(packages, [
-    { version: BEFORE.version, programs: { ...before, kubeadm: kubeadm.before } },
-    { version: AFTER.version, programs: { ...after, kubeadm: kubeadm.after } },
+    { version: BEFORE.version, programs: { ...before.components, kubeadm: before.kubeadm } },
+    { version: AFTER.version, programs: { ...after.components, kubeadm: after.kubeadm } },
   ]);
   const names = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
   await packComponents(images, [
-    ...names.map((name) => ({ image: `${name}:${BEFORE.version}`, program: before[name] })),
-    ...names.map((name) => ({ image: `${name}:${AFTER.version}`, program: after[name] })),
-    { image: ETCD.before, program: before.etcd },
-    { image: ETCD.after, program: kubeadm.laterEtcd },
+    ...names.map((name) => ({ image: `${name}:${BEFORE.version}`, program: before.components[name] })),
+    ...names.map((name) => ({ image: `${name}:${AFTER.version}`, program: after.components[name] })),
+    { image: ETCD.before, program: before.components.etcd },
+    { image: ETCD.after, program: after.components.etcd },
   ]);
   await mkdir(path.join(images, 'test'));
   await buildTestImage(path.join(images, 'test'));

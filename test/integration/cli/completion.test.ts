@@ -7,8 +7,8 @@ import path from 'node:path';
 import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
+import { PROGRAM } from '../../support/commands/program.ts';
 
-const MAIN = path.join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 const TIMEOUT_MS = 60_000;
 
 /** Types into an interactive zsh and prints the line that it then has; the completion is asked for with a tab. */
@@ -32,7 +32,7 @@ describe('completion in the shells of people', () => {
 
   before(async () => {
     bin = await mkdtemp(path.join(tmpdir(), 'nodemaint-shells-'));
-    const command = `#!/bin/sh\nexec '${process.execPath}' --disable-warning=ExperimentalWarning '${MAIN}' "$@"\n`;
+    const command = `#!/bin/sh\nexec '${process.execPath}' ${PROGRAM.join(' ')} "$@"\n`;
     await writeFile(path.join(bin, 'nodemaint'), command, { mode: 0o755 });
   });
   after(async () => {

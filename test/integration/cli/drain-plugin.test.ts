@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { MIRROR_ANNOTATION } from '../../../src/api/names.ts';
 import { runCommand, type CommandEnd } from '../../support/commands/command.ts';
+import { PROGRAM } from '../../support/commands/program.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -39,8 +40,7 @@ describe('the commands of nodes around a cluster without a controller', () => {
   it('the command works as a plugin of the real kubectl, completion included', async () => {
     const bin = path.join(rig.folder, 'bin');
     await mkdir(bin);
-    const main = path.join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
-    const plugin = `#!/bin/sh\nexec '${process.execPath}' --disable-warning=ExperimentalWarning '${main}' "$@"\n`;
+    const plugin = `#!/bin/sh\nexec '${process.execPath}' ${PROGRAM.join(' ')} "$@"\n`;
     await writeFile(path.join(bin, 'kubectl-nodemaint'), plugin, { mode: 0o755 });
     const { stdout: script } = await runCommand(['completion', 'kubectl']);
     await writeFile(path.join(bin, 'kubectl_complete-nodemaint'), script, { mode: 0o755 });

@@ -3,20 +3,19 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../src/api/pod.ts';
-import { podGroupApi, releaseOf } from '../../control-plane/releases.ts';
+import { podGroupApi } from '../../control-plane/releases.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
 import { buildEvictionRig, NODE } from '../../support/rigs/eviction.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const RELEASE = releaseOf('1.37');
-const API = podGroupApi(RELEASE);
+const API = podGroupApi();
 const GANG = { gang: { minCount: 1 } };
 
 describe('the pods of a PodGroup on a node that is drained', () => {
   it('the pods of a group with the mode all leave together, when their budget allows it; those of another one by one', async () => {
     await using stack = new AsyncDisposableStack();
     const flags = ['--feature-gates=GenericWorkload=true', `--runtime-config=${API}=true`];
-    const rig = stack.use(await buildEvictionRig({ apiServer: RELEASE, apiServerFlags: flags }));
+    const rig = stack.use(await buildEvictionRig({ apiServerFlags: flags }));
     const { kubectl } = rig.controlPlane;
     const apply = (object: object): Promise<string> => kubectl(['apply', '-f', '-'], JSON.stringify(object));
     await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-y' } });

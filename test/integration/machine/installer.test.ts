@@ -5,7 +5,7 @@ import { CHECKOUT, type Ended, NODE, type SystemContainer, startSystemContainer 
 
 const WORK = '/var/lib/nodemaint-installer';
 const KIT = `mkdir -p /root/kit; cp -r ${CHECKOUT}/install.sh ${CHECKOUT}/systemd ${CHECKOUT}/dist /root/kit`;
-const RUN = `${NODE} --disable-warning=ExperimentalWarning ${CHECKOUT}/src/main.ts install-node --kit /root/kit --`;
+const RUN = `${NODE} ${CHECKOUT}/dist/nodemaint.cjs install-node --kit /root/kit --`;
 const INSTALL = `${RUN} install --standalone --unless-current --when-idle`;
 const IS_HELD = 'systemd-inhibit --list --no-pager --no-legend | grep "^nodemaint .*delay"';
 const CURRENT = 'readlink /usr/lib/nodemaint/current';

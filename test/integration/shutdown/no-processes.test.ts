@@ -12,7 +12,7 @@ const LONGER_MS = 25_000;
 const INSTALL = `mkdir -p /usr/lib/nodemaint /etc/nodemaint /etc/kubernetes/manifests
 ln -s ${NODE} /usr/lib/nodemaint/node
 cp ${CHECKOUT}/systemd/libexec/lock-holder /usr/lib/nodemaint/
-echo "import('${CHECKOUT}/src/main.ts')" > /usr/lib/nodemaint/nodemaint.cjs
+cp ${CHECKOUT}/dist/*.cjs /usr/lib/nodemaint/
 cp ${CHECKOUT}/systemd/system/*.service /etc/systemd/system/
 cd /etc/systemd/system
 mkdir -p nodemaint.service.d nodemaint-inhibitor.service.d

@@ -11,12 +11,12 @@ import { createSystemBus } from '../../../src/host/dbus/bus.ts';
 import { createSystemd, type Systemd } from '../../../src/host/systemd/systemd1.ts';
 import { until } from '../../logind/host.ts';
 import { readAgentStatus } from '../../support/commands/nodemaint.ts';
+import { PROGRAM } from '../../support/commands/program.ts';
 import { startManager } from '../../systemd/manager.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
 
-const MAIN = path.join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 const UNIT = 'nodemaint.service';
 const WATCHDOG_SEC = 4;
 
@@ -25,7 +25,7 @@ function unitOf(configFile: string): string {
   return `[Service]
 Type=notify
 NotifyAccess=all
-ExecStart=${process.execPath} --disable-warning=ExperimentalWarning ${MAIN} agent --config ${configFile}
+ExecStart=${process.execPath} ${PROGRAM.join(' ')} agent --config ${configFile}
 Restart=always
 RestartSec=1s
 TimeoutStartSec=60s

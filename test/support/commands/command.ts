@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
-import path from 'node:path';
 import process from 'node:process';
 import { waitFor } from '../wait-for.ts';
+import { PROGRAM } from './program.ts';
 
-const MAIN = path.join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 const WAIT_MS = 20_000;
 
 /** How a command ended. */
@@ -25,7 +24,7 @@ export interface CommandRun extends AsyncDisposable {
 
 /** Starts `nodemaint ARGS` in an environment without a kubeconfig of its own. */
 export function startCommand(args: readonly string[], env: NodeJS.ProcessEnv = {}): CommandRun {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, ...args], {
+  const child = spawn(process.execPath, [...PROGRAM, ...args], {
     env: { ...process.env, KUBECONFIG: '', HOME: '/nonexistent', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { globSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type AskedReleases, controlPlaneBinaries } from '../../control-plane/binaries.ts';
+import { controlPlaneBinaries } from '../../control-plane/binaries.ts';
 import {
   type ControlPlane,
   type ControlPlaneOptions,
@@ -31,8 +31,8 @@ export interface InstalledCluster {
 }
 
 /** The folder of a cluster of these programs with these manifests. */
-async function seedFolder(signal: AbortSignal, releases: AskedReleases): Promise<string> {
-  const { etcd, 'kube-apiserver': apiServer } = await controlPlaneBinaries(signal, releases);
+async function seedFolder(signal: AbortSignal): Promise<string> {
+  const { etcd, 'kube-apiserver': apiServer } = await controlPlaneBinaries(signal);
   // Of another recipe it is another cluster.
   const hash = createHash('sha256').update(await readFile(import.meta.filename));
   for (const program of [etcd, apiServer]) {
@@ -53,12 +53,12 @@ function isThere(folder: string): Promise<boolean> {
 }
 
 /** Installs the manifests on a new cluster, ends it, and keeps its objects under this name: all of them, or none. */
-async function makeSeed(folder: string, signal: AbortSignal, releases: AskedReleases): Promise<void> {
+async function makeSeed(folder: string, signal: AbortSignal): Promise<void> {
   await mkdir(path.dirname(folder), { recursive: true });
   const dataFolder = await mkdtemp(`${folder}.`);
   try {
     {
-      await using controlPlane = await startControlPlane({ ...releases, dataFolder }, signal);
+      await using controlPlane = await startControlPlane({ dataFolder }, signal);
       const all = (await manifestsFor(controlPlane)).split(/^---$/m);
       const late = all.filter((document) => HAS_PARAMETERS.test(document));
       await applyManifests(controlPlane, all.filter((document) => !late.includes(document)).join('\n---\n'));
@@ -75,9 +75,9 @@ async function makeSeed(folder: string, signal: AbortSignal, releases: AskedRele
 }
 
 /** Installs the manifests for the clusters to begin from, where no run has done so; returns the folder of the objects. */
-export async function clusterSeed(signal: AbortSignal, releases: AskedReleases = {}): Promise<string> {
-  const folder = await seedFolder(signal, releases);
-  if (!(await isThere(folder))) await makeSeed(folder, signal, releases);
+export async function clusterSeed(signal: AbortSignal): Promise<string> {
+  const folder = await seedFolder(signal);
+  if (!(await isThere(folder))) await makeSeed(folder, signal);
   return folder;
 }
 
@@ -86,9 +86,7 @@ export async function startInstalledCluster(
   options: ControlPlaneOptions,
   signal: AbortSignal,
 ): Promise<InstalledCluster & AsyncDisposable> {
-  const { apiServer, release } = options;
-  const releases = { ...(apiServer === undefined ? {} : { apiServer }), ...(release === undefined ? {} : { release }) };
-  const seed = await clusterSeed(signal, releases);
+  const seed = await clusterSeed(signal);
   await using stack = new AsyncDisposableStack();
   const controlPlane = stack.use(await startControlPlane({ ...options, seed }, signal));
   const controllerKubeconfig = await useManifests(controlPlane);

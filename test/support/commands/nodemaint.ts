@@ -11,14 +11,13 @@ import { makeTestFolder } from '../folder.ts';
 import { maintenanceOf } from '../maintenance/objects.ts';
 import { waitFor } from '../wait-for.ts';
 import { asUser, type OtherUser } from './other-user.ts';
+import { PROGRAM } from './program.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
-const MAIN = path.join(ROOT, 'src', 'main.ts');
-const FLAGS = ['--disable-warning=ExperimentalWarning'];
 
 /** The command line of `nodemaint ARGS`. */
 export function nodemaintCommand(args: readonly string[]): readonly [string, ...string[]] {
-  return [process.execPath, ...FLAGS, MAIN, ...args];
+  return [process.execPath, ...PROGRAM, ...args];
 }
 
 /** Starts `nodemaint ARGS` as a process of its own. */

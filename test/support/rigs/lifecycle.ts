@@ -12,7 +12,6 @@ import { EVICTIONS, LIFECYCLE_REQUESTS } from '../../../src/kube/lifecycle/resou
 import { collectionPath, objectPath, PODS, type Resource, sendForObject } from '../../../src/kube/resource.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
-import { releaseOf } from '../../control-plane/releases.ts';
 import { startInstalledCluster } from '../commands/installed-cluster.ts';
 import { startNodemaint, withoutDeployments } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
@@ -104,7 +103,6 @@ export async function buildLifecycleRig(flags: readonly string[] = []): Promise<
   const { controlPlane, controllerKubeconfig: kubeconfig } = stack.use(
     await startInstalledCluster(
       {
-        apiServer: releaseOf('1.37'),
         apiServerFlags: [...LIFECYCLE_FLAGS, ...audit.flags, ...flags],
       },
       signal,

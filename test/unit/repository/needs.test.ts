@@ -1,116 +1,41 @@
 /** What test files need that takes minutes to make: the table of it, and how files wait for it. */
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
+import { globSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
-import { before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { assertDeclared, DECLARED } from '../../needs/declared.ts';
-import { isOf, needsOf, TABLE } from '../../needs/table.ts';
+import { needsOf } from '../../needs/imports.ts';
+import { TABLE } from '../../needs/table.ts';
 import { type Readiness, runFilesApart } from '../../processes.ts';
-import { importsOf } from '../../structure/imports.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
-/** The files of the other suites get nothing made: the runner refuses them what they ask for. */
-const FILES = globSync('test/{integration,e2e}/**/*.test.ts', { cwd: ROOT }).sort();
 
-/** Who imports one of these asks for the need; the root folders of all releases of Debian are one, as is a release of Kubernetes. */
-const MODULES: Readonly<Record<string, string>> = {
-  kubernetes: 'test/control-plane/binaries.ts',
-  helm: 'test/helm/helm.ts',
-  'helm-docs': 'test/helm/docs/helm-docs.ts',
-  kubeconform: 'test/helm/kubeconform/kubeconform.ts',
-  'foreign-crds': 'test/helm/crds/crds.ts',
-  nfpm: '.ci/nfpm.ts',
-  krew: 'test/krew/krew.ts',
-  kubeadm: 'test/kubeadm/programs.ts',
-  prometheus: 'test/prometheus/prometheus.ts',
-  'ec2-metadata-mock': 'test/ec2-metadata-mock/binary.ts',
-  machine: 'test/e2e/machine/machine.ts',
-  root: 'test/systemd/roots.ts',
-};
-const RELEASE = /\breleaseOf\('(?<minor>[\d.]+)'\)/g;
-/** A script that a test runs as a program of its own. */
-const SCRIPT = /'(?<script>\.ci\/[\w-]+\.ts)'/g;
-
-/** Files that import more than they run, and what they do not ask for. */
-const IMPORTED_ONLY: Readonly<Record<string, string>> = {
-  'test/integration/release/scripts.test.ts': 'nfpm',
-  'test/integration/security/attacks.test.ts': '1.37',
-};
-
-/** The files of the project that a file imports or runs, itself included. */
-type Closure = (file: string) => ReadonlySet<string>;
-
-/** Reads all that the test files import. */
-async function readClosures(): Promise<Closure> {
-  const next = new Map<string, readonly string[]>();
-  let unread = [...FILES];
-  while (unread.length > 0) {
-    const imports = await importsOf(unread.map((file) => path.join(ROOT, file)));
-    for (const file of unread) {
-      const own = imports.filter(({ from, typeOnly }) => !typeOnly && from === path.join(ROOT, file));
-      const scripts = [...readFileSync(path.join(ROOT, file), 'utf8').matchAll(SCRIPT)];
-      next.set(file, [
-        ...own.map(({ to }) => path.relative(ROOT, to)).filter((to) => to.endsWith('.ts')),
-        ...scripts.map(({ groups }) => groups?.['script'] ?? ''),
-      ]);
-    }
-    unread = [...new Set([...next.values()].flat())].filter((file) => !next.has(file));
-  }
-  return (file) => {
-    const found = new Set([file]);
-    // A set gives also what is added to it meanwhile.
-    for (const each of found) for (const to of next.get(each) ?? []) found.add(to);
-    return found;
-  };
-}
-
-function askedBy(closure: ReadonlySet<string>): readonly string[] {
-  const imported = Object.entries(MODULES).filter(([, module]) => closure.has(module));
-  const releases = [...closure]
-    .filter((file) => file.startsWith('test/') && file !== 'test/control-plane/releases.ts')
-    .flatMap((file) => [...readFileSync(path.join(ROOT, file), 'utf8').matchAll(RELEASE)])
-    .map(({ groups }) => groups?.['minor'] ?? '');
-  return [...new Set([...imported.map(([need]) => need), ...releases])];
-}
-
-describe('the table of needs', () => {
-  const asked = new Map<string, readonly string[]>();
-
-  before(async () => {
-    const closureOf = await readClosures();
-    for (const file of FILES) {
-      const needs = askedBy(closureOf(file));
-      const without = IMPORTED_ONLY[file];
-      assert.ok(without === undefined || needs.includes(without), `${file} does not import what makes ${without}`);
-      const other = needs.filter((need) => need !== without);
-      asked.set(file, other);
-    }
-  });
-
-  const isDeclared = (declared: readonly string[], need: string): boolean =>
-    declared.some((each) => each === need || each.startsWith(`${need}-`) || each.endsWith(`-${need}`));
-
-  it('the table declares for each file all that it asks for', () => {
-    const missing = [...asked].flatMap(([file, needs]) => {
-      const declared = needsOf(file, true);
-      return needs.filter((need) => !isDeclared(declared, need)).map((need) => `${file} asks for ${need}`);
+describe('the needs of test files', () => {
+  const CASES: readonly (readonly [string, readonly string[]])[] = [
+    ['integration/shutdown/logind', []],
+    ['integration/machine/install', []],
+    ['integration/drain/drain', ['clients', 'kubernetes']],
+    ['integration/controller/chart', ['clients', 'kubernetes']],
+    ['integration/machine/package', ['nfpm']],
+    ['e2e/reboot-all', ['clients', 'kubernetes', 'root-12']],
+  ];
+  for (const [name, needs] of CASES) {
+    it(`${name} waits for what it imports: ${needs.join(', ')}`, async () => {
+      const file = `test/${name}.test.ts`;
+      assert.deepEqual((await needsOf([file])).get(file), needs);
     });
-    assert.deepEqual(missing, [], 'declare it in test/needs/table.ts');
-  });
+  }
 
-  it('the table declares nothing for which no file asks', () => {
-    const unused = TABLE.flatMap((row) =>
-      row.files
-        .filter((pattern) => {
-          const files = [...asked.keys()].filter((file) => isOf({ ...row, files: [pattern] }, file));
-          return !files.some((file) => asked.get(file)?.some((need) => isDeclared([row.need], need)));
-        })
-        .map((pattern) => `${row.need}: ${pattern}`),
+  it('each need is asked for in the file that the table names for it', async () => {
+    const files = globSync('test/{integration,e2e}/**/*.test.ts', { cwd: ROOT }).sort();
+    const asked = new Set([...(await needsOf(files)).values()].flat());
+    assert.deepEqual(
+      TABLE.map(({ need }) => need).filter((need) => !asked.has(need)),
+      [],
     );
-    assert.deepEqual(unused, []);
   });
 });
 
@@ -121,7 +46,7 @@ describe('a file that the runner starts', () => {
     });
     process.env[DECLARED] = 'kubernetes,helm';
     assertDeclared('helm');
-    assert.throws(() => assertDeclared('krew'), /asks for krew, which test\/needs\/table\.ts does not declare for it/);
+    assert.throws(() => assertDeclared('krew'), /asks for krew, but does not import the module/);
     delete process.env[DECLARED];
     assertDeclared('krew');
   });

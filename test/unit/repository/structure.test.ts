@@ -16,7 +16,7 @@ const LIMITS = {
   'circles between folders': 0,
   'upward imports': 0,
   'members of the context of the agent': 12,
-  'functions over 60 lines': 0,
+  'functions over 80 lines': 0,
   'functions with more than 4 parameters': 0,
   'agent files that no unit test imports': 5,
   'exports that no other file imports': 0,
@@ -65,7 +65,7 @@ const FOUND: Readonly<Record<keyof typeof LIMITS, readonly unknown[]>> = {
   'circles between folders': structure.folderCircles.withTypes,
   'upward imports': structure.upward,
   'members of the context of the agent': Array.from({ length: structure.agentContext.members }),
-  'functions over 60 lines': structure.long,
+  'functions over 80 lines': structure.long,
   'functions with more than 4 parameters': structure.manyParameters,
   'agent files that no unit test imports': structure.untestedAgentFiles,
   'exports that no other file imports': exported.unused,
@@ -115,7 +115,7 @@ const FAULTY: Readonly<Record<string, string>> = {
   'src/decide/rule.ts':
     "import type { LoopContext } from '../agent/loop.ts';\n/** A rule. */\nexport type Rule = LoopContext;\n",
   'src/controller/work.ts': "import { x } from '../agent/loop.ts';\nexport const z = x;\n",
-  'src/host/clock.ts': `export function long(a: number, b: number, c: number, d: number, e: number): number {\n${'  a += 1;\n'.repeat(60)}  return a + b + c + d + e;\n}\n`,
+  'src/host/clock.ts': `export function long(a: number, b: number, c: number, d: number, e: number): number {\n${'  a += 1;\n'.repeat(80)}  return a + b + c + d + e;\n}\n`,
   'test/unit/agent/tested.test.ts': "import { y } from '../../../src/agent/tested.ts';\n",
 };
 
@@ -167,10 +167,10 @@ describe('the script that measures the structure', () => {
       assert.deepEqual(found.agentContext, { name: 'LoopContext', members: 2 });
       assert.deepEqual(found.untestedAgentFiles, ['src/agent/loop.ts']);
       const long = { file: 'src/host/clock.ts', line: 1, name: 'long', nested: false };
-      assert.deepEqual(found.long, [{ ...long, count: 63 }]);
+      assert.deepEqual(found.long, [{ ...long, count: 83 }]);
       assert.deepEqual(found.manyParameters, [{ ...long, count: 5 }]);
       assert.deepEqual(found.folders[0], { folder: 'src/agent', files: 2 });
-      assert.deepEqual(found.lines, { code: 76, comments: 1, blank: 1 });
+      assert.deepEqual(found.lines, { code: 96, comments: 1, blank: 1 });
     } finally {
       await rm(root, { recursive: true });
     }
