@@ -30,20 +30,20 @@ export function createControlCommands(
     release: (reason) => {
       agent.release(reason);
     },
-    trigger: async ({ by, reason, deadlineMs, asker }) => {
+    trigger: async ({ by, reason, deadlineMs }) => {
       const facts = await readFacts();
       const refusal = triggerRefusal({ by, deadlineMs }, facts);
       if (refusal !== undefined) throw new NodemaintError('USAGE', refusal);
       const { says, takesBack } = triggerAnswer(facts);
       const limit = deadlineMs === undefined ? {} : { deadline: clock.now() + deadlineMs };
-      detector.trigger({ by, reason, ...limit, ...(asker === undefined ? {} : { asker }) });
+      detector.trigger({ by, reason, ...limit });
       if (takesBack) agent.takeBack();
       return says;
     },
-    cancel: async (asker) => {
+    cancel: async (by) => {
       const answer = cancelAnswer(await readFacts());
       if ('refusal' in answer) throw new NodemaintError('USAGE', answer.refusal);
-      detector.withdraw(asker);
+      detector.withdraw(by);
       if (answer.takesBack) agent.takeBack();
       return answer.says;
     },

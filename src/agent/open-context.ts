@@ -80,16 +80,16 @@ export interface Beginning {
 }
 
 /**
- * The trigger that still applies: until it is taken back or the machine has gone down, over restarts too. Whether
- * root gave it is not recorded, so after a restart the control group may take it back and not change it.
+ * The trigger that still applies: until it is taken back or the machine has gone down, over restarts too. Where it is not
+ * recorded who gave it, it counts as root's.
  */
 function triggerOf({ phase }: AgentRecord, bootId: string): Trigger | undefined {
   if (phase.kind !== 'draining' && phase.kind !== 'released') return undefined;
-  const { origin, reason, deadline, requestedBy: asker } = phase;
+  const { origin, reason, deadline, requestedBy: by = 'root' } = phase;
   const hasDeadline = deadline?.of === 'trigger';
   if (phase.bootId !== bootId || (origin !== 'trigger' && !hasDeadline)) return undefined;
   const limit = hasDeadline ? { deadline: deadline.at } : {};
-  return { by: 'root', reason, ...limit, ...(asker === undefined ? {} : { asker }) };
+  return { by, reason, ...limit };
 }
 
 async function openNotices(

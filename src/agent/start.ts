@@ -10,8 +10,6 @@ import { loadClusterAccess } from '../kube/access/cluster.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Agent, createAgent } from './agent.ts';
 import { createControlCommands } from './control-commands.ts';
-import { describeAsker } from '../decide/machine/asker.ts';
-import { readAskerFacts } from '../host/process-facts.ts';
 import { createControlDispatcher } from './control/handler.ts';
 import { openControlSocket } from './control/socket.ts';
 import { type MachineAccess, openMachine, watchMachine } from './machine-parts.ts';
@@ -156,13 +154,12 @@ export async function runAgent(
     wakeup.notify();
   };
   const manual = createManualRequests();
-  const describe = async (pid: number): Promise<string> => describeAsker(await readAskerFacts(pid));
-  const control = createControlDispatcher({ manual, log, describe, wake });
+  const control = createControlDispatcher({ manual, log, wake });
   const { runDirectory, controlGroup } = config;
   // The socket keeps a second agent out: from here on no other one writes.
   await using _socket = await openControlSocket(
     runDirectory,
-    (request, by, pid) => control.handle(request, by, pid),
+    (request, by) => control.handle(request, by),
     controlGroup,
   );
   const recorded = await readRecord(state, (error) => {

@@ -2,7 +2,6 @@
 import { constants } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import path from 'node:path';
-import type { AskerFacts } from '../decide/machine/asker.ts';
 
 /** Longer files are cut: a hostile command line can be megabytes long, that of a kubelet is short. */
 const MAX_READ_BYTES = 64 * 1024;
@@ -100,12 +99,4 @@ export async function readProcess(pid: number): Promise<ProcessReading | undefin
   } catch {
     return undefined;
   }
-}
-
-/** What /proc and the machine's own list of users have of a process that speaks on the control socket. */
-export async function readAskerFacts(pid: number): Promise<AskerFacts> {
-  const read = (file: string): Promise<string | undefined> => readStart(file).catch(() => undefined);
-  const files = [`/proc/${pid}/status`, `/proc/${pid}/loginuid`, '/etc/passwd'] as const;
-  const [status, loginUid, users = ''] = await Promise.all(files.map(read));
-  return { pid, status, loginUid, users };
 }

@@ -16,8 +16,21 @@ const MINUTE_MS = 60_000;
 /** Counts of more lines than these are not kept: from then on, lines of other objects share one count. */
 const MAX_COUNTED = 50_000;
 
-/** The fields that say which object a line is about; the others say what happened to it. */
-const OBJECT_FIELDS = ['maintenance', 'node', 'pod', 'request', 'key', 'event', 'daemonSet', 'user', 'file', 'step'];
+/** The fields that say which object a line is about, or who asks for what; the others say what happened to it. */
+const OBJECT_FIELDS = [
+  'maintenance',
+  'node',
+  'pod',
+  'request',
+  'key',
+  'event',
+  'daemonSet',
+  'user',
+  'file',
+  'step',
+  'verb',
+  'by',
+];
 
 function objectOf(fields: object): string {
   const known = fields as Readonly<Record<string, unknown>>;

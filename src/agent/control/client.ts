@@ -1,8 +1,8 @@
 import { createConnection } from 'node:net';
-import process from 'node:process';
 import * as z from 'zod';
+import type { ControlClient } from '../../decide/shutdown/phase.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
-import { askerLine, type ControlClient, type ControlRequest, controlSocketPath } from './protocol.ts';
+import { type ControlRequest, controlSocketPath } from './protocol.ts';
 
 const TIMEOUT_MS = 5_000;
 /** The status of a node with a thousand pods is a tenth of it. */
@@ -18,7 +18,7 @@ async function exchange(socketPath: string, request: ControlRequest): Promise<st
   const timer = setTimeout(() => {
     socket.destroy(new Error(`no answer within ${TIMEOUT_MS / 1000} s`));
   }, TIMEOUT_MS);
-  socket.on('connect', () => socket.write(`${JSON.stringify(request)}\n${askerLine(process.pid)}\n`));
+  socket.on('connect', () => socket.write(`${JSON.stringify(request)}\n`));
   socket.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
     chunks.push(chunk);

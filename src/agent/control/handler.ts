@@ -1,7 +1,7 @@
+import type { ControlClient } from '../../decide/shutdown/phase.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { ManualRequests } from '../static-pods/manual.ts';
-import type { ControlClient } from './protocol.ts';
 import type { ControlHandler } from './socket.ts';
 import type { AgentStatus } from './status.ts';
 
@@ -10,8 +10,6 @@ interface TriggerRequest {
   readonly by: ControlClient;
   readonly reason: string;
   readonly deadlineMs?: number | undefined;
-  /** Who asks, in words; undefined where the client is older and does not say which process it is. */
-  readonly asker: string | undefined;
 }
 
 /** The commands of the control socket that need a running agent. */
@@ -20,7 +18,7 @@ export interface ControlCommands {
   /** Announces a shutdown; returns what becomes of it, as a sentence. Throws USAGE where this client may not do so now. */
   trigger(asked: TriggerRequest): Promise<string>;
   /** Takes an announced shutdown back, with its deadline; returns what becomes of it. Throws USAGE where none was announced. */
-  cancel(asker: string | undefined): Promise<string>;
+  cancel(by: ControlClient): Promise<string>;
   release(reason: string): void;
 }
 
@@ -30,22 +28,15 @@ export interface ControlDispatcher {
   serve(commands: ControlCommands): void;
 }
 
-/** A reason with who gave it, for the story of the shutdown. */
-function withAsker(reason: string, asker: string | undefined): string {
-  return asker === undefined ? reason : `${reason} (asked by ${asker})`;
-}
-
 /** What the commands need around them. */
 interface ControlSurroundings {
   readonly manual: ManualRequests;
   readonly log: Log;
-  /** Says who the process of the pid is, in one line. Never throws. */
-  readonly describe: (pid: number) => Promise<string>;
   readonly wake: () => void;
 }
 
 /** Handles control commands. Before the agent is ready, only manual requests for static pods are queued; others are refused. */
-export function createControlDispatcher({ manual, log, describe, wake }: ControlSurroundings): ControlDispatcher {
+export function createControlDispatcher({ manual, log, wake }: ControlSurroundings): ControlDispatcher {
   let commands: ControlCommands | undefined;
   const ready = (): ControlCommands => {
     if (commands !== undefined) return commands;
@@ -55,16 +46,15 @@ export function createControlDispatcher({ manual, log, describe, wake }: Control
     serve: (served) => {
       commands = served;
     },
-    handle: async (request, by, pid) => {
+    handle: async (request, by) => {
       if (request.verb === 'status') return ready().status();
-      const asker = pid === undefined ? undefined : await describe(pid);
       let says: string | undefined;
-      if (request.verb === 'release') ready().release(withAsker(request.reason, asker));
+      if (request.verb === 'release') ready().release(request.reason);
       else if (request.verb === 'park') manual.park(request.file);
       else if (request.verb === 'restore') manual.restore(request.file);
-      else if (request.verb === 'trigger') says = await ready().trigger({ ...request, by, asker });
-      else says = await ready().cancel(asker);
-      log.info({ ...request, by, ...(asker !== undefined && { asker }) }, 'told over the control socket');
+      else if (request.verb === 'trigger') says = await ready().trigger({ ...request, by });
+      else says = await ready().cancel(by);
+      log.info({ ...request, by }, 'told over the control socket');
       wake();
       return { done: request.verb, ...(says === undefined ? {} : { says }) };
     },

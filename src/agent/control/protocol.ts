@@ -1,5 +1,6 @@
 import path from 'node:path';
 import * as z from 'zod';
+import type { ControlClient } from '../../decide/shutdown/phase.ts';
 
 /** Made for each request: an idle agent gets none. */
 function makeRequestSchema() {
@@ -27,9 +28,6 @@ function makeRequestSchema() {
 /** What a local client may ask of the agent: one JSON line, answered by one JSON line. */
 export type ControlRequest = z.infer<ReturnType<typeof makeRequestSchema>>;
 
-/** The client of a control socket: root, or a member of the control group. */
-export type ControlClient = 'root' | 'group';
-
 /** Commands of the control group. Only root may end the hold on a shutdown or move manifests, which include those of etcd. */
 const GROUP_VERBS: readonly ControlRequest['verb'][] = ['status', 'trigger', 'cancel'];
 
@@ -51,28 +49,4 @@ export function parseRequest(line: string, client: ControlClient): ControlReques
   const { data } = parsed;
   if (client === 'root' || GROUP_VERBS.includes(data.verb)) return data;
   return `only root may ask for "${data.verb}"; the control group may ask for ${GROUP_VERBS.join(', ')}`;
-}
-
-/** The largest pid that Linux has (PID_MAX_LIMIT of linux/threads.h). */
-const MAX_PID = 4_194_304;
-
-function makeAskerSchema() {
-  return z.strictObject({ asker: z.strictObject({ pid: z.int().min(1).max(MAX_PID) }) });
-}
-
-/**
- * The line after the request: which process asks. Agents before 0.2 do not read it. Node.js cannot ask the kernel who is at the
- * other end of a socket, so this is what the client says of itself.
- */
-export function askerLine(pid: number): string {
-  return JSON.stringify({ asker: { pid } } satisfies z.infer<ReturnType<typeof makeAskerSchema>>);
-}
-
-/** The pid of such a line; undefined where it is none, as of an older client. */
-export function parseAsker(line: string): number | undefined {
-  try {
-    return makeAskerSchema().safeParse(JSON.parse(line)).data?.asker.pid;
-  } catch {
-    return undefined;
-  }
 }

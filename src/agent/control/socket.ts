@@ -2,16 +2,13 @@ import { execFile } from 'node:child_process';
 import { chmod, chown, unlink } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { promisify } from 'node:util';
+import type { ControlClient } from '../../decide/shutdown/phase.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { claimDirectory, isListenedOn, listenOn } from '../../host/files/claim.ts';
-import { type ControlClient, type ControlRequest, controlSocketPath, parseAsker, parseRequest } from './protocol.ts';
+import { type ControlRequest, controlSocketPath, parseRequest } from './protocol.ts';
 
-/** Answers a request of a client with something that JSON can carry; `pid` is what the client says it is. */
-export type ControlHandler = (
-  request: ControlRequest,
-  client: ControlClient,
-  pid: number | undefined,
-) => Promise<unknown>;
+/** Answers a request of a client with something that JSON can carry. */
+export type ControlHandler = (request: ControlRequest, client: ControlClient) => Promise<unknown>;
 
 const MAX_REQUEST_BYTES = 4096;
 /** From the first byte to the last, of question and answer. */
@@ -19,14 +16,12 @@ const TIMEOUT_MS = 5_000;
 /** Of one socket: a group that takes all of its own leaves root's alone. */
 const MAX_CONNECTIONS = 100;
 const GETENT_MS = 5_000;
-/** The line that says who asks comes with the request; an older client does not send it. */
-const ASKER_MS = 100;
 
 async function answer(text: string, client: ControlClient, handler: ControlHandler): Promise<string> {
-  const [line = '', asker = ''] = text.split('\n');
+  const [line = ''] = text.split('\n');
   try {
     const request = parseRequest(line, client);
-    const answered = typeof request === 'string' ? { error: request } : handler(request, client, parseAsker(asker));
+    const answered = typeof request === 'string' ? { error: request } : handler(request, client);
     return JSON.stringify(await answered);
   } catch (error) {
     return JSON.stringify({ error: describeError(error) });
@@ -36,9 +31,7 @@ async function answer(text: string, client: ControlClient, handler: ControlHandl
 function serve(socket: Socket, client: ControlClient, handler: ControlHandler): void {
   let text = '';
   const timer = setTimeout(() => socket.destroy(), TIMEOUT_MS);
-  let waiting: NodeJS.Timeout | undefined;
   const reply = (): void => {
-    clearTimeout(waiting);
     socket.off('data', onData).off('end', onEnd).pause();
     answer(text, client, handler).then(
       // What else the client says is read and dropped, so that its end is seen.
@@ -52,20 +45,15 @@ function serve(socket: Socket, client: ControlClient, handler: ControlHandler): 
       socket.destroy();
       return;
     }
-    const lines = text.split('\n').length - 1;
-    if (lines > 1) reply();
-    else if (lines === 1) waiting ??= setTimeout(reply, ASKER_MS);
-  };
-  // A client that says no more is answered all the same.
-  const onEnd = (): void => {
     if (text.includes('\n')) reply();
-    else socket.end();
+  };
+  const onEnd = (): void => {
+    socket.end();
   };
   socket.setEncoding('utf8');
   socket.on('error', () => socket.destroy());
   socket.on('close', () => {
     clearTimeout(timer);
-    clearTimeout(waiting);
   });
   socket.on('data', onData).on('end', onEnd);
 }

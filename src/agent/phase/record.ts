@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { SHUTDOWN_KINDS } from '../../decide/shutdown/kind.ts';
 import { type LastShutdown, SHUTDOWN_RESULTS } from '../../show/fleet/last-shutdown.ts';
-import type { Phase } from '../../decide/shutdown/phase.ts';
+import type { ControlClient, Phase } from '../../decide/shutdown/phase.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { StateFiles } from '../../host/files/state-files.ts';
 
@@ -15,14 +15,17 @@ export interface AgentRecord {
   readonly last?: LastShutdown;
 }
 
+/** Older agents wrote who a client said it was, in words; that counts as root, whose word the control group may not take back. */
+const client = z.string().transform((word): ControlClient => (word === 'group' ? 'group' : 'root'));
+
 const shutdown = {
   maintenance: z.string(),
   renamed: z.object({ from: z.array(z.string()), deleted: z.number(), sinceBootMs: z.number() }).exactOptional(),
   mode: z.enum(['cluster', 'offline']),
   origin: z.enum(['logind', 'unit-stop', 'schedule', 'trigger', 'notice']),
   reason: z.string(),
-  requestedBy: z.string().exactOptional(),
-  canceledBy: z.string().exactOptional(),
+  requestedBy: client.exactOptional(),
+  canceledBy: client.exactOptional(),
   since: z.number(),
   sinceBootMs: z.number().exactOptional(),
   bootId: z.string(),

@@ -13,7 +13,7 @@ import {
   type ShutdownRequester,
 } from '../../decide/shutdown/detection.ts';
 import type { ShutdownKind } from '../../decide/shutdown/kind.ts';
-import type { PhaseFacts } from '../../decide/shutdown/phase.ts';
+import type { ControlClient, PhaseFacts } from '../../decide/shutdown/phase.ts';
 import type { Trigger } from '../../decide/shutdown/trigger.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
@@ -38,8 +38,8 @@ export interface ShutdownDetector {
   managerStopping(signal: AbortSignal): Promise<boolean>;
   /** Announces a shutdown that a person triggers. */
   trigger(trigger: Trigger): void;
-  /** Takes the trigger back, where one applies; `by` says who does so, in words. */
-  withdraw(by: string | undefined): void;
+  /** Takes the trigger back, where one applies; `by` says who does so. */
+  withdraw(by: ControlClient): void;
   /** Forgets the trigger of a shutdown that is over, and who took it back. */
   forgetTrigger(): void;
   /** The trigger that applies; undefined where there is none. */
@@ -232,19 +232,21 @@ class MachineReader {
 }
 
 /** What a trigger announces. */
-function announcedBy({ reason, deadline, asker }: Trigger): PhaseFacts['goingDown'] {
+function announcedBy({ reason, deadline, by: requestedBy }: Trigger): PhaseFacts['goingDown'] {
   const limit = deadline === undefined ? {} : { triggerDeadline: deadline };
-  const who = asker === undefined ? {} : { requestedBy: asker };
-  return { kind: 'yes', origin: 'trigger', reason, ...limit, ...who };
+  return { kind: 'yes', origin: 'trigger', reason, ...limit, requestedBy };
 }
 
 /** What was said over the control socket last: a shutdown is announced, or none is, and perhaps somebody took one back. */
 type Announcement =
   | { readonly kind: 'given'; readonly trigger: Trigger }
-  | { readonly kind: 'none'; readonly withdrawnBy?: string };
+  | { readonly kind: 'none'; readonly withdrawnBy?: ControlClient };
 
 /** What the machine says, with who took the last trigger back where it does not go down. */
-function withWithdrawal(machine: PhaseFacts['goingDown'], withdrawnBy: string | undefined): PhaseFacts['goingDown'] {
+function withWithdrawal(
+  machine: PhaseFacts['goingDown'],
+  withdrawnBy: ControlClient | undefined,
+): PhaseFacts['goingDown'] {
   return machine.kind === 'no' && withdrawnBy !== undefined ? { ...machine, withdrawnBy } : machine;
 }
 
@@ -273,7 +275,7 @@ export function createShutdownDetector(dependencies: ShutdownDetectorDependencie
       current = { kind: 'given', trigger };
     },
     withdraw: (by) => {
-      if (current.kind === 'given') current = { kind: 'none', ...(by === undefined ? {} : { withdrawnBy: by }) };
+      if (current.kind === 'given') current = { kind: 'none', withdrawnBy: by };
     },
     forgetTrigger: () => {
       current = { kind: 'none' };

@@ -9,6 +9,17 @@ import type { ShutdownKind } from './kind.ts';
 /** How the agent came to know that the node goes down. */
 export type Origin = 'logind' | 'unit-stop' | 'schedule' | 'trigger' | 'notice';
 
+/**
+ * Who speaks over the control socket: root, or a member of the control group. The kernel tells, which lets each of them open
+ * one of the two sockets; nothing that a client says of itself counts.
+ */
+export type ControlClient = 'root' | 'group';
+
+/** The client in words. */
+export function describeClient(client: ControlClient): string {
+  return client === 'root' ? 'root' : 'a member of the control group';
+}
+
 /** Who drains the node: `cluster` over the objects of the API server, `offline` this agent alone from its record. */
 type DrainMode = 'cluster' | 'offline';
 
@@ -26,10 +37,10 @@ export interface Shutdown {
   readonly mode: DrainMode;
   readonly origin: Origin;
   readonly reason: string;
-  /** Who announced it with a trigger, in words; absent where nobody did, or it is not known. */
-  readonly requestedBy?: string;
-  /** Who took the trigger back, in words; absent where nobody did, or it is not known. */
-  readonly canceledBy?: string;
+  /** Who announced it with a trigger; absent where nobody did. */
+  readonly requestedBy?: ControlClient;
+  /** Who took the trigger back; absent where nobody did. */
+  readonly canceledBy?: ControlClient;
   /** Milliseconds since the epoch. */
   readonly since: number;
   /** The same in milliseconds since the boot, which no setting of the clock moves; absent in records of older agents. */
@@ -90,11 +101,11 @@ export interface PhaseFacts {
         /** Of the trigger that applies, in milliseconds since the epoch. */
         readonly triggerDeadline?: number;
         readonly shutdownKind?: ShutdownKind;
-        /** Who gave the trigger that applies, in words. */
-        readonly requestedBy?: string;
+        /** Who gave the trigger that applies. */
+        readonly requestedBy?: ControlClient;
       }
-    // With who took the last trigger back, in words.
-    | { readonly kind: 'no'; readonly withdrawnBy?: string }
+    // With who took the last trigger back.
+    | { readonly kind: 'no'; readonly withdrawnBy?: ControlClient }
     | { readonly kind: 'unknown' };
   readonly clusterConfigured: boolean;
   /**

@@ -1,15 +1,12 @@
 /** Shutdowns that a person or a program announces over the control socket, and who may announce what. */
-import { describePhase, type Phase } from './phase.ts';
+import { type ControlClient, describePhase, type Phase } from './phase.ts';
 
 /** A shutdown that was announced over the control socket, until it is taken back. */
 export interface Trigger {
   readonly reason: string;
-  /** Root, or a member of the control group. */
-  readonly by: 'root' | 'group';
+  readonly by: ControlClient;
   /** When the machine is gone, in milliseconds since the epoch; absent where no time was given. */
   readonly deadline?: number;
-  /** Who gave it, in words (`describeAsker`); absent where it is not known. */
-  readonly asker?: string;
 }
 
 /** What is known of the machine when somebody announces a shutdown. */

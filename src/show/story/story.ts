@@ -5,7 +5,7 @@
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import { shortCause } from '../progress/blocking-causes.ts';
 import { printable, shortened } from '../../printable.ts';
-import type { Phase, Shutdown } from '../../decide/shutdown/phase.ts';
+import { describeClient, type Phase, type Shutdown } from '../../decide/shutdown/phase.ts';
 import type { Transition, TransitionName } from '../../decide/shutdown/transition.ts';
 
 /**
@@ -120,7 +120,7 @@ function why({ name, from, to }: Transition): string {
   if (name === 'force' && to.kind === 'released') return textOf(to.forced ?? '');
   if (name === 'boot') return from.kind === 'draining' ? 'the machine went down before its pods had ended' : '';
   if (name === 'cancel' && to.kind === 'recovering' && to.canceledBy !== undefined)
-    return textOf(`${to.canceledBy} took it back`);
+    return `${describeClient(to.canceledBy)} took it back`;
   return to.kind !== 'watching' && (name === 'loseCluster' || name === 'handOver') ? to.mode : '';
 }
 
@@ -129,7 +129,7 @@ export function begunStory(node: string, shutdown: Shutdown): ShutdownStory {
   const { maintenance, origin, since, requestedBy } = shutdown;
   const begin: StoryEvent = { at: since, what: 'begin', text: '' };
   const lists = { events: [begin], pods: [], podsLeftOut: 0, waits: [], returned: [] };
-  const who = requestedBy === undefined ? {} : { requestedBy: textOf(requestedBy) };
+  const who = requestedBy === undefined ? {} : { requestedBy: describeClient(requestedBy) };
   return { node, maintenance, origin, reason: textOf(shutdown.reason), ...who, begunAt: since, ...lists };
 }
 

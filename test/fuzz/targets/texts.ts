@@ -1,7 +1,6 @@
 /** Words and lines: the command line, systemd's and the kernel's texts. */
 import path from 'node:path';
-import { askerLine, parseAsker, parseRequest } from '../../../src/agent/control/protocol.ts';
-import { describeAsker } from '../../../src/decide/machine/asker.ts';
+import { parseRequest } from '../../../src/agent/control/protocol.ts';
 import { formatReport } from '../../../src/cli/report/text.ts';
 import { parseNodes, parseTarget } from '../../../src/cli/cluster/cluster.ts';
 import { DEFAULT_REQUESTER, parseEvictOptions, parsePodName } from '../../../src/cli/evict/options.ts';
@@ -108,7 +107,7 @@ export const TEXT_TARGETS: readonly FuzzTarget[] = [
   textTarget('attempts', mutatedText('Attempt 12: Blocked by PodDisruptionBudget a (1 of 2).'), (text) => {
     assertFinite(attemptsOf(text), 'attempts');
   }),
-  textTarget('control-request', mutatedText(RELEASE, PARK, askerLine(42)), (text) => {
+  textTarget('control-request', mutatedText(RELEASE, PARK), (text) => {
     for (const client of ['root', 'group'] as const) {
       const request = parseRequest(text, client);
       if (typeof request === 'string') continue;
@@ -116,8 +115,6 @@ export const TEXT_TARGETS: readonly FuzzTarget[] = [
       if ('file' in request && path.basename(request.file) !== request.file) throw new Error(request.file);
       if ('reason' in request && request.reason.length > 1024) throw new Error('a reason is not bounded');
     }
-    const pid = parseAsker(text);
-    if (pid !== undefined && !(Number.isInteger(pid) && pid > 0)) throw new Error(`took pid ${pid}`);
   }),
   // A person may change the ConfigMap of a story.
   textTarget('kept-story', mutatedText(STORY), (text) => {
@@ -131,12 +128,4 @@ export const TEXT_TARGETS: readonly FuzzTarget[] = [
     const again = readKeptDocument(keptDocument(story));
     if (again === undefined) throw new Error('a story that was read cannot be written');
   }),
-  textTarget(
-    'asker',
-    mutatedText('Name:\tnode\nUid:\t0\t0\t0\t0\n', 'alice:x:1000:1000::/:/bin/sh\n', '1000'),
-    (text) => {
-      const words = describeAsker({ pid: 42, status: text, loginUid: text, users: text });
-      if (words.length > 300 || words.includes('\n')) throw new Error(`says ${words}`);
-    },
-  ),
 ];

@@ -7,7 +7,6 @@ import type { Trigger } from '../../../src/decide/shutdown/trigger.ts';
 import { DRAINING, SHUTDOWN } from '../../support/agent/phase-facts.ts';
 
 const LIVING = new AbortController().signal;
-const ASKER = 'root (uid 0), pid 7';
 const OURS: Trigger = { reason: 'an update', by: 'root' };
 const RELEASED: Phase = { kind: 'released', releasedAt: 1_000_000, ...SHUTDOWN, origin: 'trigger' };
 
@@ -27,7 +26,7 @@ async function said(verb: 'trigger' | 'cancel', { phase, inForce, goesDown = fal
     trigger: (trigger: Trigger) => {
       triggered = trigger;
     },
-    withdraw: (by: string | undefined) => {
+    withdraw: (by: string) => {
       [triggered, withdrawnBy] = [undefined, `, by ${by}`];
     },
     triggered: () => triggered,
@@ -35,10 +34,7 @@ async function said(verb: 'trigger' | 'cancel', { phase, inForce, goesDown = fal
   };
   const commands = createControlCommands(agent, { machine: { detector }, clock: { now: () => 0 } }, LIVING);
   const answer =
-    verb === 'cancel'
-      ? await commands.cancel(ASKER)
-      : await commands.trigger({ by: 'root', reason: 'an update', asker: ASKER });
-  if (verb === 'trigger') assert.equal(triggered?.asker, ASKER);
+    verb === 'cancel' ? await commands.cancel('root') : await commands.trigger({ by: 'root', reason: 'an update' });
   return `${answer} [${triggered === undefined ? 'none' : 'in force'}${anew > 0 ? ', anew' : ''}${withdrawnBy}]`;
 }
 

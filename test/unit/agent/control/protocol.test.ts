@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { askerLine, controlSocketPath, parseAsker, parseRequest } from '../../../../src/agent/control/protocol.ts';
+import { controlSocketPath, parseRequest } from '../../../../src/agent/control/protocol.ts';
 
 const refused: readonly (readonly [what: string, line: string])[] = [
   ['no JSON', 'status'],
@@ -41,19 +41,4 @@ describe('a request on the control socket', () => {
     assert.equal(controlSocketPath('/run/nodemaint'), '/run/nodemaint/control.sock');
     assert.equal(controlSocketPath('/run/nodemaint', 'group'), '/run/nodemaint/group.sock');
   });
-});
-
-describe('the line that says who asks', () => {
-  it('an agent reads what a client writes', () => assert.equal(parseAsker(askerLine(42)), 42));
-
-  for (const line of [
-    '',
-    'x',
-    '{}',
-    '{"asker":{"pid":0}}',
-    '{"asker":{"pid":4194305}}',
-    '{"asker":{"pid":1,"uid":0}}',
-  ]) {
-    it(`${line === '' ? 'nothing' : line} is no such line`, () => assert.equal(parseAsker(line), undefined));
-  }
 });

@@ -78,7 +78,13 @@ describe('who announced a shutdown and who took it back', () => {
     const { phase } = RECORD;
     assert.ok(phase.kind === 'released');
     const { releasedAt: _at, forced: _forced, ...shutdown } = phase;
-    const told = { ...shutdown, requestedBy: 'ann', kind: 'recovering', cause: 'canceled', canceledBy: 'ben' } as const;
+    const told = {
+      ...shutdown,
+      requestedBy: 'group',
+      kind: 'recovering',
+      cause: 'canceled',
+      canceledBy: 'root',
+    } as const;
     await writeRecord(state, { ...RECORD, phase: told });
     assert.deepEqual((await readRecord(state, assert.fail)).phase, told);
   });

@@ -77,21 +77,27 @@ describe('the shutdown detector', () => {
     const rig = createDetectorRig({ by: 'root', reason: 'triggered before the restart', deadline: 5_000 });
     rig.machine.preparing = new Error('no reply');
     const reason = 'triggered before the restart';
-    assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'trigger', reason, triggerDeadline: 5_000 });
-    rig.detector.withdraw(undefined);
+    assert.deepEqual(await rig.read(), {
+      kind: 'yes',
+      origin: 'trigger',
+      reason,
+      triggerDeadline: 5_000,
+      requestedBy: 'root',
+    });
+    rig.detector.withdraw('root');
     assert.deepEqual(await rig.read(), { kind: 'unknown' });
     rig.detector.trigger({ by: 'group', reason: 'power' });
-    assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'trigger', reason: 'power' });
+    assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'trigger', reason: 'power', requestedBy: 'group' });
   });
 
   it('who gave a trigger and who took it back is said until that shutdown is over', async () => {
     const rig = createDetectorRig();
-    rig.detector.withdraw('nobody had given one');
+    rig.detector.withdraw('root');
     assert.deepEqual(await rig.read(), { kind: 'no' });
-    rig.detector.trigger({ by: 'root', reason: 'power', asker: 'ann' });
-    assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'trigger', reason: 'power', requestedBy: 'ann' });
-    rig.detector.withdraw('ben');
-    assert.deepEqual(await rig.read(), { kind: 'no', withdrawnBy: 'ben' });
+    rig.detector.trigger({ by: 'root', reason: 'power' });
+    assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'trigger', reason: 'power', requestedBy: 'root' });
+    rig.detector.withdraw('group');
+    assert.deepEqual(await rig.read(), { kind: 'no', withdrawnBy: 'group' });
     rig.machine.preparing = true;
     const read = await rig.read();
     assert.ok(read.kind === 'yes' && read.requestedBy === undefined);
@@ -136,6 +142,11 @@ describe('the shutdown detector', () => {
     assert.deepEqual(await detector.read(SIGNAL), { kind: 'no' });
     assert.equal(await detector.managerStopping(SIGNAL), false);
     detector.trigger({ by: 'root', reason: 'power' });
-    assert.deepEqual(await detector.read(SIGNAL), { kind: 'yes', origin: 'trigger', reason: 'power' });
+    assert.deepEqual(await detector.read(SIGNAL), {
+      kind: 'yes',
+      origin: 'trigger',
+      reason: 'power',
+      requestedBy: 'root',
+    });
   });
 });

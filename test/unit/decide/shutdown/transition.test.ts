@@ -197,13 +197,13 @@ describe('a shutdown', () => {
   });
 
   it('says who announced it, and who took it back', () => {
-    const begun = phaseAfter(WATCHING, { ...FACTS, goingDown: { ...YES, origin: 'trigger', requestedBy: 'ann' } });
-    assert.ok(begun.kind === 'draining' && begun.requestedBy === 'ann');
-    const off = phaseAfter(begun, { ...FACTS, goingDown: { kind: 'no', withdrawnBy: 'ben' } });
-    assert.ok(off.kind === 'recovering' && off.requestedBy === 'ann' && off.canceledBy === 'ben');
-    const late = { ...FACTS, goingDown: { kind: 'no', withdrawnBy: 'ben' }, takenBack: true } as const;
+    const begun = phaseAfter(WATCHING, { ...FACTS, goingDown: { ...YES, origin: 'trigger', requestedBy: 'group' } });
+    assert.ok(begun.kind === 'draining' && begun.requestedBy === 'group');
+    const off = phaseAfter(begun, { ...FACTS, goingDown: { kind: 'no', withdrawnBy: 'root' } });
+    assert.ok(off.kind === 'recovering' && off.requestedBy === 'group' && off.canceledBy === 'root');
+    const late = { ...FACTS, goingDown: { kind: 'no', withdrawnBy: 'root' }, takenBack: true } as const;
     const after = phaseAfter(phaseAfter(begun, { ...FACTS, goingDown: YES, drained: true }), late);
-    assert.ok(after.kind === 'recovering' && after.canceledBy === 'ben');
+    assert.ok(after.kind === 'recovering' && after.canceledBy === 'root');
   });
 
   it('begins with a name that nothing has', () => {
