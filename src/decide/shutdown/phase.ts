@@ -15,11 +15,6 @@ export type Origin = 'logind' | 'unit-stop' | 'schedule' | 'trigger' | 'notice';
  */
 export type ControlClient = 'root' | 'group';
 
-/** The client in words. */
-export function describeClient(client: ControlClient): string {
-  return client === 'root' ? 'root' : 'a member of the control group';
-}
-
 /** Who drains the node: `cluster` over the objects of the API server, `offline` this agent alone from its record. */
 type DrainMode = 'cluster' | 'offline';
 

@@ -5,7 +5,7 @@
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import { shortCause } from '../progress/blocking-causes.ts';
 import { printable, shortened } from '../../printable.ts';
-import { describeClient, type Phase, type Shutdown } from '../../decide/shutdown/phase.ts';
+import type { ControlClient, Phase, Shutdown } from '../../decide/shutdown/phase.ts';
 import type { Transition, TransitionName } from '../../decide/shutdown/transition.ts';
 
 /**
@@ -114,6 +114,10 @@ function withWait(waits: readonly StoryWait[], wait: StoryWait): readonly StoryW
 function waitOf(seen: StoryObservation['waitingFor'][number], from: number): StoryWait {
   const message = textOf(shortCause(seen.message));
   return { from, kind: waitKindOf(seen.on, message), on: textOf(seen.on), message };
+}
+
+function describeClient(client: ControlClient): string {
+  return client === 'root' ? 'root' : 'a member of the control group';
 }
 
 function why({ name, from, to }: Transition): string {
