@@ -1,7 +1,6 @@
 /** Notices of Amazon EC2, from its instance metadata service, version 2 only. */
 import * as z from 'zod';
 import type { Notice, NoticeKind } from '../decide/notice/notices.ts';
-import type { LifecycleActions, LifecycleHook } from './aws-auto-scaling.ts';
 import { type Metadata, metadataError, parseJson, textOf } from './metadata.ts';
 import type { NoticeSource } from './notice-source.ts';
 import { timed } from './notice-times.ts';
@@ -77,29 +76,8 @@ function createReader(metadata: Metadata): (path: string, signal: AbortSignal) =
   };
 }
 
-/** The notices that a hook for the termination of instances stands behind. */
-const HOOKED: ReadonlySet<string> = new Set(['aws/Terminated', 'aws/Warmed:Terminated']);
-
-/** What a source with a hook tells the Auto Scaling group; the signing of requests is loaded at the first word. */
-function hookAnswers(
-  hook: LifecycleHook,
-  read: ReturnType<typeof createReader>,
-): Pick<NoticeSource, 'acknowledge' | 'moreTime'> {
-  let actions: LifecycleActions | undefined;
-  const tell = async (id: string, word: keyof LifecycleActions, signal: AbortSignal): Promise<void> => {
-    if (!HOOKED.has(id)) return;
-    const { createLifecycleActions } = await import('./aws-auto-scaling.ts');
-    actions ??= createLifecycleActions({ hook, read });
-    await actions[word](signal);
-  };
-  return {
-    acknowledge: (id, signal) => tell(id, 'complete', signal),
-    moreTime: { everyMs: hook.heartbeatMs, ask: (id, signal) => tell(id, 'heartbeat', signal) },
-  };
-}
-
-/** The sources in which EC2 announces the end of a machine, and to which it can be told how far the drain is. */
-export function awsSources(metadata: Metadata, hook?: LifecycleHook): readonly NoticeSource[] {
+/** The sources in which EC2 announces the end of a machine. */
+export function awsSources(metadata: Metadata): readonly NoticeSource[] {
   const read = createReader(metadata);
   const provider = 'aws';
   const source = (
@@ -141,10 +119,7 @@ export function awsSources(metadata: Metadata, hook?: LifecycleHook): readonly N
   return [
     source('spot/instance-action', 5_000, spot),
     source('events/recommendations/rebalance', 15_000, rebalance),
-    {
-      ...source('autoscaling/target-lifecycle-state', 10_000, lifecycle),
-      ...(hook === undefined ? {} : hookAnswers(hook, read)),
-    },
+    source('autoscaling/target-lifecycle-state', 10_000, lifecycle),
     source('events/maintenance/scheduled', 60_000, scheduled),
   ];
 }

@@ -60,7 +60,7 @@ const lookupAllowed: LookupFunction = (hostname, options, callback) => {
 };
 
 /** The text of an answer. Throws where it has more than 64 KiB. */
-export async function readBody(body: AsyncIterable<Uint8Array>): Promise<string> {
+async function readBody(body: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body) {

@@ -12,6 +12,4 @@ export interface NoticeSource {
   read(signal: AbortSignal): Promise<readonly Notice[]>;
   /** Tells the provider that the machine is ready for the event, if the event concerns no other machine. */
   acknowledge?(id: string, signal: AbortSignal): Promise<void>;
-  /** Tells the provider, again after `everyMs` milliseconds, that the machine is not ready, so that it waits. */
-  readonly moreTime?: { readonly everyMs: number; ask(id: string, signal: AbortSignal): Promise<void> };
 }

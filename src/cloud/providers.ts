@@ -1,6 +1,5 @@
 import type { Provider } from '../decide/notice/provider.ts';
 import { alibabaSources } from './alibaba.ts';
-import type { LifecycleHook } from './aws-auto-scaling.ts';
 import { awsSources } from './aws.ts';
 import { azureSources } from './azure.ts';
 import { confirmed } from './confirmed.ts';
@@ -23,14 +22,12 @@ interface ProviderOptions {
   readonly metadataUrl: string | undefined;
   /** Whether Azure may be told to start an event early. */
   readonly azureStartRequests: boolean;
-  /** The hook of an Auto Scaling group that is served; absent for none. */
-  readonly awsLifecycleHook?: LifecycleHook | undefined;
 }
 
 function sourcesOf(provider: Provider, metadata: Metadata, options: ProviderOptions): readonly NoticeSource[] {
   switch (provider) {
     case 'aws':
-      return awsSources(metadata, options.awsLifecycleHook);
+      return awsSources(metadata);
     case 'gcp':
       return gcpSources(metadata);
     case 'azure':

@@ -31,30 +31,6 @@ const cloud = z.strictObject({
     .describe(
       'whether Azure may start an event as soon as the node is drained, if the event concerns this machine only',
     ),
-  awsLifecycleHook: z
-    .string()
-    .regex(/^[A-Za-z0-9/_-]{1,255}$/, 'must be the name of a lifecycle hook')
-    .exactOptional()
-    .describe(
-      'the lifecycle hook of the Auto Scaling group that the agent serves: it lets the group wait for the drain, and go on after it; default: none',
-    ),
-  awsHeartbeatSec: z
-    .int()
-    .min(10)
-    .max(3600)
-    .default(60)
-    .describe(
-      'how often the group is told that the node still drains; less than half of the heartbeat time-out of the hook',
-    ),
-  awsAutoScalingUrl: z
-    .string()
-    .regex(/^(https:\/\/|http:\/\/127\.0\.0\.1:)[^/?#\s@]+$/, {
-      error: 'must be https://HOST or https://HOST:PORT',
-      abort: true,
-    })
-    .refine((text) => URL.canParse(text), 'must be https://HOST or https://HOST:PORT, with a port up to 65535')
-    .exactOptional()
-    .describe('another address of EC2 Auto Scaling, such as that of a private endpoint; default: that of the region'),
 });
 
 const absolutePath = z.string().regex(/^\/\P{Cc}*$/u, 'must be an absolute path without control characters');

@@ -1,20 +1,14 @@
 import type { NoticeSource } from '../../cloud/notice-source.ts';
-import { type Told, type Word, wordDueMs } from '../../decide/notice/answer.ts';
+import { sourcePauseMs } from '../../decide/notice/source-pause.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { createWakeup, type Wakeup } from '../iteration/wakeup.ts';
 
-/** The notices that this node is drained for, and how far the drain is. */
-interface Served {
-  readonly ids: readonly string[];
-  readonly word: Word;
-}
-
-/** Tells the providers how far the drain is that they wait for, beside the iterations of the agent: no iteration waits for a provider. */
+/** Tells the providers that wait for it that the node is drained, beside the iterations of the agent: no iteration waits for a provider. */
 export interface NoticeAnswers {
-  /** Takes what is to be told; undefined where nothing is. Never waits, never throws. */
-  show(served: Served | undefined): void;
+  /** Takes the notices that the machine is ready for; none while it drains. Never waits, never throws. */
+  show(ready: readonly string[]): void;
   /** What providers have not taken, for people. */
   problems(): readonly string[];
   /** Tells these sources until `signal` is aborted; never rejects. */
@@ -23,19 +17,19 @@ export interface NoticeAnswers {
 
 /** How long it waits where nothing is to be told; `show` ends the wait. */
 const IDLE_MS = 3_600_000;
+/** After so long a provider that did not take it for the first time is told again; then less and less often. */
+const AGAIN_MS = 5_000;
+const SENTENCE = 'cannot tell the provider that the node is drained';
 
-const SENTENCES: Readonly<Record<Word, string>> = {
-  draining: 'cannot tell the provider that the node still drains',
-  ready: 'cannot tell the provider that the node is drained',
-};
-
-type Answer = { readonly told: Told; readonly problem?: string };
+type Answer =
+  | { readonly kind: 'taken' }
+  | { readonly kind: 'refused'; readonly problem: string; readonly failures: number; readonly againAt: number };
 
 class Answers implements NoticeAnswers {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #wakeup: Wakeup;
-  #served: Served | undefined;
+  #ready: readonly string[] = [];
   /** By source and notice. */
   readonly #answers = new Map<string, Answer>();
 
@@ -45,24 +39,24 @@ class Answers implements NoticeAnswers {
     this.#wakeup = createWakeup(clock);
   }
 
-  show(served: Served | undefined): void {
-    if (JSON.stringify(served) === JSON.stringify(this.#served)) return;
-    this.#served = served;
-    if (served === undefined) this.#answers.clear();
+  show(ready: readonly string[]): void {
+    if (ready.join('\n') === this.#ready.join('\n')) return;
+    this.#ready = ready;
+    if (ready.length === 0) this.#answers.clear();
     this.#wakeup.notify();
   }
 
   problems(): readonly string[] {
-    return [...this.#answers.values()].flatMap(({ problem }) => problem ?? []);
+    return [...this.#answers.values()].flatMap((answer) => (answer.kind === 'refused' ? answer.problem : []));
   }
 
   async run(sources: readonly NoticeSource[], signal: AbortSignal): Promise<void> {
-    const hearing = sources.filter((source) => source.acknowledge !== undefined || source.moreTime !== undefined);
+    const hearing = sources.filter((source) => source.acknowledge !== undefined);
     if (hearing.length === 0) return;
     while (!signal.aborted) {
       let dueMs = IDLE_MS;
       for (const source of hearing) {
-        for (const id of this.#served?.ids ?? []) dueMs = Math.min(dueMs, await this.#tell(source, id, signal));
+        for (const id of this.#ready) dueMs = Math.min(dueMs, await this.#tell(source, id, signal));
       }
       if (!signal.aborted) await this.#wakeup.wait(dueMs, signal);
     }
@@ -70,40 +64,24 @@ class Answers implements NoticeAnswers {
 
   /** Tells the source now where it is time for that; returns in how many milliseconds it is to be told next. */
   async #tell(source: NoticeSource, id: string, signal: AbortSignal): Promise<number> {
-    const word = this.#served?.word;
-    if (word === undefined || signal.aborted) return IDLE_MS;
-    const { moreTime } = source;
-    const send =
-      word === 'ready'
-        ? source.acknowledge && (() => source.acknowledge?.(id, signal))
-        : moreTime && (() => moreTime.ask(id, signal));
-    if (send === undefined) return IDLE_MS;
-    const everyMs = moreTime?.everyMs ?? IDLE_MS;
+    if (signal.aborted || !this.#ready.includes(id)) return IDLE_MS;
     const key = `${source.name} ${id}`;
     const before = this.#answers.get(key);
-    const dueMs = wordDueMs(word, everyMs, before?.told, this.#clock.monotonic());
-    if (dueMs > 0) return dueMs;
-    const failures = before?.told.word === word ? before.told.failures : 0;
-    const problem = await this.#attempt(word, source, send, signal);
-    const told: Told = { word, at: this.#clock.monotonic(), failures: problem === undefined ? 0 : failures + 1 };
-    if (problem !== undefined && problem !== before?.problem)
-      this.#log.warn({ notice: id, reason: problem }, SENTENCES[word]);
-    this.#answers.set(key, { told, ...(problem === undefined ? {} : { problem }) });
-    return wordDueMs(word, everyMs, told, this.#clock.monotonic());
-  }
-
-  /** What is wrong, in a sentence; undefined where the provider has taken it. */
-  async #attempt(
-    word: Word,
-    { name }: NoticeSource,
-    send: () => Promise<void> | undefined,
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
+    if (before?.kind === 'taken') return IDLE_MS;
+    const waitMs = (before?.againAt ?? 0) - this.#clock.monotonic();
+    if (before !== undefined && waitMs > 0) return waitMs;
     try {
-      await send();
-      return undefined;
+      await source.acknowledge?.(id, signal);
+      this.#answers.set(key, { kind: 'taken' });
+      return IDLE_MS;
     } catch (error) {
-      return signal.aborted ? undefined : `${SENTENCES[word]} (${name}): ${describeError(error)}`;
+      if (signal.aborted) return IDLE_MS;
+      const problem = `${SENTENCE} (${source.name}): ${describeError(error)}`;
+      if (problem !== before?.problem) this.#log.warn({ notice: id, reason: problem }, SENTENCE);
+      const failures = (before?.failures ?? 0) + 1;
+      const pauseMs = sourcePauseMs(AGAIN_MS, failures - 1);
+      this.#answers.set(key, { kind: 'refused', problem, failures, againAt: this.#clock.monotonic() + pauseMs });
+      return pauseMs;
     }
   }
 }

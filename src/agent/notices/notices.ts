@@ -29,7 +29,7 @@ export interface Notices {
   dueInMs(): number;
   /** What providers were to be told and have not taken, for people. */
   problems(): readonly string[];
-  /** Remembers what this boot is drained for; providers are told beside it how far the drain is. */
+  /** Remembers what this boot is drained for; providers are told beside it when the machine is ready. */
   reconcile(phase: Phase): Promise<void>;
   /** Reads all sources again and again until the signal is aborted; never rejects. */
   run(signal: AbortSignal): Promise<void>;
@@ -145,11 +145,8 @@ export function createNotices(dependencies: NoticeDependencies): Notices {
     reconcile: async (phase) => {
       const { demand } = announcements.decide();
       const isServing = phase.kind === 'draining' || phase.kind === 'released';
-      if (demand === undefined || !isServing) answers.show(undefined);
-      else {
-        answers.show({ ids: demand.ids, word: phase.kind === 'released' ? 'ready' : 'draining' });
-        memory.serve(demand.ids);
-      }
+      if (demand !== undefined && isServing) memory.serve(demand.ids);
+      answers.show(phase.kind === 'released' ? (demand?.ids ?? []) : []);
       await memory.save();
     },
     run: (signal) => announcements.watch((sources) => answers.run(sources, signal), signal),

@@ -22,9 +22,6 @@ export async function findNoticeSources(
   signal: AbortSignal,
 ): Promise<readonly NoticeSource[]> {
   const { provider: wanted, metadataUrl, azureStartRequests } = config.cloud;
-  const { awsLifecycleHook: name, awsHeartbeatSec, awsAutoScalingUrl: url } = config.cloud;
-  const now = (): number => clock.now();
-  const awsLifecycleHook = name === undefined ? undefined : { name, heartbeatMs: awsHeartbeatSec * 1000, url, now };
   const find = async (): Promise<Provider | undefined> => {
     if (wanted !== 'auto') return wanted === 'none' ? undefined : wanted;
     try {
@@ -43,11 +40,7 @@ export async function findNoticeSources(
   const provider = await find();
   if (provider === undefined) return sources;
   const { providerSources } = await import('../../cloud/providers.ts');
-  const found = providerSources(provider, {
-    metadataUrl,
-    azureStartRequests,
-    awsLifecycleHook,
-  });
+  const found = providerSources(provider, { metadataUrl, azureStartRequests });
   const close = (): void => {
     found.close();
   };

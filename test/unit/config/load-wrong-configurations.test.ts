@@ -59,7 +59,7 @@ const LINES: readonly [string, string | RegExp][] = [
   ['maxHoldSecs: 60', 'c.yaml:3: maxHoldSecs: there is no such key; did you mean "maxHoldSec"?'],
   [
     'cloud: {vendor: aws}',
-    'c.yaml:3: cloud.vendor: there is no such key; the keys here are provider, metadataUrl, leadSec, rebalance, freeze, azureStartRequests, awsLifecycleHook, awsHeartbeatSec, awsAutoScalingUrl',
+    'c.yaml:3: cloud.vendor: there is no such key; the keys here are provider, metadataUrl, leadSec, rebalance, freeze, azureStartRequests',
   ],
   ['spec: {}', /^c\.yaml:3: spec: there is no such key; the keys here are apiVersion, kind, nodeName, /],
   ['apiWaitSec: 15s', 'c.yaml:3: apiWaitSec: is "15s"; write whole seconds as a number without a unit, here 15'],

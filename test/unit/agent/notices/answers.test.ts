@@ -7,16 +7,14 @@ import { createRecordingLog, type RecordingLog } from '../../../support/agent/re
 
 /** A source that notes what it is told, and refuses while `refuses` says so. */
 function createSource(told: string[], refuses: (id: string) => boolean = () => false): NoticeSource {
-  const take = (word: string) => (id: string) => {
-    told.push(`${id} ${word}`);
-    return refuses(id) ? Promise.reject(new Error('HTTP 500')) : Promise.resolve();
-  };
   return {
     name: 'cloud events',
     everyMs: 1_000,
     read: () => Promise.resolve([]),
-    moreTime: { everyMs: 30_000, ask: take('drains') },
-    acknowledge: take('ready'),
+    acknowledge: (id) => {
+      told.push(id);
+      return refuses(id) ? Promise.reject(new Error('HTTP 500')) : Promise.resolve();
+    },
   };
 }
 
@@ -57,16 +55,18 @@ function createRig(): Rig {
 }
 
 describe('the answers to notices', () => {
-  it('a provider hears of the drain every thirty seconds, and once that the node is ready', async () => {
+  it('a provider hears nothing while the node drains, and once that it is ready', async () => {
     const told: string[] = [];
     const rig = createRig();
     const sources = [createSource(told)];
-    rig.answers.show({ ids: ['a'], word: 'draining' });
+    rig.answers.show([]);
     await rig.runFor(70_000, sources);
-    assert.deepEqual(told, ['a drains', 'a drains', 'a drains']);
-    rig.answers.show({ ids: ['a'], word: 'ready' });
+    assert.deepEqual(told, []);
+    rig.answers.show(['a']);
     await rig.runFor(600_000, sources);
-    assert.deepEqual(told.slice(3), ['a ready']);
+    rig.answers.show(['a']);
+    await rig.runFor(600_000, sources);
+    assert.deepEqual(told, ['a']);
     assert.deepEqual(rig.answers.problems(), []);
   });
 
@@ -75,15 +75,15 @@ describe('the answers to notices', () => {
     const rig = createRig();
     let isOut = true;
     const sources = [createSource(told, (id) => isOut && id === 'a')];
-    rig.answers.show({ ids: ['a', 'b'], word: 'ready' });
+    rig.answers.show(['a', 'b']);
     await rig.runFor(12_000, sources);
-    assert.deepEqual(told, ['a ready', 'b ready', 'a ready']);
+    assert.deepEqual(told, ['a', 'b', 'a']);
     const sentence = 'cannot tell the provider that the node is drained';
     assert.deepEqual(rig.answers.problems(), [`${sentence} (cloud events): HTTP 500`]);
     assert.equal(rig.log.lines.filter((line) => line.includes(sentence)).length, 1, 'logged once');
     isOut = false;
     await rig.runFor(600_000, sources);
-    assert.deepEqual(told.slice(3), ['a ready']);
+    assert.deepEqual(told.slice(3), ['a']);
     assert.deepEqual(rig.answers.problems(), []);
   });
 
@@ -91,11 +91,11 @@ describe('the answers to notices', () => {
     const told: string[] = [];
     const rig = createRig();
     const sources = [createSource(told, () => true)];
-    rig.answers.show({ ids: ['a'], word: 'draining' });
+    rig.answers.show(['a']);
     await rig.runFor(1_000, sources);
-    rig.answers.show(undefined);
+    rig.answers.show([]);
     await rig.runFor(600_000, sources);
-    assert.deepEqual(told, ['a drains']);
+    assert.deepEqual(told, ['a']);
     assert.deepEqual(rig.answers.problems(), []);
   });
 
@@ -109,7 +109,7 @@ describe('the answers to notices', () => {
         return Promise.reject(new Error('aborted'));
       },
     };
-    rig.answers.show({ ids: ['a'], word: 'ready' });
+    rig.answers.show(['a']);
     await rig.answers.run([source], end.signal);
     assert.deepEqual(rig.log.lines, []);
     assert.deepEqual(rig.answers.problems(), []);

@@ -175,28 +175,30 @@ describe('the loop that watches for notices', () => {
     assert.equal(JSON.parse(await readFile(path.join(stateDirectory, 'notices.json'), 'utf8')).seen.n.at, 7);
   });
 
-  it('the loop tells a provider how far the drain is, beside the iterations', async () => {
+  it('the loop tells a provider that the machine is ready, beside the iterations, and nothing before', async () => {
     const end = new AbortController();
     const told: string[] = [];
     const released: Phase = { ...BY_NOTICE, kind: 'released', releasedAt: START };
-    const take = (word: string) => (id: string) => {
-      told.push(`${id} ${word}`);
-      if (word === 'is ready') end.abort();
-      return Promise.resolve();
-    };
+    let reads = 0;
     const source: NoticeSource = {
       name: 'azure events',
       everyMs: 5,
       read: async () => {
-        await notices.reconcile(told.length === 0 ? BY_NOTICE : released);
+        reads += 1;
+        await notices.reconcile(reads < 3 ? BY_NOTICE : released);
+        assert.ok(reads < 4 || told.length > 0);
+        if (reads < 3) assert.deepEqual(told, []);
         return [SPOT];
       },
-      moreTime: { everyMs: 3_600_000, ask: take('drains') },
-      acknowledge: take('is ready'),
+      acknowledge: (id) => {
+        told.push(`${id} is ready`);
+        end.abort();
+        return Promise.resolve();
+      },
     };
     const notices: Notices = await make(source, createSystemClock(), collectLog());
     await notices.run(end.signal);
-    assert.deepEqual(told, ['aws/spot drains', 'aws/spot is ready']);
+    assert.deepEqual(told, ['aws/spot is ready']);
     assert.deepEqual(notices.problems(), []);
   });
 
