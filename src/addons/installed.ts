@@ -4,13 +4,6 @@ import type { InstalledAddon } from '../show/checks/installed.ts';
 /** One row for each folder of the manifests that has policies, beside the core's own. */
 export const INSTALLED_ADDONS: readonly InstalledAddon[] = [
   {
-    folder: 'cluster-api',
-    accounts: ['nodemaint-cluster-api'],
-    roleBindings: ['nodemaint-cluster-api'],
-    validating: ['nodemaint-cluster-api-machines'],
-    mutating: [],
-  },
-  {
     folder: 'lifecycle',
     accounts: [],
     roleBindings: ['nodemaint-lifecycle', 'nodemaint-lifecycle-agent', 'nodemaint-lifecycle-upstream'],

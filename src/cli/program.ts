@@ -1,5 +1,4 @@
 import { Command, CommanderError } from 'commander';
-import { addClusterApi } from '../addons/cluster-api/program.ts';
 import { addLifecycle } from '../addons/lifecycle/program.ts';
 import { addSurge } from '../addons/surge/program.ts';
 import { addBundle } from './bundle/program.ts';
@@ -82,7 +81,6 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith, argv: read
   addController(program, terminal);
   addLifecycle(program, terminal);
   addSurge(program, terminal);
-  addClusterApi(program, terminal);
   addInstaller(program, terminal);
   program.commandsGroup('Other:');
   addVersion(program, terminal);

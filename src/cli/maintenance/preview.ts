@@ -1,13 +1,5 @@
 import type { DrainPlanEntry, KeptPods } from '../../api/node-maintenance.ts';
-import type { Machine } from '../../api/machine.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
-import {
-  API_GROUPS,
-  type ApiGroup,
-  MACHINE_API_GROUP,
-  machineOf,
-  machinesOf,
-} from '../../kube/maintenance/machines.ts';
 import { type DisruptionMode, disruptionModeOf, groupNameOf, type PodGroup } from '../../decide/pod-group/pod-group.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
 import { isHindered, previewDrain } from '../../show/preview/drain-preview.ts';
@@ -105,19 +97,6 @@ async function readPodGroups(
   return modes;
 }
 
-/** The Machine of Cluster API that the node names; undefined where there is none or it may not be read. */
-async function readMachine(client: MaintenanceClient, node: Node, signal: AbortSignal): Promise<Machine | undefined> {
-  const ref = machineOf(node);
-  if (ref === undefined) return undefined;
-  try {
-    const machines = machinesOf(await client.find<ApiGroup>(API_GROUPS, MACHINE_API_GROUP, signal));
-    return machines && (await client.find<Machine>(machines, ref, signal));
-  } catch (error) {
-    if (error instanceof NodemaintError && error.code === 'API_REFUSED') return undefined;
-    throw error;
-  }
-}
-
 /** What is previewed. */
 interface PreviewScope {
   readonly plan: readonly DrainPlanEntry[] | undefined;
@@ -164,7 +143,6 @@ export async function readPreviewFacts(
     maintenances.find((each) => stageOf(each) === 'Idle');
   const daemonSets = await readDaemonSets(client, pods, signal);
   const podGroups = await readPodGroups(client, pods, signal);
-  const machine = await readMachine(client, node, signal);
   const kept = keep ?? own?.spec.keepPods ?? [];
   const harm = await controlPlaneHarm(client, { leaving: [node], keep: kept }, all, signal);
   return {
@@ -174,7 +152,6 @@ export async function readPreviewFacts(
     budgets,
     daemonSets,
     podGroups,
-    machine,
     isGateInstalled: isInstalled,
     ...(harm === undefined ? {} : { controlPlaneHarm: harm }),
     ...(await readOthers(client, pods, leaving, signal)),

@@ -7,7 +7,6 @@ import { drainPodOf, isTerminal } from '../../decide/pod.ts';
 import { staticPodsStay } from '../fleet/no-agent.ts';
 import type { PreviewFacts } from './preview-facts.ts';
 import type { Finding } from './finding.ts';
-import { describeMachineDeletion } from './machine-deletion.ts';
 
 /** Static pods that nobody would end, because no agent lives on the node. */
 function staticPodFindings({ node, pods, keep = [], now }: PreviewFacts): readonly Finding[] {
@@ -27,7 +26,7 @@ function volumeFindings({ node }: PreviewFacts): readonly Finding[] {
 
 /** What a preview says of the node itself, whatever pods leave it. */
 export function nodeFindings(facts: PreviewFacts): readonly Finding[] {
-  const { node, maintenances, pods, machine, controlPlaneHarm } = facts;
+  const { node, maintenances, pods, controlPlaneHarm } = facts;
   const findings: Finding[] = [];
   if (controlPlaneHarm !== undefined) findings.push({ level: 'blocks', message: controlPlaneHarm });
   findings.push(...staticPodFindings(facts));
@@ -45,9 +44,7 @@ export function nodeFindings(facts: PreviewFacts): readonly Finding[] {
   if (node.spec?.unschedulable === true && !maintenances.some(isInProgress)) {
     findings.push({ level: 'note', message: 'it was cordoned by a person and stays cordoned after a maintenance' });
   }
-  const deletion = machine && describeMachineDeletion(machine, node.metadata.name);
-  const others = [...otherMaintainers(node), ...(deletion === undefined ? [] : [deletion])];
-  for (const message of others) findings.push({ level: 'may block', message });
+  for (const message of otherMaintainers(node)) findings.push({ level: 'may block', message });
   findings.push(...volumeFindings(facts));
   const ended = pods.filter(isTerminal).length;
   if (ended > 0)

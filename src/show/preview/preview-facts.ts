@@ -1,5 +1,4 @@
 /** What a preview of a drain goes by. */
-import type { Machine } from '../../api/machine.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { DrainPlanEntry, KeptPods, NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
@@ -26,8 +25,6 @@ export interface PreviewFacts {
   readonly isGateInstalled: boolean | undefined;
   /** How the PodGroups of the pods can be disrupted, by NAMESPACE/NAME, as far as they can be read. */
   readonly podGroups?: ReadonlyMap<string, DisruptionMode>;
-  /** The Machine of Cluster API that the node names; absent where there is none, or it may not be read. */
-  readonly machine?: Machine | undefined;
   /** How a drain would harm the control plane; absent where it would not. */
   readonly controlPlaneHarm?: string;
   /** The present, in milliseconds since the epoch; absent where the reports of agents do not matter. */

@@ -95,7 +95,6 @@ describe('the Helm chart', () => {
     assert.deepEqual(await withValue(kinds.join(',')), new Map([...current, ...(await kustomized('monitoring'))]));
     for (const [value, folder] of [
       ['surge', 'surge'],
-      ['clusterApi', 'cluster-api'],
       ['lifecycle', 'lifecycle'],
       ['lifecycleControllers', 'lifecycle-controllers'],
       ['monitoring.scrapeConfig', 'monitoring/agents'],
@@ -146,7 +145,6 @@ describe('the Helm chart', () => {
         networkPolicy: { enabled: false },
         crds: { install: false },
         surge: { enabled: true, extraArgs: ['--timeout=5m'], resources: { limits: { memory: '512Mi' } } },
-        clusterApi: { enabled: true, extraArgs: ['--log-level=debug'] },
         lifecycleControllers: { enabled: true, extraArgs: ['--take-over-timeout=5m'] },
         installer: { enabled: true, action: 'uninstall', extraArgs: ['--purge'], maxUnavailable: '10%' },
       }),
@@ -170,8 +168,6 @@ describe('the Helm chart', () => {
     assert.match(text, /"replicas":3/);
     const surge = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-surge`));
     assert.match(surge, /"args":\["surge","--timeout=5m"\],"image":"registry[^"]*@sha256:0{64}"[^]*"memory":"512Mi"/);
-    const clusterApi = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-cluster-api`));
-    assert.match(clusterApi, /"args":\["cluster-api","--log-level=debug"\],"image":"registry[^"]*@sha256:0{64}"/);
     const lifecycle = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-lifecycle`));
     assert.match(lifecycle, /"args":\["lifecycle","--take-over-timeout=5m"\],"image":"registry[^"]*@sha256:0{64}"/);
     const installer = JSON.stringify(objects.get('DaemonSet nodemaint-installer/nodemaint-installer'));

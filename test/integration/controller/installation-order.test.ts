@@ -13,8 +13,8 @@ import { makeTestFolder } from '../../support/folder.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', 'manifests');
 const CHART = path.join(MANIFESTS, 'chart');
-const ADDONS = ['surge', 'cluster-api', 'lifecycle', 'lifecycle-controllers'];
-const VALUES = ['surge', 'clusterApi', 'lifecycle', 'lifecycleControllers'].map((name) => `${name}.enabled=true`);
+const ADDONS = ['surge', 'lifecycle', 'lifecycle-controllers'];
+const VALUES = ['surge', 'lifecycle', 'lifecycleControllers'].map((name) => `${name}.enabled=true`);
 const HELM_FLAGS = [
   '--namespace',
   'kube-system',

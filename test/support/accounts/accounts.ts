@@ -1,6 +1,6 @@
 /** Every account of the product, in the order of docs/reference/security.md. */
 import type { Account } from './account.ts';
-import { CLUSTER_API, SURGE } from './rights/addons.ts';
+import { SURGE } from './rights/addons.ts';
 import { CONTROLLER } from './rights/controller.ts';
 import { LIFECYCLE_CONTROLLERS, UPSTREAM } from './rights/lifecycle.ts';
 import { AGENT, RELEASE } from './rights/node.ts';
@@ -11,7 +11,6 @@ export const ACCOUNTS: readonly Account[] = [
   RELEASE,
   CONTROLLER,
   SURGE,
-  CLUSTER_API,
   LIFECYCLE_CONTROLLERS,
   ...UPSTREAM,
   ...PEOPLE,

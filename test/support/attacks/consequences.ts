@@ -2,7 +2,6 @@
 import { collectionPath, EVENTS, NODE_MAINTENANCES, PODS } from '../../../src/kube/resource.ts';
 import { allowed, type Family } from './attack.ts';
 import { byName, maintenanceOf } from '../maintenance/objects.ts';
-import { MACHINE_CONSEQUENCES } from './addons/consequences.ts';
 import { EDITOR_AND_AGENT, NODE_AND_AGENT } from './agent-consequences.ts';
 import { NODE_CONSEQUENCES } from './node-consequences.ts';
 import { dry, podBody, RELEASE, TEAM } from './scene.ts';
@@ -49,5 +48,4 @@ export const CONSEQUENCES: readonly Family[] = [
     }),
     attacks: NODE_AND_AGENT,
   },
-  MACHINE_CONSEQUENCES,
 ];

@@ -1,6 +1,5 @@
 /** What a user with the ClusterRole edit in one namespace tries on the programs of the product. */
-import { collectionPath, DAEMON_SETS, objectPath, PODS, type Resource } from '../../../src/kube/resource.ts';
-import { MACHINES } from './addons/cluster-api.ts';
+import { collectionPath, DAEMON_SETS, PODS, type Resource } from '../../../src/kube/resource.ts';
 import { allowed, type Attack, type Call, type Family, RBAC, refused } from './attack.ts';
 import { dry, patched, podBody, SYSTEM, TEAM } from './scene.ts';
 
@@ -47,12 +46,6 @@ export const EDITOR_ATTACKS: readonly Family[] = [
       tries('gives itself the role of interceptors in its own namespace', () =>
         dry('POST', `${RBAC_GROUP}/namespaces/${TEAM}/rolebindings`, {
           body: bound('RoleBinding', 'nodemaint-interceptor'),
-        }),
-      ),
-      tries('takes the hook from a Machine', () =>
-        dry('PATCH', objectPath(MACHINES, { name: 'm-n1', namespace: 'default' }), {
-          body: { metadata: { annotations: null } },
-          patch: { kind: 'merge' },
         }),
       ),
     ],

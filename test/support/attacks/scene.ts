@@ -32,8 +32,7 @@ export type Actor =
   | 'anybody'
   | 'requester'
   | 'interceptor'
-  | 'surge'
-  | 'clusterApi';
+  | 'surge';
 /** The pods: web-1 and static-n1 are on node n1, the others on n2 or nowhere. */
 export type PodName = 'web-1' | 'web-2' | 'db' | 'static-n1' | 'static-n2' | 'held-n1' | 'held-n2';
 
@@ -230,7 +229,6 @@ export async function buildScene(): Promise<Scene> {
     requester: await user('requester'),
     interceptor: await user('interceptor'),
     surge: await user(`system:serviceaccount:${SYSTEM}:nodemaint-surge`, ...ACCOUNT_GROUPS),
-    clusterApi: await user(`system:serviceaccount:${SYSTEM}:nodemaint-cluster-api`, ...ACCOUNT_GROUPS),
   };
   const own = await makeObjects(controlPlane, clients);
   await installAddons(controlPlane, TEAM);

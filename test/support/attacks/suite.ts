@@ -1,6 +1,5 @@
 import type { Attacker, Family } from './attack.ts';
 import { CONTROLLER_ATTACKS } from './controller/on-maintenances.ts';
-import { CLUSTER_API_ATTACKS } from './addons/cluster-api.ts';
 import { SURGE_ATTACKS } from './addons/surge.ts';
 import { CONTROLLER_REQUEST_ATTACKS } from './controller/on-requests.ts';
 import { EDITOR_ATTACKS } from './editor.ts';
@@ -21,7 +20,6 @@ export const ATTACKS: readonly Family[] = [
   ...EDITOR_ATTACKS,
   ...CONTROLLER_REQUEST_ATTACKS,
   ...SURGE_ATTACKS,
-  ...CLUSTER_API_ATTACKS,
 ];
 
 /** Who the attackers are, for the documentation. */
@@ -34,5 +32,4 @@ export const ATTACKERS: Readonly<Record<Attacker, string>> = {
   interceptor: 'an interceptor',
   controller: 'a thief of the token of nodemaint-controller',
   surge: 'a thief of the token of nodemaint-surge',
-  clusterApi: 'a thief of the token of nodemaint-cluster-api',
 };

@@ -41,7 +41,7 @@ describe('the kustomizations', () => {
     }
     assert.deepEqual(
       found.toSorted(),
-      ['', '/cluster-api', '/lifecycle', '/lifecycle-controllers', '/surge'].map((name) => `manifests${name}`),
+      ['', '/lifecycle', '/lifecycle-controllers', '/surge'].map((name) => `manifests${name}`),
     );
   });
 

@@ -1,7 +1,7 @@
-/** The accounts of surges and of the hooks of Cluster API. */
+/** The account of surges. */
 import type { Account } from '../account.ts';
 
-const [MAINTENANCES, REQUESTS] = ['nodemaintenance.x-k8s.io', 'coordination.x-k8s.io'];
+const REQUESTS = 'coordination.x-k8s.io';
 
 /** `nodemaint surge`. */
 export const SURGE: Account = {
@@ -78,50 +78,4 @@ export const SURGE: Account = {
   ],
   thief:
     'An attacker with the token can read Deployments, pods by name and EvictionRequests, can add `maxSurge` pods to the Deployments that ask for it, or let their ReplicaSets delete one pod rather than another. Its Deployment prefers control plane nodes.',
-};
-
-/** `nodemaint cluster-api`. */
-export const CLUSTER_API: Account = {
-  subject: 'system:serviceaccount:nodemaint-system:nodemaint-cluster-api',
-  title: 'Hooks of Cluster API, an add-on: `nodemaint-cluster-api`',
-  introduction: 'Only with [`manifests/cluster-api`](../usage/cluster-api.md); ClusterRole `nodemaint-cluster-api`.',
-  rights: [
-    {
-      group: MAINTENANCES,
-      resources: ['nodemaintenances'],
-      verbs: ['list', 'watch'],
-      why: 'which nodes are drained',
-      usedBy: ['src/addons/cluster-api/machine-hooks.ts'],
-      fence: { alone: 'reading' },
-    },
-    {
-      group: '',
-      resources: ['nodes'],
-      verbs: ['list', 'watch'],
-      why: 'which nodes are drained',
-      usedBy: ['src/addons/cluster-api/machine-hooks.ts'],
-      fence: { alone: 'reading' },
-    },
-    {
-      group: 'cluster.x-k8s.io',
-      resources: ['machines'],
-      verbs: ['list', 'watch'],
-      why: 'whose Machine it is, and which have a hook',
-      usedBy: ['src/addons/cluster-api/machine-hooks.ts'],
-      fence: { alone: 'reading' },
-    },
-    {
-      group: 'cluster.x-k8s.io',
-      resources: ['machines'],
-      verbs: ['patch'],
-      why: 'Cluster API waits with the Machine while the hook is there',
-      usedBy: ['src/addons/cluster-api/machine-hooks.ts'],
-      fence: {
-        policies: ['nodemaint-cluster-api-machines'],
-        leaves: 'one hook and one label; the hook is set only on a Machine that has a node and is not being deleted',
-      },
-    },
-  ],
-  thief:
-    'An attacker with the token can read nodes and Machines, can keep Machines from being deleted, and can take the hook away from a Machine whose node is drained. Its Deployment prefers control plane nodes. A stolen node identity has no part in it: whose Machine it is, says the Machine.',
 };

@@ -1,4 +1,4 @@
-/** The add-ons of the scene: their accounts and policies, Deployments that ask for surges, and Machines of Cluster API. */
+/** The add-ons of the scene: their accounts and policies, and Deployments that ask for surges. */
 import path from 'node:path';
 import { MAINTENANCE_REQUESTER, NODE_LABEL } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
@@ -14,7 +14,6 @@ import {
 import type { ControlPlane } from '../../../control-plane/control-plane.ts';
 import { withoutDeployments } from '../../commands/nodemaint.ts';
 import { firstStatus, requestFor } from '../../rigs/admission.ts';
-import { MACHINE_CRD, OTHERS_HOOK } from '../../cluster-api.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', '..', 'manifests');
 /** The groups of every account of the product. */
@@ -51,33 +50,14 @@ function pausedDeployment(name: string, replicas: number, metadata: object, anno
   };
 }
 
-async function makeMachine({ kubectl }: ControlPlane, name: string, node: string | undefined): Promise<void> {
-  const metadata = {
-    name,
-    annotations: { [OTHERS_HOOK]: 'somebody' },
-    labels: { 'cluster.x-k8s.io/cluster-name': 'prod' },
-    finalizers: ['machine.cluster.x-k8s.io/x'],
-  };
-  const machine = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', metadata, spec: { clusterName: 'prod' } };
-  await kubectl(['create', '-f', '-'], JSON.stringify(machine));
-  if (node === undefined) return;
-  const status = JSON.stringify({ status: { nodeRef: { name: node } } });
-  await kubectl(['patch', 'machine', name, '--type=merge', '--subresource=status', '-p', status]);
-}
-
 /**
  * Installs the add-ons without their Deployments, and makes what their accounts may change. In the namespace `team`: the
- * Deployments `plain`, which asks for nothing, `asks`, and `surged`, which has one added pod beside its two. In `default`:
- * Machines of the nodes n1 to n3, one of no node, and one that is being deleted.
+ * Deployments `plain`, which asks for nothing, `asks`, and `surged`, which has one added pod beside its two.
  */
 export async function installAddons(controlPlane: ControlPlane, team: string): Promise<void> {
   const { kubectl } = controlPlane;
-  await kubectl(['create', '-f', '-'], JSON.stringify(MACHINE_CRD));
-  await kubectl(['wait', '--for=condition=Established', 'crd/machines.cluster.x-k8s.io', '--timeout=30s']);
-  for (const folder of ['surge', 'cluster-api']) {
-    const manifests = await kubectl(['kustomize', path.join(MANIFESTS, folder)]);
-    await kubectl(['apply', '-f', '-'], withoutDeployments(manifests));
-  }
+  const manifests = await kubectl(['kustomize', path.join(MANIFESTS, 'surge')]);
+  await kubectl(['apply', '-f', '-'], withoutDeployments(manifests));
   const record = { annotations: { [SURGE_RECORD]: recordOf(2, 'a') }, labels: { [SURGE_RECORD]: 'true' } };
   for (const deployment of [
     pausedDeployment('plain', 3, {}, {}),
@@ -86,10 +66,6 @@ export async function installAddons(controlPlane: ControlPlane, team: string): P
   ]) {
     await kubectl(['create', '-n', team, '-f', '-'], JSON.stringify(deployment));
   }
-  for (const node of ['n1', 'n2', 'n3']) await makeMachine(controlPlane, `m-${node}`, node);
-  await makeMachine(controlPlane, 'of-no-node', undefined);
-  await makeMachine(controlPlane, 'leaving', 'n4');
-  await kubectl(['delete', 'machine', 'leaving', '--wait=false']);
 }
 
 /** The pods whose eviction is asked for, on node n1: `surge-1` names the interceptor of surges; two requesters ask for `shared`. */
