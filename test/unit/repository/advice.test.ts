@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import { CommanderError, type Command } from 'commander';
 import { createProgram } from '../../../src/cli/program.ts';
-import { adviceOfChecks, textsWithCommands } from '../../structure/advice.ts';
+import { literalsOfSource, textsWithCommands } from '../../structure/advice.ts';
 import { recordTerminal } from '../../support/stand-ins/recorded-terminal.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
@@ -57,15 +57,6 @@ async function refusalOf(words: readonly string[]): Promise<string | undefined> 
 }
 
 describe('the advice of messages', () => {
-  it('the page of advice has a row for each advice of the checks, and no other', () => {
-    const rows = read('docs/internals/advice.md').matchAll(
-      /^\| `[\w-]+` \| (.*) \| (no|by hand|in a test|in part) \| .*\|$/gm,
-    );
-    const listed = [...rows].map(([, text = '']) => text).toSorted();
-    assert.ok(listed.length > 40);
-    assert.deepEqual(listed, [...adviceOfChecks()].toSorted());
-  });
-
   it('each command of this program in a text of the source is one that the command line takes', async () => {
     const program = createProgram(recordTerminal('pipe').terminal, () => undefined);
     const found = textsWithCommands().flatMap(({ file, text }) =>
@@ -83,8 +74,7 @@ describe('the advice of messages', () => {
   });
 
   it('each page that advice names exists, with the heading', () => {
-    const named = adviceOfChecks().concat(textsWithCommands().map(({ text }) => text));
-    const pages = named.flatMap((text) => [...text.matchAll(/docs\/[\w/-]+\.md(?:#([\w-]+))?/g)]);
+    const pages = literalsOfSource().flatMap(({ text }) => [...text.matchAll(/docs\/[\w/-]+\.md(?:#([\w-]+))?/g)]);
     assert.ok(pages.length >= 3);
     for (const [link, anchor] of pages) {
       const file = link.replace(/#.*/, '');
