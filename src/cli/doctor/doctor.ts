@@ -16,7 +16,6 @@ import { createSystemBus } from '../../host/dbus/bus.ts';
 import { createLogin1, type Login1 } from '../../host/systemd/login1.ts';
 import { readLogindConfig } from '../../host/systemd/logind-config.ts';
 import { isOwnAddress } from '../../host/own-addresses.ts';
-import { readUps } from '../../host/ups.ts';
 import { createSystemd, type Systemd } from '../../host/systemd/systemd1.ts';
 import { createKubeClient, type KubeClient } from '../../kube/client.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
@@ -179,7 +178,6 @@ async function readFacts(
     api,
     serverIsLocal: api.kind !== 'standalone' && (await isLocal(api.server, signal)),
     apiServerManifests: await readApiServerManifests(node, signal),
-    ups: { ...(await readUps('/')), maxHoldSec: config.maxHoldSec },
   };
 }
 

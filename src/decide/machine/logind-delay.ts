@@ -98,7 +98,7 @@ export function winningDelay(files: readonly ConfigFile[]): DelaySetting | undef
 }
 
 /** A problem that a person should fix. */
-export interface Problem {
+interface Problem {
   readonly message: string;
   readonly fix: string;
 }

@@ -6,7 +6,6 @@ import type { RefusedKubelet } from '../../decide/machine/kubelet-trust.ts';
 import { chooseKubeletUnit, type KubeletHome } from '../../decide/machine/kubelet-unit.ts';
 import { type DelayLock, describeLock, isKubeletsLock } from '../../decide/shutdown/other-locks.ts';
 import { staticPodUrlWarning } from '../../decide/static-pod/url-pods.ts';
-import { describeUps, type UpsFacts, upsProblems } from '../../decide/machine/ups-shutdown.ts';
 import { type DelaySetting, delayProblem, WANTED_DELAY_MS } from '../../decide/machine/logind-delay.ts';
 
 export interface Check {
@@ -69,7 +68,6 @@ export interface DoctorFacts {
   readonly serverIsLocal: boolean;
   /** The manifests of this node's own API server. */
   readonly apiServerManifests: readonly string[];
-  readonly ups: UpsFacts;
 }
 
 const OK = { result: 'ok', fix: '' } as const;
@@ -237,15 +235,6 @@ function checkStorage({ storage: { directory, problem } }: DoctorFacts): Check {
   return { name, result: 'fail', message, fix };
 }
 
-function checkUps({ ups }: DoctorFacts): Check {
-  const name = 'UPS';
-  const problems = upsProblems(ups);
-  if (problems.length === 0) return { name, ...OK, message: describeUps(ups) };
-  const message = problems.map((problem) => problem.message).join('; ');
-  const fix = [...new Set(problems.map((problem) => problem.fix))].join('; ');
-  return { name, result: problems.some(({ fails }) => fails) ? 'fail' : 'warn', message, fix };
-}
-
 function checkRuntime({ runtime }: DoctorFacts): Check {
   const name = 'runtime';
   if (typeof runtime !== 'string') return { name, ...OK, message: runtime.version };
@@ -293,7 +282,7 @@ function oneCauseOnce(checks: readonly Check[]): readonly Check[] {
 /** All checks, the most important first. */
 export function examineNode(facts: DoctorFacts): readonly Check[] {
   const checks = [checkLock, checkDelay, checkTargets, checkOrder, checkKubelet, checkKubeletUnit];
-  const places = [checkUps, checkUnitPaths, checkTrust, checkOtherLocks];
+  const places = [checkUnitPaths, checkTrust, checkOtherLocks];
   const others = [checkStaticPods, checkStorage, checkRuntime, checkApi, checkSelf];
   return oneCauseOnce([...checks, ...places, ...others].map((check) => check(facts)));
 }

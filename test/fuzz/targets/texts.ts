@@ -9,8 +9,6 @@ import { attemptsOf } from '../../../src/decide/eviction/api-answer.ts';
 import { goDurationMs, parseKubeletFlags } from '../../../src/decide/machine/kubelet-config.ts';
 import { serviceOf } from '../../../src/decide/machine/kubelet-unit.ts';
 import { parseTimeSpan, winningDelay } from '../../../src/decide/machine/logind-delay.ts';
-import { nutLines, parseApcupsd, parseUpsmon } from '../../../src/decide/machine/ups-settings.ts';
-import { describeUps, upsProblems } from '../../../src/decide/machine/ups-shutdown.ts';
 import { parseNoticeTime } from '../../../src/decide/notice-time.ts';
 import { preciseRfc3339, rfc3339, timeOf } from '../../../src/decide/time.ts';
 import { keptDocument, readKeptDocument } from '../../../src/kube/maintenance/story-document.ts';
@@ -22,9 +20,6 @@ import { assertFinite, attempt, type FuzzTarget, textTarget } from '../target.ts
 
 const NOW = Date.UTC(2026, 6, 1);
 const CGROUP = '0::/system.slice/kubelet.service\n12:cpuset:/kubepods/burstable/pod1\n';
-const UPSMON =
-  'MONITOR ups@host 1 user "pass\\" word" primary # x\nSHUTDOWNCMD "/sbin/shutdown -h +0"\nHOSTSYNC 15\nSHUTDOWNEXIT no\n';
-const APCUPSD = '## apcupsd.conf v1.1 ##\nBATTERYLEVEL 5\nMINUTES 3\nTIMEOUT 0\nKILLDELAY 20\n';
 const SCHEDULED = 'USEC=1780000000000000\nWARN_WALL=1\nMODE=reboot\nUID=0\nTTY=pts/0\nWALL_MESSAGE=go\\x20on\n';
 
 const STORY = keptDocument({
@@ -87,15 +82,6 @@ export const TEXT_TARGETS: readonly FuzzTarget[] = [
   }),
   textTarget('logind-conf', mutatedText('[Login]\nInhibitDelayMaxSec=7d\n#x\n'), (text) => {
     assertFinite(winningDelay([{ path: '/etc/systemd/logind.conf', text }]) ?? 0, 'delay');
-  }),
-  textTarget('ups-conf', mutatedText(UPSMON, APCUPSD), (text) => {
-    for (const words of nutLines(text)) {
-      if (words.length > 32 || words.some((word) => word.length > 4096)) throw new Error('a line is not bounded');
-    }
-    const facts = { upsmon: parseUpsmon(text, text), apcupsd: parseApcupsd(text), maxHoldSec: undefined };
-    assertFinite(facts, 'UPS');
-    const shown = JSON.stringify([describeUps(facts), upsProblems(facts)]);
-    if (shown.length > 4096 || shown.includes('word')) throw new Error(`shows ${shown}`);
   }),
   textTarget('kubelet-flags', mutatedText('kubelet\0--config=/a\0--pod-manifest-path\0/b\0--v=2'), (text) => {
     parseKubeletFlags(text.split('\0'));

@@ -15,7 +15,6 @@ const NAMES = [
   'unit order',
   'kubelet shutdown',
   'kubelet unit',
-  'UPS',
   'unit paths',
   'trust',
   'other locks',

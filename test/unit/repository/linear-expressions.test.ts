@@ -1,6 +1,5 @@
 import { describe, it } from 'node:test';
 import { chooseStaticPodPath } from '../../../src/decide/machine/kubelet-config.ts';
-import { forcedShutdown } from '../../../src/decide/machine/ups-shutdown.ts';
 import { describeTurnWait, turnWaitIn } from '../../../src/decide/reboot/turns.ts';
 import { assertLinear } from '../../support/processor-time.ts';
 
@@ -24,7 +23,6 @@ const CASES: readonly (readonly [what: string, run: (text: string) => unknown, t
       (text) => chooseStaticPodPath(undefined, { pid: 1, staticPodPath: text } as never, '/x'),
       (length) => `/${'/'.repeat(length)}x`,
     ],
-    ['a command of upsmon', (text) => forcedShutdown(text), (length) => `reboot -${'f'.repeat(length)}1`],
   ];
 
 describe('expressions that meet texts from outside', () => {

@@ -47,7 +47,7 @@ async function runFor(
   const dependencies = { client: server.client, clock, log, nodeName: 'n', onChange: () => undefined };
   const presence = createPresence(dependencies, {
     readDoctor: () =>
-      fault === undefined ? Promise.resolve({ doctor: 'warn', checks: ['UPS'] }) : Promise.reject(new Error(fault)),
+      fault === undefined ? Promise.resolve({ doctor: 'warn', checks: ['runtime'] }) : Promise.reject(new Error(fault)),
     config: 'c0ffee',
   });
   presence.show(HELD);
@@ -73,7 +73,7 @@ describe('the presence on the Node object', () => {
     const [first, second] = words();
     assert.deepEqual(
       [first, second, words().at(-1)],
-      ['watching unknown  c0ffee', 'watching warn UPS c0ffee', 'stopped warn UPS c0ffee'],
+      ['watching unknown  c0ffee', 'watching warn runtime c0ffee', 'stopped warn runtime c0ffee'],
     );
     assert.ok(server.asked.length >= 5 && server.asked.length <= 8, String(server.asked.length));
   });

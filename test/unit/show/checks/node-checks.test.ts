@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Check, examineNode, type DoctorFacts } from '../../../../src/show/checks/node-checks.ts';
-import { parseApcupsd, parseUpsmon } from '../../../../src/decide/machine/ups-settings.ts';
 import { effectiveKubelet } from '../../../../src/decide/machine/kubelet-config.ts';
 
 const WEEK_MS = 604_800_000;
@@ -29,31 +28,10 @@ const WELL: DoctorFacts = {
   api: { kind: 'ok', server: 'https://10.0.0.1:6443', message: 'NodeMaintenances can be read' },
   serverIsLocal: false,
   apiServerManifests: [],
-  ups: { upsmon: undefined, apcupsd: undefined, maxHoldSec: undefined },
 };
 
 const cases: [string, Partial<DoctorFacts>, string, Check['result'], RegExp][] = [
   ['no agent answers', { lock: 'no agent answers at /run' }, 'lock', 'fail', /no agent answers/],
-  [
-    'apcupsd cuts the power too early',
-    { ups: { upsmon: undefined, apcupsd: parseApcupsd('MINUTES 10\nKILLDELAY 20\n'), maxHoldSec: undefined } },
-    'UPS',
-    'warn',
-    /KILLDELAY/,
-  ],
-  [
-    'upsmon goes around logind',
-    {
-      ups: {
-        upsmon: parseUpsmon('MONITOR a 1 b c primary\nSHUTDOWNCMD "poweroff -f"\n', 'MODE=standalone'),
-        apcupsd: undefined,
-        maxHoldSec: undefined,
-      },
-    },
-    'UPS',
-    'fail',
-    /goes around logind \(poweroff -f\)/,
-  ],
   ['the lock is not held', { lock: { held: false, message: 'refused' } }, 'lock', 'fail', /refused/],
   [
     'another file wins',

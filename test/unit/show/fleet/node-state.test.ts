@@ -63,7 +63,7 @@ describe('the state of a node in the fleet view', () => {
       'unguarded',
       /^the checks fail: lock delay, kubelet shutdown;/,
     ],
-    ['a check that warns', nodeOf({ doctor: 'warn', checks: ['UPS'] }), 'guarded', /^the check warns: UPS;/],
+    ['a check that warns', nodeOf({ doctor: 'warn', checks: ['runtime'] }), 'guarded', /^the check warns: runtime;/],
     [
       'Windows',
       nodeOf(undefined, { labels: { 'kubernetes.io/os': 'windows' } }),
