@@ -6,5 +6,4 @@ export { createKubeClient } from './kube/client.ts';
 export { loadClusterAccess } from './kube/access/cluster.ts';
 export type { Interceptor, InterceptorStep } from './kube/eviction/interceptor.ts';
 export { runInterceptor } from './kube/eviction/interceptor-loop.ts';
-export { runResponder } from './kube/lifecycle/responder-loop.ts';
 export { createLog } from './telemetry/log.ts';

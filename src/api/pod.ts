@@ -8,8 +8,6 @@ export interface Pod extends KubeObject {
     readonly terminationGracePeriodSeconds?: number;
     readonly schedulingGates?: readonly { readonly name: string }[];
     readonly evictionInterceptors?: readonly { readonly name: string }[];
-    /** Kubernetes 1.37: who is asked before the Eviction API, by falling priority (lifecycle.k8s.io). */
-    readonly evictionResponders?: readonly { readonly name: string; readonly priority: number }[];
     readonly workloadRef?: object;
     readonly schedulingGroup?: { readonly podGroupName?: string };
     readonly affinity?: PodAffinity;

@@ -97,12 +97,7 @@ export function addController(program: Command, terminal: Terminal): void {
       '--promise-words <words...>',
       'words in a 429 that mean such a promise; default "Eviction triggered", "Evacuation in progress"',
     )
-    .option('--request-ttl <time>', 'delete a finished EvictionRequest after this time; default 1h')
-    .addOption(
-      new Option('--lifecycle-api <use>', 'let drains ask by lifecycle.k8s.io (Kubernetes 1.37)')
-        .choices(['off', 'on'])
-        .default('off'),
-    );
+    .option('--request-ttl <time>', 'delete a finished EvictionRequest after this time; default 1h');
   addLimitOptions(command)
     .addHelpText(
       'after',

@@ -1,5 +1,4 @@
 import { Command, CommanderError } from 'commander';
-import { addLifecycle } from '../addons/lifecycle/program.ts';
 import { addSurge } from '../addons/surge/program.ts';
 import { addBundle } from './bundle/program.ts';
 import { addCompletion } from './completion/program.ts';
@@ -79,7 +78,6 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith, argv: read
   program.commandsGroup('Services:');
   addAgent(program, terminal);
   addController(program, terminal);
-  addLifecycle(program, terminal);
   addSurge(program, terminal);
   addInstaller(program, terminal);
   program.commandsGroup('Other:');

@@ -35,12 +35,6 @@ export interface Changes {
   readonly RefusedRequest: string;
   /** A pod of a PodGroup leaves, or stays, because others of its group do; the key of its eviction. */
   readonly Grouped: string;
-  /** A request of a drain in `lifecycle.k8s.io` changed, or its Eviction. */
-  readonly DrainRequest: string;
-  /** An object of `lifecycle.k8s.io`, whoever made it, changed for this pod, NAMESPACE/NAME. */
-  readonly Target: string;
-  /** An Eviction of `lifecycle.k8s.io` changed. */
-  readonly Eviction: string;
 }
 
 /** By the kind of an object: notes that the one of a key was added, changed or deleted. */

@@ -26,11 +26,6 @@ export function hasDeadline(context: ControllerContext, nodeName: string): boole
   return earliestDeadline(drainsOf(context, nodeName)) !== undefined;
 }
 
-/** Until when others than the Eviction API may take their time for a pod, in milliseconds since the epoch; undefined for ever. */
-export function othersActUntil(context: ControllerContext, pod: Pod, nodeName: string): number | undefined {
-  return interceptorsUntil(pod, context.pods.on(nodeName), drainsOf(context, nodeName));
-}
-
 /**
  * The annotations by which interceptors learn of the deadline of a pod's node, and of their own; empty where there is none.
  * A request that has them for that deadline keeps them: what interceptors were promised is not taken back.

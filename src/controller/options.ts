@@ -60,12 +60,6 @@ const flags = z.object({
   maxVolumeTime: duration('for how long a drain waits for each volume of pods that are gone; 0 for not at all').default(
     DEFAULT_VOLUME_WAIT_MS,
   ),
-  lifecycleApi: z
-    .enum(['off', 'on'], 'write off or on')
-    .describe(
-      'whether drains ask by lifecycle.k8s.io (Kubernetes 1.37), whose controllers are not of this program; off: only what they have asked for before goes on, until it ends',
-    )
-    .prefault('off'),
   webhookPort: z
     .string()
     .regex(/^[1-9]\d{0,4}$/, 'write a port')

@@ -17,7 +17,6 @@ import { installManifests } from '../support/commands/nodemaint.ts';
 import { benchCopies } from './copies.ts';
 import { benchDrain } from './drain.ts';
 import { benchEvictionRequests } from './eviction-requests.ts';
-import { benchLifecycle } from './lifecycle.ts';
 import { benchLostRequests } from './lost-requests.ts';
 import { benchNotices } from './notices.ts';
 import { residentMiB } from './process-figures.ts';
@@ -140,7 +139,6 @@ const BENCHES: Readonly<Record<string, (signal: AbortSignal) => Promise<void>>> 
   drain: (signal) => benchDrain(PROGRAM, signal),
   'eviction-requests': (signal) => benchEvictionRequests(PROGRAM, signal),
   'lost-requests': (signal) => benchLostRequests(PROGRAM, signal),
-  lifecycle: () => benchLifecycle(),
 };
 
 /** Runs the benches of these names, or all. */

@@ -15,8 +15,6 @@ const OPEN_TO_ADDONS: readonly RegExp[] = [
   // A clock is a part of the kit for interceptors.
   /^src\/host\/clock\.ts$/,
   /^src\/decide\/(?:time|json|duration|selector|name-list|pod)\.ts$/,
-  // The words and conditions of lifecycle.k8s.io, which every participant reads in the same way.
-  /^src\/decide\/lifecycle\//,
 ];
 
 /** The only file outside of an add-on that may name it: the command line, which adds its subcommand. */

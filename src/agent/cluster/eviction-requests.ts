@@ -5,10 +5,9 @@ import { nodeLabel } from '../../decide/node-label.ts';
 import { type InterceptorStep, reportProgress } from '../../kube/eviction/interceptor.ts';
 import { EVICTION_REQUESTS } from '../../kube/resource.ts';
 import type { ClusterDependencies } from './dependencies.ts';
-import { createNodeEvictions } from './evictions.ts';
 import { createOnDemandWatch } from './on-demand-watch.ts';
 
-/** The EvictionRequests of pods on this node, of both dialects, watched only while a drain needs them. */
+/** The EvictionRequests of pods on this node, watched only while a drain needs them. */
 export interface NodeEvictionRequests {
   /** Those that are not over, or that are deleted and kept by finalizers; none while they are not watched. */
   list(): readonly EvictionRequest[];
@@ -32,22 +31,18 @@ export function createEvictionRequests(
     dependencies,
     lifetime,
   );
-  const newer = createNodeEvictions(dependencies, lifetime);
   return {
     list: () => {
       const all = watched.current()?.list() ?? [];
-      const older = all.filter((request) => !isFinished(request) || request.metadata.deletionTimestamp !== undefined);
-      return [...older, ...newer.list()];
+      return all.filter((request) => !isFinished(request) || request.metadata.deletionTimestamp !== undefined);
     },
-    synced: () => watched.current()?.synced() === true && newer.synced(),
+    synced: () => watched.current()?.synced() === true,
     watch: (wanted) => {
       if (lifetime().aborted) return;
-      newer.watch(wanted);
       if (wanted) watched.start();
       else watched.stop();
     },
     report: async (request, step, signal) => {
-      if (await newer.report(request, step, signal)) return;
       await reportProgress(client, request, { name: KUBELET_INTERCEPTOR, step, now: clock.now() }, signal);
     },
   };

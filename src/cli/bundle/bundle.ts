@@ -79,7 +79,7 @@ export async function bundleCommand(flags: BundleFlags, terminal: Terminal): Pro
   if (flags.cluster === true) {
     const { client } = await openUserCluster(flags, 'nodemaint-bundle', terminal);
     try {
-      files = await gather(await clusterParts(client, accessWords(flags), terminal.stop));
+      files = await gather(clusterParts(client, accessWords(flags)));
     } finally {
       client.close();
     }

@@ -1,9 +1,6 @@
 /** What a bundle is made of: each part is read by itself. */
 import path from 'node:path';
 import type { KubeClient, KubeResponse } from '../../kube/client.ts';
-import { isLifecycleServed } from '../../kube/lifecycle/discovery.ts';
-import { EVICTIONS, LIFECYCLE_REQUESTS } from '../../kube/lifecycle/resources.ts';
-import { collectionPath } from '../../kube/resource.ts';
 import { openStoryFiles } from '../../agent/shutdown/story-files.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { kubeletParts, kubeletUnitsOf, RUNTIME_UNITS } from './kubelet.ts';
@@ -90,33 +87,8 @@ function objects(client: KubeClient, url: string, otherwise?: string): BundlePar
   };
 }
 
-/** The objects of `lifecycle.k8s.io`; no parts where the cluster does not serve the group. */
-async function lifecycleParts(client: KubeClient, signal: AbortSignal): Promise<readonly BundlePart[]> {
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(PART_MS)]);
-  // Without an answer the parts are there, and each says why it cannot be read.
-  const isServed = await isLifecycleServed(client, limited).catch(() => true);
-  signal.throwIfAborted();
-  if (!isServed) return [];
-  return [
-    part(
-      'lifecycle-requests.json',
-      'at most 500 EvictionRequests of lifecycle.k8s.io',
-      objects(client, `${collectionPath(LIFECYCLE_REQUESTS)}?limit=500`),
-    ),
-    part(
-      'lifecycle-evictions.json',
-      'at most 500 Evictions of lifecycle.k8s.io',
-      objects(client, `${collectionPath(EVICTIONS)}?limit=500`),
-    ),
-  ];
-}
-
 /** What a cluster's bundle has: no Secrets, no ConfigMaps, and no pods but the controller's. */
-export async function clusterParts(
-  client: KubeClient,
-  access: readonly string[],
-  signal: AbortSignal,
-): Promise<readonly BundlePart[]> {
+export function clusterParts(client: KubeClient, access: readonly string[]): readonly BundlePart[] {
   const group = '/apis/nodemaintenance.x-k8s.io/v1alpha1';
   const own = '/api/v1/namespaces/nodemaint-system';
   const policies = '/apis/admissionregistration.k8s.io/v1';
@@ -138,7 +110,6 @@ export async function clusterParts(
       about: 'at most 500 EvictionRequests',
       read: objects(client, '/apis/coordination.x-k8s.io/v1alpha1/evictionrequests?limit=500'),
     },
-    ...(await lifecycleParts(client, signal)),
     { name: 'controller-pods.json', about: "the controller's pods", read: objects(client, `${own}/pods?limit=50`) },
     {
       name: 'leases.json',

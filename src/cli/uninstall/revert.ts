@@ -5,13 +5,9 @@ import type { Node, Pod } from '../../api/pod.ts';
 import { applyMark } from '../../kube/eviction/evict-mark.ts';
 import { isMarked, isTakenOver } from '../../decide/eviction/imperative.ts';
 import { isRequestedBy, otherRequesters } from '../../decide/eviction/requester.ts';
-import { isOfDrain } from '../../decide/lifecycle/drain-view.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { deleteRequest, withdrawEntry } from '../../kube/eviction/requester-entry.ts';
-import { readLifecycleRequest } from '../../kube/lifecycle/parse.ts';
-import { deleteLifecycleRequest } from '../../kube/lifecycle/requests.ts';
-import { LIFECYCLE_REQUESTS } from '../../kube/lifecycle/resources.ts';
 import { listAll } from '../../kube/list.ts';
 import { syncConditions } from '../../kube/maintenance/conditions.ts';
 import { syncCordon } from '../../kube/maintenance/cordon.ts';
@@ -64,12 +60,6 @@ export async function giveEverythingBack(context: ReleaseContext, signal: AbortS
     const isShared = otherRequesters(request, MAINTENANCE_REQUESTER).length > 0;
     const done = await (isShared ? withdrawEntry : deleteRequest)(client, request, signal);
     if (done) say(`EvictionRequest ${keyOf(request)} is ${isShared ? 'withdrawn from' : 'deleted'}.`);
-  }
-  for (const object of await listOf<KubeObject>(client, LIFECYCLE_REQUESTS, {}, signal)) {
-    const { read } = readLifecycleRequest(object);
-    if (read === undefined || !isOfDrain(read)) continue;
-    await deleteLifecycleRequest(client, read.metadata, signal);
-    say(`EvictionRequest ${keyOf(read)} of lifecycle.k8s.io is deleted.`);
   }
   for (const pod of await listOf<Pod>(client, PODS, {}, signal)) {
     if (!isMarked(pod) || !isTakenOver(pod)) continue;

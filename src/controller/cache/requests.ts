@@ -12,14 +12,6 @@ export interface RequestChange {
   readonly nodes: readonly string[];
 }
 
-/** A pod whose eviction somebody asks for, and since when, in milliseconds since the epoch. */
-export interface AskedPod {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly since: number;
-}
-
 /** The controller's copies of EvictionRequests, found by the pod and by the node of the target. */
 export interface RequestIndex extends ObjectCache<EvictionRequest> {
   /** The keys of those of a pod, by its NAMESPACE/NAME. */
@@ -30,8 +22,6 @@ export interface RequestIndex extends ObjectCache<EvictionRequest> {
   isFirstOfNode(key: string): boolean;
   /** The node that the label of the request names, if there is such a request. */
   nodesOf(key: string): readonly string[];
-  /** The pods whose eviction anybody asks for in `lifecycle.k8s.io`; none where it is not known. */
-  asked(): readonly AskedPod[];
   /** Notes that the request of the key came, changed or went. */
   note(key: string): RequestChange;
 }
@@ -50,7 +40,6 @@ export function createRequestIndex(cache: ObjectCache<EvictionRequest>): Request
         return first === key;
       }),
     nodesOf: (key) => byNode.valuesOf(key),
-    asked: () => [],
     note: (key) => {
       const request = cache.get(key);
       const [pods, nodes] = [byPod.valuesOf(key), byNode.valuesOf(key)];

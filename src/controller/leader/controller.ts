@@ -23,7 +23,6 @@ import { createIndexes } from '../cache/indexes.ts';
 import type { ControllerOptions } from '../options.ts';
 import { createLeaderReadiness, type CurrentCopy, type LeaderReadiness } from '../../kube/leader/readiness.ts';
 import { createEndlessTerm, type Term } from '../../kube/leader/term.ts';
-import { createLifecycleWork } from '../lifecycle/work.ts';
 import { runWebhook } from '../webhook/server.ts';
 import { electionIdentity } from './identity.ts';
 import { createLeader, type Leader } from './leader-loops.ts';
@@ -87,7 +86,7 @@ function createLeaderOf(dependencies: ControllerDependencies, { copies, metrics 
   const indexes = { ...createIndexes(copies, clock), budgets: copies.budgets };
   const budgetRule = createBudgetRule({ ...indexes, clock });
   const context = { ...fenced, options, metrics, events, ungated, ...indexes, budgetRule };
-  return createLeader(context, createLifecycleWork);
+  return createLeader(context);
 }
 
 /** The options that agents go by when they drain their own nodes. */
@@ -144,8 +143,7 @@ export async function runController(given: ControllerDependencies, signal: Abort
   });
   const { maintenances, requests, pods, nodes, budgets, attachments } = copies;
   const metrics = createControllerMetrics(() => {
-    const all = [...requests.list(), ...(leading?.counted() ?? [])];
-    const counts = countEvictions(all, pods.list(), leading?.promised() ?? []);
+    const counts = countEvictions(requests.list(), pods.list(), leading?.promised() ?? []);
     const now = clock.now();
     const counted = countMaintenances(maintenances.list(), now);
     return { ...counts, maintenances: counted, nodes: countNodes(nodes.list(), buildVersion(), now) };
@@ -155,11 +153,7 @@ export async function runController(given: ControllerDependencies, signal: Abort
   const failing = new AbortController();
   const stop = AbortSignal.any([signal, failing.signal]);
   const caches = [maintenances, requests, pods, nodes, budgets, attachments];
-  const seen = (): Readonly<Record<string, CurrentCopy>> => ({
-    ...byResource<CurrentCopy>(copies),
-    ...leading?.copies(),
-  });
-  const readiness = createLeaderReadiness(seen, given);
+  const readiness = createLeaderReadiness(() => byResource<CurrentCopy>(copies), given);
   const replica: Replica = { copies, metrics, readiness, notReady: () => reasonNotReady(copies, readiness) };
   const serving = startServers(dependencies, replica, stop);
   const lead = async (term: Term): Promise<void> => {

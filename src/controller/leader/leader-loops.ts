@@ -1,10 +1,9 @@
 /** What the leader does: one loop for each noun. Each loop says in its own file which changes concern it. */
 import { once } from 'node:events';
-import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { createCurrencyCheck } from '../../kube/copy/currency.ts';
 import { createEvictionConcurrency } from '../../kube/eviction/concurrency.ts';
 import type { CurrentCopy } from '../../kube/leader/readiness.ts';
-import { createLoops, type Loop, type Tell } from '../../kube/loop/loops.ts';
+import { createLoops, type Loop } from '../../kube/loop/loops.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { byResource } from '../cache/copies.ts';
 import { type ChangeNotes, type Changes, createChangeNotes } from '../changes.ts';
@@ -15,8 +14,6 @@ import { rolloutLoop } from '../daemon-set/rollout.ts';
 import { createImperativeEviction, imperativeLoop } from '../eviction/imperative.ts';
 import { markLoop } from '../eviction/evict-mark-removal.ts';
 import { evictionRequestLoop } from '../eviction/reconciler.ts';
-import { inBothDialects } from '../lifecycle/drain-requests.ts';
-import { type LifecycleWork, NO_LIFECYCLE } from '../lifecycle/work.ts';
 import { createDrains, maintenanceLoop, requesterLoop } from '../maintenance/loops.ts';
 import { nodeLoop } from '../maintenance/nodes.ts';
 import { startupTaintLoop } from '../node/startup-taint.ts';
@@ -34,10 +31,6 @@ export interface Leader {
   readonly notes: ChangeNotes;
   /** The keys of the requests whose eviction is promised to be carried out in the background (KEP-1397). */
   promised(): readonly string[];
-  /** All Evictions of `lifecycle.k8s.io` as the metrics count them. */
-  counted(): readonly EvictionRequest[];
-  /** The copies of the objects of `lifecycle.k8s.io` that have had their first list, by the names of their resources. */
-  copies(): Readonly<Record<string, CurrentCopy>>;
   /**
    * Works on all objects, and then on those that change, until `stop` is aborted; the runs under way then have a few
    * seconds to end. `signal` cuts them short.
@@ -82,33 +75,25 @@ async function finishing(
   }
 }
 
-/**
- * Creates the loops of a leader; `context.client` is the one that stops writing when the term is over, and `lifecycleOf` makes
- * what the leader does in `lifecycle.k8s.io`.
- */
-export function createLeader(
-  context: ControllerContext,
-  lifecycleOf: (context: ControllerContext, tell: Tell<Changes>) => LifecycleWork = () => NO_LIFECYCLE,
-): Leader {
+/** Creates the loops of a leader; `context.client` is the one that stops writing when the term is over. */
+export function createLeader(context: ControllerContext): Leader {
   const { clock, log, metrics } = context;
   // From copies of different ages, as after a restart of the API server, a drain would seem to have come to its end.
   const mayRun = createCurrencyCheck(byResource<CurrentCopy>(context), context);
   const shared = { clock, log, mayRun, observer: (name: string) => metrics.queue(name) };
   const loops = createLoops<Changes>();
   const { tell } = loops;
-  const lifecycle = lifecycleOf(context, tell);
-  const drains = createDrains(context, lifecycle.drains, tell);
-  const both = { ...context, requests: inBothDialects(context.requests, lifecycle.drains) };
+  const drains = createDrains(context, tell);
   const underWay = createEvictionConcurrency(clock);
   const imperative = createImperativeEviction(context, undefined, underWay);
   const groups = createGroupEvictions(context, underWay, (key) => {
     tell('Grouped', key);
   });
-  const drained = { ...both, requests: withGroups(both.requests, groups) };
+  const drained = { ...context, requests: withGroups(context.requests, groups) };
   const gate = createDaemonSetGate(context);
   const all: readonly Loop<Changes>[] = [
     maintenanceLoop(drained, drains),
-    nodeLoop(both, drains.refused.nodes),
+    nodeLoop(context, drains.refused.nodes),
     requesterLoop(context, drains, groups),
     evictionRequestLoop(context),
     imperativeLoop(context, imperative),
@@ -116,24 +101,21 @@ export function createLeader(
     daemonSetLoop(context),
     gateLoop(context, gate),
     rolloutLoop(context, gate),
-    markLoop(context, lifecycle.drains),
-    ...lifecycle.loops,
+    markLoop(context),
     startupTaintLoop(context),
-    ...storyLoops(both),
+    ...storyLoops(context),
   ];
   for (const loop of all) loops.add(loop, shared);
   const notes = createChangeNotes(context, tell);
   return {
     notes,
     promised: () => [...imperative.promised(), ...groups.promised()],
-    counted: () => lifecycle.counted(),
-    copies: () => lifecycle.copies(),
     run: async (stop, signal) => {
       const ending = AbortSignal.any([stop, signal]);
       // All are noted before the first is looked at.
       noteAll(context, notes);
       const work = (cut: AbortSignal): Promise<unknown> =>
-        Promise.all([loops.run(ending, cut), context.budgetRule.run(ending), lifecycle.run(ending)]);
+        Promise.all([loops.run(ending, cut), context.budgetRule.run(ending)]);
       await finishing(context, work, stop, signal);
     },
   };

@@ -24,20 +24,16 @@ type Known = Pick<ControllerContext, 'pods' | 'requests'>;
 type FlightOfTarget = (target: Target) => Flight;
 
 /** How far evictions are, by all that is known when it is called. */
-function createFlights({ pods, requests }: Known, overdueBefore: number): FlightOfTarget {
-  const asked = new Map(requests.asked().map(({ uid, since }) => [uid, since]));
+function createFlights({ pods }: Known, overdueBefore: number): FlightOfTarget {
   return (target) => {
     const pod = podByUid(pods, target);
     const inBackgroundSince =
       pod === undefined ? undefined : pods.inBackground.sinceOf(`${target.namespace}/${target.name}`);
-    return flightOf(
-      { pod, request: target.request, askedSince: asked.get(target.uid), inBackgroundSince },
-      overdueBefore,
-    );
+    return flightOf({ pod, request: target.request, inBackgroundSince }, overdueBefore);
   };
 }
 
-/** The pods beside `own`, by their UIDs, whose eviction is asked for in either dialect, or that are annotated as being evicted. */
+/** The pods beside `own`, by their UIDs, whose eviction is asked for, or that are annotated as being evicted. */
 function targetsElsewhere({ pods, requests }: Known, own: ReadonlySet<string>): Iterable<Target> {
   const found = new Map<string, Target>();
   const add = (target: Target): void => {
@@ -47,7 +43,6 @@ function targetsElsewhere({ pods, requests }: Known, own: ReadonlySet<string>): 
     const { namespace = 'default' } = request.metadata;
     if (!isFinished(request)) add({ namespace, ...request.spec.target.pod, request });
   }
-  for (const { namespace, name, uid } of requests.asked()) add({ namespace, name, uid, request: undefined });
   for (const key of pods.inBackground.keys()) {
     const metadata = pods.get(key)?.metadata;
     // A pod that somebody else has deleted is nobody's eviction.

@@ -3,7 +3,6 @@ import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { type DueKey, type Loop, soon, type Tell } from '../../kube/loop/loops.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
-import type { DrainRequests } from '../lifecycle/drain-requests.ts';
 import { createEvictionIntents, type EvictionIntents } from './wanted-evictions.ts';
 import { createMaintenanceReconciler } from './reconciler.ts';
 import { createRefusals, type Refusals } from './refusals.ts';
@@ -21,12 +20,10 @@ const FEW_NODES = 8;
 export interface Drains {
   readonly intents: EvictionIntents;
   readonly refused: { readonly nodes: Refusals; readonly requests: Refusals };
-  /** What is asked for in `lifecycle.k8s.io`. */
-  readonly newer: DrainRequests;
   readonly tell: Tell<Changes>;
 }
 
-export function createDrains({ clock }: ControllerContext, newer: DrainRequests, tell: Tell<Changes>): Drains {
+export function createDrains({ clock }: ControllerContext, tell: Tell<Changes>): Drains {
   const refusedNode = (node: string): void => {
     tell('RefusedNode', node);
   };
@@ -34,13 +31,13 @@ export function createDrains({ clock }: ControllerContext, newer: DrainRequests,
     tell('RefusedRequest', key);
   };
   const refused = { nodes: createRefusals(clock, refusedNode), requests: createRefusals(clock, refusedRequest) };
-  return { intents: createEvictionIntents(), refused, newer, tell };
+  return { intents: createEvictionIntents(), refused, tell };
 }
 
 /** Those of a node are not looked at where they are complete. */
 function concernsOf(
   { maintenances, requests, pods }: ControllerContext,
-  { intents, newer }: Drains,
+  { intents }: Drains,
 ): Loop<Changes>['concerns'] {
   const on = (node: string): readonly string[] => maintenances.unsettledOn(node);
   const soonOn = (...nodes: readonly string[]): readonly DueKey[] => soon(nodes.flatMap(on));
@@ -61,7 +58,6 @@ function concernsOf(
     Pod: ({ nodes, turned }) => nodes.flatMap((node) => (turned.includes(node) ? nowOn(node) : soonOn(node))),
     Volume: ({ node, isEmpty }) => (isEmpty ? nowOn(node) : soonOn(node)),
     Request: (change) => soonOn(...change.nodes, ...change.pods.flatMap(nodesOfPod)),
-    DrainRequest: (key) => soonOn(...newer.nodesOf(key)),
     Reach: (node) => soonOn(node),
     DrainOrder: (node) => soonOn(node),
     Resolved: (name) => [name],
@@ -92,7 +88,7 @@ function orderOf({ maintenances, options }: ControllerContext, { intents }: Drai
   };
 }
 
-/** The loop over NodeMaintenances, by their names; `context` has the requests of both dialects. */
+/** The loop over NodeMaintenances, by their names. */
 export function maintenanceLoop(context: ControllerContext, drains: Drains): Loop<Changes> {
   const { intents, refused, tell } = drains;
   const reconcile = createMaintenanceReconciler(context, {
@@ -111,11 +107,11 @@ export function maintenanceLoop(context: ControllerContext, drains: Drains): Loo
 /** The loop over the requests of drains, by their keys; `groups` knows the evictions of pods that have no request. */
 export function requesterLoop(
   context: ControllerContext,
-  { intents, refused, newer, tell }: Drains,
+  { intents, refused, tell }: Drains,
   groups: { get(key: string): unknown },
 ): Loop<Changes> {
   const { requests } = context;
-  const onNode = (node: string): readonly string[] => [...requests.onNode(node), ...newer.onNode(node)];
+  const onNode = (node: string): readonly string[] => [...requests.onNode(node)];
   const isUntouched = (node: string): boolean => onNode(node).length === 0;
   const grouped: GroupedPods = {
     has: (key) => groups.get(key) !== undefined,
@@ -126,7 +122,7 @@ export function requesterLoop(
   return {
     name: 'requester',
     parallel: PARALLEL_REQUESTS,
-    reconcile: createRequestReconciler(context, intents, refused.requests, { newer, groups: grouped }),
+    reconcile: createRequestReconciler(context, intents, refused.requests, grouped),
     // With its first request the drain of a node begins.
     order: {
       isUrgent: (key) => intents.leads(key) && [...intents.of(key).values()].some(({ node }) => isUntouched(node)),
@@ -134,7 +130,6 @@ export function requesterLoop(
     concerns: {
       Wanted: (keys) => keys,
       Request: ({ key }) => [key],
-      DrainRequest: (key) => [key],
       Pod: ({ key }) => requests.ofPod(key),
       Node: ({ name, isOtherForRequests }) => (isOtherForRequests ? onNode(name) : []),
       Reach: onNode,

@@ -1,9 +1,8 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
-import { COMPLETION_FINALIZER, MAINTENANCE_REQUESTER } from '../../api/names.ts';
+import { COMPLETION_FINALIZER } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { isMadeByDrain, targetKeyOf } from '../../decide/eviction/request.ts';
-import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { decideRetention, drainsOn, type RetentionStep } from '../../decide/drain/retention.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
@@ -15,8 +14,7 @@ import type { MaintenanceIndex } from '../cache/maintenances.ts';
 import { targetOf } from '../cache/targets.ts';
 import type { ControllerContext } from '../context.ts';
 import { createSharedRead } from '../daemon-set/shared-read.ts';
-import type { DrainRequests } from '../lifecycle/drain-requests.ts';
-import { createRequestRemoval, type RequestRemoval } from './request-removal.ts';
+import { createRequestRemoval } from './request-removal.ts';
 
 /** In this time of a term a copy of a maintenance may be older than what the former leader did by it. */
 const YOUNG_TERM_MS = 60_000;
@@ -62,45 +60,12 @@ export function retentionOf(
   return decideRetention(request, { pod, drains: drainsOn(maintenances, node), isReleased });
 }
 
-/** How what was asked for is taken back in one of the dialects. */
-interface ReturnEffects {
-  /** Whether the request was there when the term began: what this leader asks for itself it knows the reasons of. */
-  readonly isOfFormerTerm: (request: EvictionRequest) => boolean;
-  /** Whether the request itself says that the drains have withdrawn from it. */
-  readonly saysWithdrawn: (request: EvictionRequest) => boolean;
-  /** Takes the wish of the drains back; returns whether it did. */
-  withdraw(request: EvictionRequest, signal: AbortSignal): Promise<boolean>;
-  remove: RequestRemoval['remove'];
-  forget(key: string): void;
-}
-
-/** The effects of the older dialect. */
-export function createOlderReturn(context: ControllerContext): ReturnEffects {
-  const inherited = new Set(context.requests.list().map(({ metadata }) => metadata.uid));
-  return {
-    ...createRequestRemoval(context),
-    isOfFormerTerm: ({ metadata }) => inherited.has(metadata.uid),
-    // An entry that was taken out leaves no trace.
-    saysWithdrawn: () => false,
-    withdraw: (request, signal) => withdrawEntry(context.client, request, signal),
-  };
-}
-
-/** The effects of the newer dialect. */
-export function createNewerReturn(newer: DrainRequests): ReturnEffects {
-  return {
-    // Its copies may come later than the beginning of the term.
-    isOfFormerTerm: () => true,
-    saysWithdrawn: (request) => !isRequestedBy(request, MAINTENANCE_REQUESTER),
-    withdraw: (request, signal) => newer.withdraw(request, signal),
-    remove: (request, _isRemovable, signal) => newer.remove(request, signal),
-    forget: () => undefined,
-  };
-}
-
-export function createRequestCleanup(context: ControllerContext, effects: ReturnEffects): RequestCleanup {
+export function createRequestCleanup(context: ControllerContext): RequestCleanup {
   const { client, clock, log, maintenances } = context;
   const begunAt = clock.monotonic();
+  const removal = createRequestRemoval(context);
+  /** The requests of a former term: what this leader asks for itself it knows the reasons of. */
+  const inherited = new Set(context.requests.list().map(({ metadata }) => metadata.uid));
   /** By key: the UID of the request that the controller withdrew from. */
   const withdrawn = new Map<string, string | undefined>();
   const readMaintenances = createSharedRead(async (signal) => {
@@ -110,8 +75,7 @@ export function createRequestCleanup(context: ControllerContext, effects: Return
   });
   const stepOf = (request: EvictionRequest, on: MaintenanceIndex['on']): RetentionStep => {
     const key = keyOf(request);
-    const isNoted = withdrawn.has(key) && withdrawn.get(key) === request.metadata.uid;
-    const wasWithdrawn = isNoted || effects.saysWithdrawn(request);
+    const wasWithdrawn = withdrawn.has(key) && withdrawn.get(key) === request.metadata.uid;
     return retentionOf(context, request, on, wasWithdrawn);
   };
   /** Whether a drain may make requests on the node of this one meanwhile, with the same labels. */
@@ -120,7 +84,7 @@ export function createRequestCleanup(context: ControllerContext, effects: Return
   /** Whether our copy of a maintenance may not show yet by which targets the request was made. */
   const mayBeOld = (request: EvictionRequest): boolean => {
     const node = nodeOf(context, request);
-    if (clock.monotonic() - begunAt < YOUNG_TERM_MS && effects.isOfFormerTerm(request)) return true;
+    if (clock.monotonic() - begunAt < YOUNG_TERM_MS && inherited.has(request.metadata.uid)) return true;
     if (node === undefined) return false;
     return maintenances.on(node.metadata.name).some((each) => stageOf(each) === 'Drain' && selectsNode(each, node));
   };
@@ -135,16 +99,16 @@ export function createRequestCleanup(context: ControllerContext, effects: Return
         if (stepOf(request, on) !== step) return;
       }
       if (step === 'delete') {
-        await effects.remove(request, (other) => stepOf(other, on) === 'delete' && !mayGetMore(other), signal);
+        await removal.remove(request, (other) => stepOf(other, on) === 'delete' && !mayGetMore(other), signal);
         return;
       }
-      if (!(await effects.withdraw(request, signal))) return;
+      if (!(await withdrawEntry(client, request, signal))) return;
       withdrawn.set(keyOf(request), request.metadata.uid);
       log.info({ request: keyOf(request), pod: targetKeyOf(request) }, 'withdrew from eviction request');
     },
     forget: (key) => {
       withdrawn.delete(key);
-      effects.forget(key);
+      removal.forget(key);
     },
   };
 }

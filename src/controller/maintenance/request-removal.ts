@@ -10,7 +10,7 @@ import type { ControllerContext } from '../context.ts';
  * is over in our copy, and one that is over stays so: whoever wants the pod to leave afterwards makes another one. None is added
  * meanwhile, for no drain is under way on the node. A drain that begins again in that very moment asks anew for what is gone.
  */
-export interface RequestRemoval {
+interface RequestRemoval {
   /**
    * Deletes a request that nobody needs any more, and its group with it where that is true of each of them: `isRemovable`
    * judges the others, and says no while a drain may still make another one for the group.

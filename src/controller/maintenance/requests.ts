@@ -12,10 +12,8 @@ import { copiedLabels, decideLabels, labelsText } from '../../decide/eviction/la
 import { isFinished } from '../../decide/eviction/request.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { isReplaceable } from '../../decide/eviction/spent-request.ts';
-import { type Dialect, dialectOf } from '../../decide/lifecycle/dialect.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { nodeAnnotation, nodeLabel } from '../../decide/node-label.ts';
-import { isOwnController } from '../../decide/own-controller.ts';
 import { type DrainPod, isInPodGroup } from '../../decide/pod.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
 import type { Reconcile } from '../../kube/queue.ts';
@@ -23,16 +21,13 @@ import { EVICTION_REQUESTS, objectPath, sendForObject } from '../../kube/resourc
 import { podByUid } from '../cache/pods.ts';
 import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
 import type { ControllerContext } from '../context.ts';
-import { deadlineAnnotations, graceOptions, hasDeadline, othersActUntil } from '../deadline.ts';
-import { type DrainRequests, OLDER_ONLY } from '../lifecycle/drain-requests.ts';
-import { createNewerReturn, createOlderReturn, createRequestCleanup } from './request-cleanup.ts';
+import { deadlineAnnotations, graceOptions, hasDeadline } from '../deadline.ts';
+import { createRequestCleanup } from './request-cleanup.ts';
 import type { EvictionIntent, EvictionIntents } from './wanted-evictions.ts';
 import type { Refusals } from './refusals.ts';
 
 /** What depends on the time: a deadline shortens the end of a pod, and a pod that was evicted may turn out to live on. */
 const AGAIN_MS = 15_000;
-/** It is known soon which dialects the cluster serves. */
-const DIALECT_AGAIN_MS = 250;
 
 /** Deletes a request that is over although its pod lives on, or that names another pod: the pod is to leave by a new one. */
 async function removeReplaceable(
@@ -72,8 +67,6 @@ function maintenanceLabel(
 /** What the steps of a request share. */
 interface Scope {
   readonly context: ControllerContext;
-  /** What is asked for in the newer dialect. */
-  readonly newer: DrainRequests;
   readonly applied: RequestNotes<Applied>;
 }
 
@@ -82,7 +75,7 @@ interface Scope {
  * labels of its pod from the first, which would cost another write.
  */
 async function requestEviction(
-  { context, applied }: Pick<Scope, 'context' | 'applied'>,
+  { context, applied }: Scope,
   { node, pod, maintenanceUid, leads }: DrainIntent,
   known: EvictionRequest | undefined,
   signal: AbortSignal,
@@ -140,82 +133,21 @@ async function isLeaving(
   return true;
 }
 
-/** The request without those who ask beside the drains: in the newer dialect each of them has a request of its own. */
-function withoutOthers(request: EvictionRequest): EvictionRequest {
-  const requesters = (request.spec.requesters ?? []).filter(({ name }) => name === MAINTENANCE_REQUESTER);
-  return { ...request, spec: { ...request.spec, requesters } };
-}
-
-/** Asks in the newer dialect, where its responders learn by the Eviction that they are active. */
-async function askByLifecycle(
-  { context, newer }: Scope,
-  { node, pod, maintenanceUid, leads }: DrainIntent,
-  signal: AbortSignal,
-): Promise<void> {
-  const labels = { [NODE_LABEL]: nodeLabel(node), ...maintenanceLabel(undefined, maintenanceUid) };
-  if (!(await newer.ask(pod, { labels, annotations: nodeAnnotation(node), leads }, signal))) return;
-  const { namespace, name, podType } = pod;
-  context.log.info({ pod: `${namespace}/${name}`, node, podType }, 'requested eviction by lifecycle.k8s.io');
-}
-
-/** The dialect in which the pod is asked now; undefined while that is not known. */
-function dialectFor({ context, newer }: Scope, key: string, { node, pod }: DrainIntent): Dialect | undefined {
-  const preferred = newer.preferred();
-  const found = podByUid(context.pods, pod);
-  if (preferred === undefined) return undefined;
-  // For a pod that is gone nothing is asked in another dialect.
-  if (found === undefined) return context.requests.get(key) === undefined ? preferred : 'older';
-  const until = othersActUntil(context, found, node);
-  const isLate = until !== undefined && context.clock.now() >= until;
-  const known = newer.get(key);
-  const mayBeNewer = preferred === 'newer' || known !== undefined;
-  return dialectOf({
-    pod: found,
-    older: context.requests.get(key),
-    newer: known,
-    isNameTaken: newer.isNameTaken(key),
-    preferred,
-    isUnattended: newer.unattendedInMs(key) === 0,
-    isOurs: mayBeNewer && (isOwnController(found) || context.budgetRule.whyNotAsked(found) !== undefined),
-    isLate,
-  });
-}
-
-/** Whether a pod that is asked for in the newer dialect may have to be asked for in the older one without an event of it. */
-function mayTurnBack(context: ControllerContext, { node, pod }: DrainIntent): boolean {
-  const found = podByUid(context.pods, pod);
-  return hasDeadline(context, node) || (found !== undefined && context.budgetRule.mayChange(found));
-}
-
-/** The earlier one of two times; Infinity is none. */
-function sooner({ againMs = Infinity }: { readonly againMs?: number }, ms: number): { readonly againMs?: number } {
-  const first = Math.min(againMs, ms);
-  return first === Infinity ? {} : { againMs: first };
-}
-
-/** Asks for the pod in one dialect, and takes back what was asked for in the other one. Returns when to look again. */
+/** Asks for the pod. Returns when to look again. */
 async function askFor(
   scope: Scope,
   key: string,
   intent: DrainIntent,
   signal: AbortSignal,
 ): Promise<{ readonly againMs?: number }> {
-  const { context, newer } = scope;
-  const [older, other] = [context.requests.get(key), newer.get(key)];
+  const { context } = scope;
+  const known = context.requests.get(key);
   const leaving = await isLeaving(context, intent.pod, signal);
-  const isTimed = leaving ? hasDeadline(context, intent.node) : older !== undefined && isFinished(older);
-  const again = isTimed || (other !== undefined && mayTurnBack(context, intent)) ? { againMs: AGAIN_MS } : {};
+  const isTimed = leaving ? hasDeadline(context, intent.node) : known !== undefined && isFinished(known);
+  const again = isTimed ? { againMs: AGAIN_MS } : {};
   // The loop of the maintenance may not have run since the pod is gone.
-  if (older === undefined && other === undefined && (leaving || podByUid(context.pods, intent.pod) === undefined))
-    return again;
-  const dialect = dialectFor(scope, key, intent);
-  if (dialect === undefined) return { againMs: DIALECT_AGAIN_MS };
-  if (dialect === 'newer') {
-    await askByLifecycle(scope, intent, signal);
-    return sooner(again, newer.unattendedInMs(key));
-  }
-  if (other !== undefined) await newer.withdraw(other, signal);
-  await requestEviction(scope, intent, older, signal);
+  if (known === undefined && (leaving || podByUid(context.pods, intent.pod) === undefined)) return again;
+  await requestEviction(scope, intent, known, signal);
   return again;
 }
 
@@ -259,26 +191,21 @@ export function createRequestReconciler(
   context: ControllerContext,
   intents: EvictionIntents,
   refusals: Refusals,
-  { newer = OLDER_ONLY, groups = NO_GROUPS }: { readonly newer?: DrainRequests; readonly groups?: GroupedPods } = {},
+  groups: GroupedPods = NO_GROUPS,
 ): Reconcile {
-  const returns = {
-    older: createRequestCleanup(context, createOlderReturn(context)),
-    newer: createRequestCleanup(context, createNewerReturn(newer)),
-  };
-  const scope = { context, newer, applied: createRequestNotes<Applied>(() => ({})) };
+  const cleanup = createRequestCleanup(context);
+  const scope = { context, applied: createRequestNotes<Applied>(() => ({})) };
   return async (key, signal) => {
     const intent = drainIntentOf(context, intents, key);
     const isGrouped = intent !== undefined && groupedPod(context, intent.pod) !== undefined;
     if (isGrouped || groups.has(key)) groups.add(key);
     if (isGrouped) return {};
     return await refusals.during(key, signal, async () => {
-      const known = { older: context.requests.get(key), newer: newer.get(key) };
-      if (known.older === undefined) returns.older.forget(key);
-      if (known.newer === undefined) returns.newer.forget(key);
-      if (known.older === undefined || isFinished(known.older)) scope.applied.forget(key);
+      const known = context.requests.get(key);
+      if (known === undefined) cleanup.forget(key);
+      if (known === undefined || isFinished(known)) scope.applied.forget(key);
       if (intent !== undefined) return await askFor(scope, key, intent, signal);
-      if (known.older !== undefined) await returns.older.act(known.older, signal);
-      if (known.newer !== undefined) await returns.newer.act(withoutOthers(known.newer), signal);
+      if (known !== undefined) await cleanup.act(known, signal);
       return {};
     });
   };

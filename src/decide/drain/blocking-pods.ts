@@ -5,7 +5,6 @@ import type { Node, Pod } from '../../api/pod.ts';
 import { attemptsOf, isBlockedByBudget } from '../eviction/api-answer.ts';
 import { hasCondition } from '../eviction/request.ts';
 import { interceptorEntry } from '../eviction/heartbeat.ts';
-import { hasNobodyLeft } from '../lifecycle/translation.ts';
 import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';
 import { endOf, graceSecOf, podTypeOf } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
@@ -89,8 +88,7 @@ export function whyBlocking(
     }
     if (hasCondition(request, CANCELED)) {
       const canceled = request.status?.conditions?.find(({ type }) => type === CANCELED);
-      const reason = hasNobodyLeft(request) ? 'NoInterceptor' : 'NotSupported';
-      return { reason, message: canceled?.message ?? '', since };
+      return { reason: 'NotSupported', message: canceled?.message ?? '', since };
     }
     const [active] = request.status?.activeInterceptors ?? [];
     if (active === undefined) {

@@ -67,7 +67,7 @@ export interface EvictionAnswerContext {
 const COUNT_WORDS = 'Could not evict a pod due to failing eviction requests, number of retries: ';
 
 /** The message of so many attempts that have failed, the last one for this reason. */
-export function failedAttempts(count: number, why: string): string {
+function failedAttempts(count: number, why: string): string {
   return `${COUNT_WORDS}${count}. ${why}`;
 }
 

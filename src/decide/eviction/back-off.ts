@@ -20,8 +20,3 @@ export function pauseMs(firstMs: number, before: number, longestMs: number, aske
 export function refusedPauseMs(attempt: number, longestMs: number, askedMs?: number): number {
   return pauseMs(FIRST_RETRY_MS, attempt - 1, longestMs, askedMs);
 }
-
-/** The pause after so many attempts in a row that were refused, in milliseconds. */
-export function pauseAfterMs(attempts: number): number {
-  return attempts === 0 ? 0 : pauseMs(FIRST_RETRY_MS, attempts - 1, MAX_RETRY_MS);
-}

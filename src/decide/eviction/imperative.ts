@@ -124,11 +124,6 @@ function endingMessage(podName: string, { notAsked }: Pick<EvictionMemory, 'notA
   return notAsked === undefined ? terminatingMessage(podName) : `${terminatingMessage(podName)} ${notAsked}`;
 }
 
-/** Whether the message says that the pod is on its way out. */
-export function isTerminatingMessage(message: string, podName: string): boolean {
-  return message === terminatingMessage(podName);
-}
-
 /** The end of a terminating pod, or the one that follows from an eviction that was accepted; undefined where there is none. */
 export function expectedEnd(pod: Pod, { acceptedAt }: EvictionMemory): PodEnd | undefined {
   if (acceptedAt === undefined) return endOf(pod);

@@ -34,7 +34,7 @@ function mayIntercept(name: string): boolean {
 }
 
 /** The interceptors of a pod, and what the pod names in vain, a sentence each. */
-export interface InterceptorSelection {
+interface InterceptorSelection {
   readonly names: readonly string[];
   readonly ignored: readonly string[];
 }

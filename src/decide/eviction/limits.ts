@@ -34,8 +34,6 @@ export interface EvictionCandidate extends EvictionPlace {
 interface KnownEviction {
   readonly pod: Pod | undefined;
   readonly request: EvictionRequest | undefined;
-  /** Since when anybody asks for it in `lifecycle.k8s.io`, in milliseconds since the epoch; undefined where nobody does. */
-  readonly askedSince: number | undefined;
   /** Since when the pod is annotated as being evicted in the background, in milliseconds since the epoch; undefined where it is not. */
   readonly inBackgroundSince: number | undefined;
 }
@@ -45,14 +43,11 @@ interface KnownEviction {
  * evicted in the background). What began before `overdueBefore`, in milliseconds since the epoch, is overdue (KEP-1397,
  * "Risks and Mitigations": a TTL).
  */
-export function flightOf(
-  { pod, request, askedSince, inBackgroundSince }: KnownEviction,
-  overdueBefore: number,
-): Flight {
+export function flightOf({ pod, request, inBackgroundSince }: KnownEviction, overdueBefore: number): Flight {
   const isRequested = request !== undefined && !isFinished(request) && (request.spec.requesters ?? []).length > 0;
   const requestedAt = isRequested ? (timeOf(request.metadata.creationTimestamp) ?? Infinity) : undefined;
   const end = pod === undefined ? undefined : endOf(pod);
-  const begunAt = [requestedAt, askedSince, inBackgroundSince, end?.toldAt].filter((at) => at !== undefined);
+  const begunAt = [requestedAt, inBackgroundSince, end?.toldAt].filter((at) => at !== undefined);
   if (begunAt.length === 0) return 'not-begun';
   return Math.min(...begunAt) <= overdueBefore ? 'overdue' : 'in-flight';
 }

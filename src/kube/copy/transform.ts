@@ -24,7 +24,6 @@ const POD_SPEC = [
   'terminationGracePeriodSeconds',
   'schedulingGates',
   'evictionInterceptors',
-  'evictionResponders',
   'workloadRef',
   'schedulingGroup',
 ] as const satisfies readonly (keyof Pod['spec'])[];

@@ -34,7 +34,7 @@ import { blockedIn, createEvictionAttempts, type EvictionAttempts, unblocked } f
 import { type EvictionConcurrency, createEvictionConcurrency } from './concurrency.ts';
 
 /** What the engine works with. */
-export interface EngineNeeds {
+interface EngineNeeds {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Log;

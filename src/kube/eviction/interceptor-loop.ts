@@ -9,13 +9,7 @@ import { withServerClock } from '../server-clock.ts';
 import type { Reconcile } from '../queue.ts';
 import { EVICTION_REQUESTS, keyOf, objectPath, PODS, sendForObject } from '../resource.ts';
 import { runWatchedLoop } from './watched-loop.ts';
-import {
-  type Interceptor,
-  type InterceptorReport,
-  type InterceptorStep,
-  isActiveInterceptor,
-  reportProgress,
-} from './interceptor.ts';
+import { type Interceptor, type InterceptorStep, isActiveInterceptor, reportProgress } from './interceptor.ts';
 
 /** How often a request that is deleted, but kept by finalizers, is looked at. */
 const DELETED_AGAIN_MS = 60_000;
@@ -26,12 +20,6 @@ interface InterceptorDependencies {
   readonly log: Log;
   readonly request: (key: string) => EvictionRequest | undefined;
   readonly pod: (request: EvictionRequest, signal: AbortSignal) => Promise<Pod | undefined>;
-  /** How a report is written, and what it makes of the request; into the entry of the interceptor unless given. */
-  readonly report?: (
-    request: EvictionRequest,
-    report: InterceptorReport,
-    signal: AbortSignal,
-  ) => Promise<EvictionRequest | undefined>;
 }
 
 /** The loop of an interceptor. */
@@ -161,12 +149,9 @@ class InterceptorProtocol implements InterceptorLoop {
     { copy, request, step }: Pick<Begun, 'request'> & { copy: EvictionRequest | undefined; step: InterceptorStep },
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, clock, report: writeReport } = this.#dependencies;
+    const { client, clock } = this.#dependencies;
     const report = { name: this.#interceptor.name, step, now: clock.now() };
-    const after =
-      writeReport === undefined
-        ? await reportProgress(client, request, report, signal)
-        : await writeReport(request, report, signal);
+    const after = await reportProgress(client, request, report, signal);
     if (after !== undefined) this.#ownWrites.note(key, copy, after);
     if (step.kind === 'completed') this.#begun.set(key, { request, state: 'completed' });
   }

@@ -42,7 +42,7 @@ export function isActiveInterceptor(request: EvictionRequest, name: string): boo
 }
 
 /** What an interceptor reports. */
-export interface InterceptorReport {
+interface InterceptorReport {
   /** The interceptor. */
   readonly name: string;
   readonly step: InterceptorStep;

@@ -5,8 +5,8 @@ import type { Pod } from '../../api/pod.ts';
 import { budgetCovers } from '../../decide/disruption-budget/covers.ts';
 import { type GracefulPod, graceSecFor, tierDues, tiersOf } from '../../decide/deadline/budget.ts';
 import { effectiveDrainPlan, entryCovers } from '../../decide/maintenance/drain-plan.ts';
-import { askedFor } from '../../decide/lifecycle/dialect.ts';
 import { gracefulPodOf } from '../../decide/deadline/maintenance.ts';
+import { interceptorsOf } from '../../decide/eviction/interceptors.ts';
 import { tolerates } from '../../decide/disruption-budget/placement.ts';
 import { isFromUrl, URL_POD_STAYS } from '../../decide/static-pod/url-pods.ts';
 import { describeGroup, groupNameOf } from '../../decide/pod-group/pod-group.ts';
@@ -154,7 +154,7 @@ function driverFindings(pod: Pod): readonly Finding[] {
 function previewPod(pod: Pod, facts: PreviewFacts, left: readonly GracefulPod[]): PreviewedPod {
   const { namespace, name } = drainPodOf(pod);
   const { priority = 0 } = pod.spec;
-  const { names, ignored } = askedFor(pod);
+  const { names, ignored } = interceptorsOf(pod);
   const interceptors = names.filter((each) => each !== IMPERATIVE_INTERCEPTOR);
   const findings: Finding[] = [
     ...groupFindings(pod, facts),

@@ -8,7 +8,6 @@ import {
 import type { Pod } from '../../api/pod.ts';
 import { attemptsOf } from '../../decide/eviction/api-answer.ts';
 import { hasCondition, isFinished, lastHeard } from '../../decide/eviction/request.ts';
-import { hasNobodyLeft } from '../../decide/lifecycle/translation.ts';
 import { giveWayAt } from '../../decide/eviction/heartbeat-deadline.ts';
 import { interceptorEntry } from '../../decide/eviction/heartbeat.ts';
 import { trustedEntry } from '../../decide/eviction/trusted-times.ts';
@@ -136,7 +135,6 @@ function stateOf(
     return { state: 'gone', message: `Pod ${target.name} reached the phase ${pod.status?.phase}.` };
   }
   if (request === undefined) return { state: 'canceled', message: 'The EvictionRequest was deleted.' };
-  if (hasNobodyLeft(request)) return { state: 'abandoned', message: messageOf(request, CANCELED) };
   if (isFinished(request)) return { state: 'canceled', message: messageOf(request, CANCELED) };
   if (request.status?.targetInterceptors === undefined) {
     const waitingMs = now - (timeOf(request.metadata.creationTimestamp) ?? now);

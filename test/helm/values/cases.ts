@@ -131,9 +131,6 @@ export const VALUE_CASES: readonly ValueCase[] = [
     changes: {
       'Deployment nodemaint-system/nodemaint-surge':
         /"team":"platform"[^]*"args":\["surge","--timeout=5m"\][^]*"limits":\{"memory":"512Mi"\},"requests":\{"cpu":"10m","memory":"96Mi"\}/,
-      'Deployment nodemaint-system/nodemaint-lifecycle':
-        /^(?![^]*"(?:affinity|tolerations|priorityClassName)")[^]*"args":\["lifecycle","--take-over-timeout=5m"\]/,
-      'ServiceAccount nodemaint-system/nodemaint-lifecycle': /"example\.com\/owner":"platform"/,
     },
   },
 ];

@@ -95,8 +95,6 @@ describe('the Helm chart', () => {
     assert.deepEqual(await withValue(kinds.join(',')), new Map([...current, ...(await kustomized('monitoring'))]));
     for (const [value, folder] of [
       ['surge', 'surge'],
-      ['lifecycle', 'lifecycle'],
-      ['lifecycleControllers', 'lifecycle-controllers'],
       ['monitoring.scrapeConfig', 'monitoring/agents'],
     ] as const) {
       const expected = new Map([...current, ...(await kustomized(folder))]);
@@ -145,7 +143,6 @@ describe('the Helm chart', () => {
         networkPolicy: { enabled: false },
         crds: { install: false },
         surge: { enabled: true, extraArgs: ['--timeout=5m'], resources: { limits: { memory: '512Mi' } } },
-        lifecycleControllers: { enabled: true, extraArgs: ['--take-over-timeout=5m'] },
         installer: { enabled: true, action: 'uninstall', extraArgs: ['--purge'], maxUnavailable: '10%' },
       }),
     );
@@ -168,8 +165,6 @@ describe('the Helm chart', () => {
     assert.match(text, /"replicas":3/);
     const surge = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-surge`));
     assert.match(surge, /"args":\["surge","--timeout=5m"\],"image":"registry[^"]*@sha256:0{64}"[^]*"memory":"512Mi"/);
-    const lifecycle = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-lifecycle`));
-    assert.match(lifecycle, /"args":\["lifecycle","--take-over-timeout=5m"\],"image":"registry[^"]*@sha256:0{64}"/);
     const installer = JSON.stringify(objects.get('DaemonSet nodemaint-installer/nodemaint-installer'));
     assert.match(installer, /"args":\["install-node","--","uninstall","--when-idle","--purge"\]/);
     assert.match(installer, /"maxUnavailable":"10%"/);

@@ -13,8 +13,8 @@ import { makeTestFolder } from '../../support/folder.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', 'manifests');
 const CHART = path.join(MANIFESTS, 'chart');
-const ADDONS = ['surge', 'lifecycle', 'lifecycle-controllers'];
-const VALUES = ['surge', 'lifecycle', 'lifecycleControllers'].map((name) => `${name}.enabled=true`);
+const ADDONS = ['surge'];
+const VALUES = ['surge'].map((name) => `${name}.enabled=true`);
 const HELM_FLAGS = [
   '--namespace',
   'kube-system',
@@ -48,7 +48,7 @@ function assertPoliciesFirst(changes: readonly Change[], atLeast: { policies: nu
 /** Fails where one of the policies or their bindings was deleted before the last binding of a role. */
 function assertRightsGoFirst(changes: readonly Change[], atLeast: { policies: number; rights: number }): void {
   // Not those of the controllers that Kubernetes 1.38 is to bring: they are restricted by nobody else's policies.
-  const bindings = /^\/registry\/(?:cluster)?rolebindings\/.*nodemaint-(?!lifecycle-upstream)/;
+  const bindings = /^\/registry\/(?:cluster)?rolebindings\/.*nodemaint-/;
   const policies = revisionsOf(changes, 'deleted', { keys: POLICIES, atLeast: atLeast.policies });
   const rights = revisionsOf(changes, 'deleted', { keys: bindings, atLeast: atLeast.rights });
   assert.ok(Math.max(...rights) < Math.min(...policies), changes.map(({ what, key }) => `${what} ${key}`).join('\n'));

@@ -1,16 +1,13 @@
 /** How a cell begins: its pods run, and are asked to leave. */
 import type { Pod } from '../../../src/api/pod.ts';
-import { LIFECYCLE_REQUESTS } from '../../../src/kube/lifecycle/resources.ts';
 import { requestersPatch } from '../../support/eviction/requesters.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
-import { requestBody } from '../../support/rigs/lifecycle.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { isGrouped, isImmediate } from './cells.ts';
-import { budgetOf, INTERCEPTOR, nodesOf, podCount, podsOf, RESPONDER } from './objects.ts';
+import { isImmediate } from './cells.ts';
+import { budgetOf, INTERCEPTOR, nodesOf, podFor } from './objects.ts';
 import {
   blockingIn,
   drainName,
-  evictionsIn,
   isMarked,
   isOfBudget,
   type Place,
@@ -21,7 +18,6 @@ import {
 } from './place.ts';
 
 const REQUESTER = 'requester.example.com';
-const NEWER_REQUESTER = 'requester.example.com/matrix';
 /** Everything in a cell is so within this time: more than two hundred cells run side by side, on two processors. */
 const STEP_MS = 150_000;
 
@@ -40,53 +36,43 @@ export async function setUp(place: Place): Promise<void> {
   await rig.apply(...nodesOf(id), budgetOf(id, cell.budget === 'open'));
   const hasPods = (): boolean => {
     const pods = podsIn(place);
-    return pods.length === podCount(cell) && pods.every(isReady);
+    return pods.length === 1 && pods.every(isReady);
   };
-  await rig.apply(...podsOf(id, cell));
+  await rig.apply(podFor(id, cell));
   await until('the pods run', hasPods);
   place.node = podsIn(place)[0]?.spec.nodeName ?? '';
   const hasBudget = (): boolean =>
     rig.timeline
       .list('PodDisruptionBudget')
-      .some(({ metadata, status }) => metadata.namespace === id && isCounted(status, podCount(cell)));
+      .some(({ metadata, status }) => metadata.namespace === id && isCounted(status));
   await until('the budget has counted the pods', hasBudget);
 }
 
-function isCounted(status: object | undefined, pods: number): boolean {
-  return status !== undefined && 'currentHealthy' in status && status.currentHealthy === pods;
+function isCounted(status: object | undefined): boolean {
+  return status !== undefined && 'currentHealthy' in status && status.currentHealthy === 1;
 }
 
 /** Begins a drain of the node, or asks for the pod as somebody else does. */
 export async function ask(place: Place, which: 'first' | 'second'): Promise<void> {
-  const { rig, cell, id } = place;
+  const { rig, cell } = place;
   if (cell.ending !== 'withdrawn') {
     await rig.apply(drainOf(drainName(place, which), [place.node], { reason: 'test' }));
     return;
   }
   const [pod] = podsIn(place);
   if (pod === undefined) throw new Error('the cell has no pod');
-  if (speaksNewer(place)) await rig.lifecycle.create(LIFECYCLE_REQUESTS, id, requestBody(pod, NEWER_REQUESTER));
-  else await applyRequester(place, pod, true);
+  await applyRequester(place, pod, true);
 }
 
-/** Whether pods of this sort are asked in the newer dialect where it is spoken: those of a Deployment name an older interceptor. */
-function speaksNewer({ cell }: Place): boolean {
-  return cell.dialect === 'newer' && cell.sort !== 'surge' && !isGrouped(cell);
-}
-
-/** Writes the entry of the requester who is no drain, in the older dialect, or takes it back. */
+/** Writes the entry of the requester who is no drain, or takes it back. */
 export async function applyRequester({ rig }: Place, { metadata }: Pod, isWanted: boolean): Promise<void> {
   const { name, namespace = '', uid = '' } = metadata;
-  await rig.lifecycle.send(requestersPatch({ name, namespace, uid }, REQUESTER, isWanted ? [REQUESTER] : []));
+  await rig.send(requestersPatch({ name, namespace, uid }, REQUESTER, isWanted ? [REQUESTER] : []));
 }
 
-/** Whether the interceptor has its turn, in whichever dialect. */
+/** Whether the interceptor has its turn. */
 function hasTurn(place: Place): boolean {
-  const older = requestsIn(place).some(({ status }) => status?.activeInterceptors?.[0] === INTERCEPTOR);
-  const newer = evictionsIn(place).some(({ status }) =>
-    status?.targetResponders?.some(({ name, state }) => name === RESPONDER && state === 'Active'),
-  );
-  return older || newer;
+  return requestsIn(place).some(({ status }) => status?.activeInterceptors?.[0] === INTERCEPTOR);
 }
 
 /** Whether the status of the drain names each of these pods with the reason; where somebody else asks, the request does. */
@@ -98,7 +84,7 @@ export function isSaid(place: Place, pods: readonly Pod[], reason: string): bool
 
 /** The pods that wait for their budget alone. */
 export function budgetPods(place: Place): readonly Pod[] {
-  return stayingPods(place).filter((pod) => isOfBudget(place.cell, pod));
+  return stayingPods(place).filter((pod) => isOfBudget(pod));
 }
 
 /** Waits until the status says why they wait. */
@@ -113,7 +99,7 @@ async function untilOthersWork(place: Place): Promise<void> {
   const wasMarked = (): boolean => place.record.changes.some(({ kind, object }) => kind === 'Pod' && isMarked(object));
   if (takenOver !== undefined) await until('the pod is marked for its controller', wasMarked);
   const isLeft = (): boolean => saidIn(place).includes('is left to its controller');
-  if (takenOver !== undefined && !isGrouped(place.cell)) await until('the request says who is waited for', isLeft);
+  if (takenOver !== undefined) await until('the request says who is waited for', isLeft);
   const promised = podsIn(place).find(({ metadata }) => metadata.name.endsWith('-promise'));
   const isPromised = (): boolean => place.rig.webhook.asked.includes(promised?.metadata.name ?? '');
   if (promised !== undefined) await until('the eviction in the background is promised', isPromised);
@@ -125,10 +111,6 @@ export async function untilAsked(place: Place): Promise<void> {
   if (cell.sort === 'interceptor') {
     await until('the interceptor has its turn', () => hasTurn(place));
     await until('the status names the interceptor', () => isSaid(place, stayingPods(place), 'Interceptor'));
-    return;
-  }
-  if (cell.sort === 'surge') {
-    await until('the Deployment has another pod', () => podsIn(place).length === 2);
     return;
   }
   await untilOthersWork(place);

@@ -1,12 +1,12 @@
 /** Everybody beside the product: kubelets, interceptors, controllers of pods, those who evict in the background. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from '../../../src/api/pod.ts';
+import type { KubeRequest } from '../../../src/kube/client.ts';
 import { objectPath, PODS } from '../../../src/kube/resource.ts';
 import { isInBackground } from '../../../src/decide/eviction/imperative.ts';
 import { nowText, reportProgress } from '../../chaos/stand-ins/report.ts';
-import { report } from '../lifecycle/scene.ts';
-import { IN_BACKGROUND, INTERCEPTOR, RESPONDER } from './objects.ts';
-import { evictionsIn, isMarked, type Place, podsIn, requestsIn } from './place.ts';
+import { IN_BACKGROUND, INTERCEPTOR } from './objects.ts';
+import { isMarked, type Place, podsIn, requestsIn } from './place.ts';
 
 const LOOK_MS = 100;
 /** How long a pod takes to end. */
@@ -33,8 +33,8 @@ export async function runBystanders(places: readonly Place[], signal: AbortSigna
 
 type IsSo = (what: string, ms: number) => boolean;
 
-async function send({ rig }: Place, request: Parameters<Place['rig']['lifecycle']['ask']>[0]): Promise<number> {
-  return (await rig.lifecycle.ask(request)).status;
+async function send({ rig }: Place, request: KubeRequest): Promise<number> {
+  return (await rig.ask(request)).status;
 }
 
 async function deletePod(place: Place, { metadata }: Pod, more: object): Promise<void> {
@@ -47,14 +47,6 @@ async function patchPod(place: Place, { metadata }: Pod, body: object, subresour
   await send(place, { method: 'PATCH', path, body, patch: { kind: 'strategic' } });
 }
 
-/** Whether the pod is the one that a Deployment gets before its other one leaves; it becomes ready when that is wanted. */
-function isAwaited(place: Place, pod: Pod): boolean {
-  const isReady = ({ status }: Pod): boolean => status?.phase === 'Running';
-  return (
-    place.cell.sort === 'surge' && !place.isReleased && podsIn(place).some((each) => each !== pod && isReady(each))
-  );
-}
-
 /** One step of the kubelet of a pod, its controller, and who evicts it in the background. */
 async function runPod(place: Place, pod: Pod, isSo: IsSo): Promise<void> {
   const { name, uid = '', deletionTimestamp } = pod.metadata;
@@ -62,7 +54,7 @@ async function runPod(place: Place, pod: Pod, isSo: IsSo): Promise<void> {
     if (isSo(`${uid} ends`, ENDING_MS)) await deletePod(place, pod, { gracePeriodSeconds: 0 });
     return;
   }
-  if (pod.status?.phase === 'Pending' && pod.spec.nodeName !== undefined && !isAwaited(place, pod)) {
+  if (pod.status?.phase === 'Pending' && pod.spec.nodeName !== undefined) {
     const conditions = [{ type: 'Ready', status: 'True' }];
     await patchPod(place, pod, { status: { phase: 'Running', conditions } }, 'status');
   }
@@ -78,15 +70,8 @@ async function intercept(place: Place): Promise<void> {
   if (place.cell.sort !== 'interceptor' || !place.isReleased) return;
   for (const request of requestsIn(place)) {
     if (request.status?.activeInterceptors?.[0] !== INTERCEPTOR) continue;
-    const world = { send: (wanted: Parameters<typeof send>[1]) => send(place, wanted) };
+    const world = { send: (wanted: KubeRequest) => send(place, wanted) };
     const now = nowText();
     await reportProgress(world, request, INTERCEPTOR, { message: 'done', heartbeatTime: now, completionTime: now });
-  }
-  for (const eviction of evictionsIn(place)) {
-    const isActive = eviction.status?.targetResponders?.some(
-      ({ name, state }) => name === RESPONDER && state === 'Active',
-    );
-    // The Eviction may be over by now: what was read is a moment old.
-    if (isActive === true) await place.rig.lifecycle.respond(eviction, report(RESPONDER, true)).catch(() => undefined);
   }
 }

@@ -1,16 +1,13 @@
-/** The coordinates of the matrix: what a pod is, in which dialect it is asked, how its drain ends, what its budget says. */
+/** The coordinates of the matrix: what a pod is, how its drain ends, what its budget says. */
 import process from 'node:process';
 
-export const DIALECTS = ['older', 'newer'] as const;
-export const SORTS = ['interceptor', 'takeover', 'promise', 'single', 'all', 'surge', 'none'] as const;
+export const SORTS = ['interceptor', 'takeover', 'promise', 'none'] as const;
 export const ENDINGS = ['completed', 'canceled', 'withdrawn', 'deleted', 'held', 'leader', 'second'] as const;
 export const BUDGETS = ['open', 'closed', 'later'] as const;
 
-/** `EvictionRequest` of our group, or that of lifecycle.k8s.io. */
-export type Dialect = (typeof DIALECTS)[number];
 /**
- * How the pod leaves: after an interceptor, by its controller (ControllerTakeOver), in the background (KEP-1397), with a PodGroup
- * whose pods leave each by itself or all together, after another pod of its Deployment, or by the Eviction API alone.
+ * How the pod leaves: after an interceptor, by its controller (ControllerTakeOver), in the background (KEP-1397), or by the
+ * Eviction API alone.
  */
 export type Sort = (typeof SORTS)[number];
 /**
@@ -24,41 +21,32 @@ export type Budget = (typeof BUDGETS)[number];
 
 /** One history of the matrix. */
 export interface Cell {
-  readonly dialect: Dialect;
   readonly sort: Sort;
   readonly ending: Ending;
   readonly budget: Budget;
 }
 
-/** The four coordinates with slashes between, by which a person names the cell. */
-export function nameOf({ dialect, sort, ending, budget }: Cell): string {
-  return [dialect, sort, ending, budget].join('/');
-}
-
-/** Whether the pods of the cell are of a PodGroup: they have no requests. */
-export function isGrouped({ sort }: Cell): boolean {
-  return sort === 'single' || sort === 'all';
+/** The three coordinates with slashes between, by which a person names the cell. */
+export function nameOf({ sort, ending, budget }: Cell): string {
+  return [sort, ending, budget].join('/');
 }
 
 /** Whether the pod goes by the Eviction API at once: nothing can happen while it is asked. */
 export function isImmediate(cell: Cell): boolean {
-  return cell.budget === 'open' && (cell.sort === 'none' || isGrouped(cell));
+  return cell.budget === 'open' && cell.sort === 'none';
 }
 
 /** Why there is no such cell; undefined where there is one. */
 export function whyLeftOut(cell: Cell): string | undefined {
   const { sort, ending, budget } = cell;
   const isOfRequest = ending === 'withdrawn' || ending === 'deleted' || ending === 'held';
-  if (isGrouped(cell) && isOfRequest) return 'pods of groups have no requests';
   if (isImmediate(cell) && isOfRequest) return 'the pod is told to end before anybody can do anything to the request';
-  if (budget === 'later' && ['takeover', 'promise', 'surge'].includes(sort)) return 'no budget is asked for the pod';
+  if (budget === 'later' && (sort === 'takeover' || sort === 'promise')) return 'no budget is asked for the pod';
   return undefined;
 }
 
-const ALL: readonly Cell[] = DIALECTS.flatMap((dialect) =>
-  SORTS.flatMap((sort) =>
-    ENDINGS.flatMap((ending) => BUDGETS.map((budget): Cell => ({ dialect, sort, ending, budget }))),
-  ),
+const ALL: readonly Cell[] = SORTS.flatMap((sort) =>
+  ENDINGS.flatMap((ending) => BUDGETS.map((budget): Cell => ({ sort, ending, budget }))),
 );
 
 /** Every cell that makes sense. */

@@ -1,5 +1,5 @@
 /** Plays many cells side by side. */
-import { type Cell, type Dialect, nameOf } from './cells.ts';
+import { type Cell, nameOf } from './cells.ts';
 import { judgeCalls, marksTakenBack } from './judge.ts';
 import { type Company, play } from './play.ts';
 import { createPlace, type Place } from './place.ts';
@@ -26,17 +26,12 @@ interface Outcome {
 }
 
 /**
- * Plays the cells of one dialect in the cluster, and judges what the API server has seen of them. The cells in which another
+ * Plays the cells in the cluster, and judges what the API server has seen of them. The cells in which another
  * controller leads wait for each other, and for the end of all others.
  */
-export async function playAll(
-  rig: MatrixRig,
-  dialect: Dialect,
-  cells: readonly Cell[],
-  places: Place[],
-): Promise<readonly Played[]> {
-  const leaders = await startLeaders(rig, dialect);
-  const own = cells.map((cell, index) => createPlace(rig, cell, `${dialect}-${index}`));
+export async function playAll(rig: MatrixRig, cells: readonly Cell[], places: Place[]): Promise<readonly Played[]> {
+  const leaders = await startLeaders(rig);
+  const own = cells.map((cell, index) => createPlace(rig, cell, `cell-${index}`));
   await rig.createNamespaces(own.map(({ id }) => id));
   places.push(...own);
   const changed = Promise.withResolvers<undefined>();
@@ -64,7 +59,7 @@ export async function playAll(
     return { place, ms, failure };
   };
   const outcomes = await Promise.all(own.map(playOne));
-  const calls = await rig.lifecycle.evictionCalls();
+  const calls = await rig.evictionCalls();
   await leaders.stop();
   return outcomes.map(({ place, ms, failure }) => {
     place.record.end();
@@ -74,7 +69,7 @@ export async function playAll(
 
 /** The table of what was played, and of what was found in it. */
 export function tableOf(played: readonly Played[]): string {
-  const rows = [...Map.groupBy(played, ({ cell }) => `${cell.dialect} ${cell.sort}`)].map(([name, some]) => {
+  const rows = [...Map.groupBy(played, ({ cell }) => cell.sort)].map(([name, some]) => {
     const wrong = some.filter(({ found }) => found.length > 0).length;
     const slowest = Math.max(...some.map(({ ms }) => ms)) / 1_000;
     return `${name.padEnd(20)} ${String(some.length).padStart(6)} ${String(wrong).padStart(6)} ${slowest.toFixed(1).padStart(9)}`;

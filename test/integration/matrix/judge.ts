@@ -1,22 +1,13 @@
 /** What is judged of a cell. */
-import { DRAIN_REQUESTER } from '../../../src/api/lifecycle.ts';
-import type { KubeObject } from '../../../src/api/meta.ts';
 import { CORDONED_ANNOTATION, MARKED_ANNOTATION, OWN_LABEL_PREFIX } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/api/pod.ts';
-import type { Resource } from '../../../src/kube/resource.ts';
 import { checkLeftOvers } from '../../chaos/invariants/given-back.ts';
-import type { EvictionCall } from '../../support/rigs/lifecycle-audit.ts';
-import { isMarked, maintenancesIn, newerRequestsIn, nodesIn, type Place, podsIn, requestsIn } from './place.ts';
+import type { EvictionCall } from './audit.ts';
+import { isMarked, maintenancesIn, nodesIn, type Place, podsIn, requestsIn } from './place.ts';
 
-const DEPLOYMENTS: Resource = { root: '/apis/apps/v1', plural: 'deployments', namespaced: true };
-const DELETION_COST_ANNOTATION = 'controller.kubernetes.io/pod-deletion-cost';
 /** So many calls may be refused at the beginning; each pause after that is twice as long as the one before. */
 const FIRST_CALLS = 4;
 const FIRST_PAUSE_MS = 2_000;
-
-interface Deployment extends KubeObject {
-  readonly spec: { readonly replicas?: number };
-}
 
 type Texts = Readonly<Record<string, string>> | undefined;
 
@@ -25,7 +16,7 @@ function ownKeys(texts: Texts): readonly string[] {
 }
 
 /** What is left of the product in the cell, when no drain is in progress and nobody asks for its pods. */
-export async function leftOvers(place: Place): Promise<readonly string[]> {
+export function leftOvers(place: Place): readonly string[] {
   const present = {
     nodes: () => nodesIn(place),
     pods: () => podsIn(place),
@@ -39,26 +30,9 @@ export async function leftOvers(place: Place): Promise<readonly string[]> {
   }
   for (const { metadata } of podsIn(place)) {
     const keys = [...ownKeys(metadata.labels), ...ownKeys(metadata.annotations)];
-    if (metadata.annotations?.[DELETION_COST_ANNOTATION] !== undefined) keys.push(DELETION_COST_ANNOTATION);
     for (const key of keys) found.push(`a pod keeps ${key}: ${metadata.name}`);
   }
-  for (const { metadata, spec } of newerRequestsIn(place)) {
-    if (spec.requester === DRAIN_REQUESTER) found.push(`a request of lifecycle.k8s.io is left: ${metadata.name}`);
-  }
-  return [...found, ...(await leftOnDeployment(place))];
-}
-
-async function leftOnDeployment(place: Place): Promise<readonly string[]> {
-  const { cell, rig, id } = place;
-  if (cell.sort !== 'surge') return [];
-  const deployment = await rig.lifecycle.get<Deployment>(DEPLOYMENTS, id, 'surge');
-  if (deployment === undefined) return ['the Deployment is gone'];
-  const { metadata, spec } = deployment;
-  const keys = [...ownKeys(metadata.labels), ...ownKeys(metadata.annotations)];
-  const found = keys.map((key) => `the Deployment keeps ${key}`);
-  const { length } = podsIn(place);
-  const isScaledBack = spec.replicas === 1 && length === 1;
-  return isScaledBack ? found : [...found, `the Deployment has ${spec.replicas} replicas and ${length} pods`];
+  return found;
 }
 
 function isAskedAt({ calledOffAt, askedAgainAt }: Place, at: number): boolean {

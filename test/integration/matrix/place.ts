@@ -1,6 +1,5 @@
 /** The part of the cluster that belongs to one cell. */
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
-import type { Eviction, LifecycleRequest } from '../../../src/api/lifecycle.ts';
 import type { KubeObject } from '../../../src/api/meta.ts';
 import { EVICT_WANTED_ANNOTATION } from '../../../src/api/names.ts';
 import type { BlockingPod, NodeMaintenance } from '../../../src/api/node-maintenance.ts';
@@ -67,25 +66,14 @@ export function maintenancesIn(place: Place): readonly NodeMaintenance[] {
   return listed(place, 'NodeMaintenance');
 }
 
-/** The requests of the older dialect. */
 export function requestsIn(place: Place): readonly EvictionRequest[] {
   return listed(place, 'EvictionRequest');
 }
 
-/** The requests of the newer dialect. */
-export function newerRequestsIn({ rig, id }: Place): readonly LifecycleRequest[] {
-  return rig.newer().requests.filter(({ metadata }) => metadata.namespace === id);
-}
-
-export function evictionsIn({ rig, id }: Place): readonly Eviction[] {
-  return rig.newer().evictions.filter(({ metadata }) => metadata.namespace === id);
-}
-
-/** What everybody who ends pods has said in the requests of both dialects. */
+/** What everybody who ends pods has said in the requests. */
 export function saidIn(place: Place): string {
-  const older = requestsIn(place).flatMap(({ status }) => status?.interceptors ?? []);
-  const newer = evictionsIn(place).flatMap(({ status }) => status?.responders ?? []);
-  return [...older, ...newer].map(({ message = '' }) => message).join('\n');
+  const entries = requestsIn(place).flatMap(({ status }) => status?.interceptors ?? []);
+  return entries.map(({ message = '' }) => message).join('\n');
 }
 
 /** The pods that the drain says it waits for, and why. */
@@ -101,7 +89,6 @@ export function isMarked({ metadata }: Pick<Pod, 'metadata'>): boolean {
 }
 
 /** Whether the pod's budget has a word in its end: it has no interceptor's, controller's or background's. */
-export function isOfBudget(cell: Cell, { metadata: { name } }: Pod): boolean {
-  if (cell.sort === 'surge') return false;
+export function isOfBudget({ metadata: { name } }: Pod): boolean {
   return !name.endsWith('-takeover') && !name.endsWith('-promise');
 }

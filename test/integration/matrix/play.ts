@@ -1,36 +1,24 @@
 /** Plays one cell from its objects to what is left of them. */
-import type { KubeObject } from '../../../src/api/meta.ts';
+import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import { isFinished } from '../../../src/decide/eviction/request.ts';
-import { LIFECYCLE_REQUESTS } from '../../../src/kube/lifecycle/resources.ts';
-import { EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, PODS, type Resource } from '../../../src/kube/resource.ts';
-import { said } from '../../support/rigs/lifecycle.ts';
+import { EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, PODS } from '../../../src/kube/resource.ts';
 import { applyRequester, ask, budgetPods, isSaid, setUp, until, untilAsked, untilBlocked } from './asking.ts';
 import { leftOvers } from './judge.ts';
 import { budgetOf } from './objects.ts';
-import {
-  blockingIn,
-  drainName,
-  evictionsIn,
-  maintenancesIn,
-  newerRequestsIn,
-  type Place,
-  podsIn,
-  requestsIn,
-  stayingPods,
-} from './place.ts';
+import { blockingIn, drainName, maintenancesIn, type Place, podsIn, requestsIn, stayingPods } from './place.ts';
 
 const HOLD = 'hold.example.com/matrix';
 
 /** What there is of the requests, for a person who looks for the cause of a failure. */
 function stateOf(place: Place): string {
-  const objects = [...podsIn(place), ...requestsIn(place), ...newerRequestsIn(place), ...evictionsIn(place)];
+  const objects = [...podsIn(place), ...requestsIn(place)];
   return JSON.stringify(objects.map((each) => ({ ...each, metadata: { ...each.metadata, managedFields: undefined } })));
 }
 
 async function untilGivenBack(place: Place): Promise<void> {
   let left: readonly string[] = [];
-  const isNothingLeft = async (): Promise<boolean> => {
-    left = await leftOvers(place);
+  const isNothingLeft = (): boolean => {
+    left = leftOvers(place);
     return left.length === 0;
   };
   await until('everything is given back', isNothingLeft).catch((error: unknown) => {
@@ -41,7 +29,7 @@ async function untilGivenBack(place: Place): Promise<void> {
 async function complete(place: Place, which: 'first' | 'second'): Promise<void> {
   if (which === 'first') place.calledOffAt = Date.now();
   const maintenance = { metadata: { name: drainName(place, which) } };
-  await place.rig.lifecycle.patch(NODE_MAINTENANCES, maintenance, { spec: { stage: 'Complete' } });
+  await place.rig.patch(NODE_MAINTENANCES, maintenance, { spec: { stage: 'Complete' } });
   const isCompleted = (): boolean =>
     maintenancesIn(place).every(({ spec, status }) => {
       return spec.stage === 'Complete' && status?.stageStatuses?.some(({ name }) => name === 'Complete') === true;
@@ -55,12 +43,12 @@ async function complete(place: Place, which: 'first' | 'second'): Promise<void> 
 async function finish(place: Place, which: 'first' | 'second'): Promise<void> {
   const { cell, rig, id } = place;
   place.isReleased = true;
-  const isKept = cell.budget !== 'open' && ['interceptor', 'none', 'single', 'all'].includes(cell.sort);
+  const isKept = cell.budget !== 'open' && (cell.sort === 'interceptor' || cell.sort === 'none');
   if (isKept) await untilBlocked(place);
   if (isKept && cell.budget === 'later') await rig.apply(budgetOf(id, true));
   if (isKept && cell.budget === 'closed') {
     for (const { metadata } of budgetPods(place)) {
-      await rig.lifecycle.ask({ method: 'DELETE', path: objectPath(PODS, metadata) });
+      await rig.ask({ method: 'DELETE', path: objectPath(PODS, metadata) });
     }
   }
   const isDrained = (): boolean =>
@@ -80,74 +68,41 @@ function keepStaying(place: Place): void {
   for (const { metadata } of stayingPods(place)) place.staying.add(metadata.uid ?? '');
 }
 
-/** Takes back what `ask` has asked for; what is there of the newer dialect is known a moment later. */
-async function withdrawRequest(place: Place): Promise<void> {
-  const [resource, request] = await requestOf(place);
-  if (resource === LIFECYCLE_REQUESTS) {
-    await place.rig.lifecycle.patch(LIFECYCLE_REQUESTS, request, { spec: { intent: 'Withdrawn' } });
-    return;
-  }
+/** Takes back what `ask` has asked for. */
+async function withdraw(place: Place): Promise<void> {
+  place.calledOffAt = Date.now();
   const [pod] = podsIn(place);
   if (pod === undefined) throw new Error('the pod is gone');
   await applyRequester(place, pod, false);
-}
-
-async function withdraw(place: Place): Promise<void> {
-  place.calledOffAt = Date.now();
-  await withdrawRequest(place);
-  const isOver = (): boolean =>
-    requestsIn(place).every(isFinished) && evictionsIn(place).every((each) => said(each, 'Failed').startsWith('True'));
-  await until('the requests are over', isOver);
+  await until('the requests are over', () => requestsIn(place).every(isFinished));
   await untilGivenBack(place);
   place.quietAt = Date.now();
   keepStaying(place);
 }
 
-/** The request that the drain has made, and its resource. */
-async function requestOf(place: Place): Promise<readonly [Resource, KubeObject]> {
-  const find = (): readonly [Resource, KubeObject] | undefined => {
-    const [older] = requestsIn(place);
-    const [newer] = newerRequestsIn(place);
-    if (newer !== undefined) return [LIFECYCLE_REQUESTS, newer];
-    return older === undefined ? undefined : [EVICTION_REQUESTS, older];
-  };
-  await until('there is a request', () => find() !== undefined);
-  const found = find();
+/** The request that the drain has made. */
+async function requestOf(place: Place): Promise<EvictionRequest> {
+  await until('there is a request', () => requestsIn(place).length > 0);
+  const [found] = requestsIn(place);
   if (found === undefined) throw new Error('the request is gone');
   return found;
 }
 
 async function deleteRequest(place: Place): Promise<void> {
-  const [resource, { metadata }] = await requestOf(place);
-  await place.rig.lifecycle.ask({ method: 'DELETE', path: objectPath(resource, metadata) });
+  const { metadata } = await requestOf(place);
+  await place.rig.ask({ method: 'DELETE', path: objectPath(EVICTION_REQUESTS, metadata) });
   await finish(place, 'first');
 }
 
-/** Deletes the request while a finalizer of somebody else holds it: the drain goes on in the older dialect, or says who holds it. */
+/** Deletes the request while a finalizer of somebody else holds it: the drain says who holds it. */
 async function holdRequest(place: Place): Promise<void> {
-  const { lifecycle } = place.rig;
-  const [resource, request] = await requestOf(place);
-  await lifecycle.patch(resource, request, { metadata: { finalizers: [HOLD] } });
-  await lifecycle.ask({ method: 'DELETE', path: objectPath(resource, request.metadata) });
-  const letGo = async (): Promise<void> => {
-    await lifecycle.ask({
-      method: 'PATCH',
-      path: objectPath(resource, request.metadata),
-      body: { metadata: { finalizers: null } },
-      patch: { kind: 'merge' },
-    });
-  };
-  if (resource === EVICTION_REQUESTS) {
-    await until('the status says that the request is held', () => isSaid(place, stayingPods(place), 'RequestHeld'));
-    await letGo();
-    await finish(place, 'first');
-    return;
-  }
-  place.isReleased = true;
-  const hasLeft = (): boolean => podsIn(place).length === 0;
-  if (place.cell.budget === 'open') await until('the pod has left although its request is held', hasLeft);
-  else await until('the drain goes on in the older dialect', () => requestsIn(place).length > 0 || hasLeft());
-  await letGo();
+  const { rig } = place;
+  const request = await requestOf(place);
+  const path = objectPath(EVICTION_REQUESTS, request.metadata);
+  await rig.patch(EVICTION_REQUESTS, request, { metadata: { finalizers: [HOLD] } });
+  await rig.ask({ method: 'DELETE', path });
+  await until('the status says that the request is held', () => isSaid(place, stayingPods(place), 'RequestHeld'));
+  await rig.ask({ method: 'PATCH', path, body: { metadata: { finalizers: null } }, patch: { kind: 'merge' } });
   await finish(place, 'first');
 }
 

@@ -1,5 +1,4 @@
 /** The kinds of objects that the model of the API server knows, and how the API server treats each. */
-import { EVICTIONS, LIFECYCLE_REQUESTS } from '../../../src/kube/lifecycle/resources.ts';
 import {
   DAEMON_SETS,
   DISRUPTION_BUDGETS,
@@ -46,17 +45,6 @@ export const KIND_RULES = {
       'spec.requesters': 'name',
       'status.targetInterceptors': 'name',
       'status.interceptors': 'name',
-    },
-  },
-  LifecycleRequest: { ...BUILT_IN, resource: LIFECYCLE_REQUESTS, keyedLists: CONDITIONS },
-  Eviction: {
-    ...BUILT_IN,
-    resource: EVICTIONS,
-    keyedLists: {
-      ...CONDITIONS,
-      'status.requesters': 'name',
-      'status.targetResponders': 'name',
-      'status.responders': 'name',
     },
   },
   PodDisruptionBudget: { ...BUILT_IN, resource: DISRUPTION_BUDGETS, keyedLists: CONDITIONS },

@@ -160,7 +160,7 @@ class Model implements ModelServer {
 
 /**
  * Makes a model with these objects, none unless given; `now` is its clock, in milliseconds since the epoch. Only one that
- * `discovers` says which resources it has, so that to programs all others are a cluster without `lifecycle.k8s.io`.
+ * `discovers` says which resources it has.
  */
 export function createModelServer(
   now: () => number,

@@ -2,16 +2,7 @@
 import type { Account } from './account.ts';
 import { SURGE } from './rights/addons.ts';
 import { CONTROLLER } from './rights/controller.ts';
-import { LIFECYCLE_CONTROLLERS, UPSTREAM } from './rights/lifecycle.ts';
 import { AGENT, RELEASE } from './rights/node.ts';
 import { PEOPLE } from './rights/people.ts';
 
-export const ACCOUNTS: readonly Account[] = [
-  AGENT,
-  RELEASE,
-  CONTROLLER,
-  SURGE,
-  LIFECYCLE_CONTROLLERS,
-  ...UPSTREAM,
-  ...PEOPLE,
-];
+export const ACCOUNTS: readonly Account[] = [AGENT, RELEASE, CONTROLLER, SURGE, ...PEOPLE];

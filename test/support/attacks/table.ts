@@ -1,5 +1,4 @@
 import { CONSEQUENCES, WITHOUT_CONTROLLER } from './consequences.ts';
-import { LIFECYCLE_ATTACKERS, LIFECYCLE_ATTACKS } from './lifecycle/attacks.ts';
 import { ATTACKERS, ATTACKS } from './suite.ts';
 
 /** What the tables show of attacks. */
@@ -9,7 +8,7 @@ interface Shown {
   readonly attacks: readonly { readonly name: string; readonly refusedBy: string }[];
 }
 
-const OLDER: readonly Shown[] = [...ATTACKS, ...WITHOUT_CONTROLLER, ...CONSEQUENCES];
+const ALL: readonly Shown[] = [...ATTACKS, ...WITHOUT_CONTROLLER, ...CONSEQUENCES];
 
 function row(...cells: readonly string[]): string {
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
@@ -17,7 +16,7 @@ function row(...cells: readonly string[]): string {
 
 /** All attacks as docs/reference/security-attacks.md has them: a table for each attacker. */
 export function attackTable(): string {
-  return `${[...tablesOf(ATTACKERS, OLDER), ...tablesOf(LIFECYCLE_ATTACKERS, LIFECYCLE_ATTACKS)].join('\n\n')}\n`;
+  return `${tablesOf(ATTACKERS, ALL).join('\n\n')}\n`;
 }
 
 function tablesOf(attackers: Readonly<Record<string, string>>, families: readonly Shown[]): readonly string[] {
@@ -32,12 +31,12 @@ function tablesOf(attackers: Readonly<Record<string, string>>, families: readonl
 
 /** How many attacks there are. */
 export function attackCount(): number {
-  return [...OLDER, ...LIFECYCLE_ATTACKS].reduce((sum, { attacks }) => sum + attacks.length, 0);
+  return ALL.reduce((sum, { attacks }) => sum + attacks.length, 0);
 }
 
 const INTRODUCTION = [
   '# Attacks that the tests try',
-  '`test/integration/security/attacks.test.ts` tries these attacks on a real API server, with a real controller and a real agent. It checks that each is refused by what the table names. Each kind of attack has a control: the same call by a user who has the right to it succeeds. Attacks with a token of the product ("a thief of the token") are those of somebody who controls the node of its pod; `test/integration/controller/rights.test.ts` tries some fifty more with the token of the controller. Those where lifecycle.k8s.io is served are tried by `test/integration/lifecycle/evictions.test.ts`, on an API server of Kubernetes 1.37. `node test/support/attacks/write-page.ts` writes this page.',
+  '`test/integration/security/attacks.test.ts` tries these attacks on a real API server, with a real controller and a real agent. It checks that each is refused by what the table names. Each kind of attack has a control: the same call by a user who has the right to it succeeds. Attacks with a token of the product ("a thief of the token") are those of somebody who controls the node of its pod; `test/integration/controller/rights.test.ts` tries some fifty more with the token of the controller. `node test/support/attacks/write-page.ts` writes this page.',
   'n1 and n2 are nodes. "refused by" names the authorizer, the admission plugin, the policy in `manifests/`, the schema of the CRD, or the part of the product that makes the attack have no consequence.',
   '## What is not refused',
   [
@@ -47,8 +46,6 @@ const INTRODUCTION = [
     '- Nodes create and change Events of any object, as in every Kubernetes cluster: an Event can be false. Nodes cannot read or write the log of the controller.',
     '- The author of a pod decides who intercepts its eviction (up to 14 interceptors, each with 20 minutes without a heartbeat) and how long the pod may take to end. A deadline of the maintenance shortens both.',
     '- Names of interceptors outside of k8s.io and kubernetes.io belong to no identity: a user who may write the status of EvictionRequests (ClusterRole nodemaint-interceptor) can report for another such interceptor while it is active.',
-    '- The author of a pod names its responders in `spec.evictionResponders`. The add-on `nodemaint lifecycle` leaves out the agent of another node, and an agent where the pod is not static: no Eviction has an entry that such a node could write. Another controller of Evictions may give a node its turn: the API server takes every responder that a pod names.',
-    '- Where lifecycle.k8s.io is served, a user with the ClusterRole edit in a namespace changes and deletes every EvictionRequest there, also that of a drain, as Kubernetes has it. A drain asks again.',
     '- A user with the ClusterRole edit in a namespace may remove the gate of a gated DaemonSet pod there, as of any pod. The controller removes pods that start on a node that is drained.',
   ].join('\n'),
 ].join('\n\n');

@@ -28,11 +28,6 @@ const ALLOWED: readonly [string, string, string][] = [
   ['an add-on imports the APIs', 'src/addons/surge/surge.ts', 'src/api/pod.ts'],
   ['an add-on imports the kit', 'src/addons/surge/surge.ts', 'src/kube/eviction/interceptor-loop.ts'],
   ['an add-on imports its own folder', 'src/addons/surge/surge.ts', 'src/addons/surge/decide/record.ts'],
-  [
-    'an add-on imports the words of lifecycle.k8s.io',
-    'src/addons/surge/surge.ts',
-    'src/decide/lifecycle/conditions.ts',
-  ],
   ['a test of an add-on imports it', 'test/integration/addons/surge.test.ts', 'src/addons/surge/api/names.ts'],
   ['a test of an add-on imports a helper', 'test/unit/addons/surge/x.test.ts', 'test/support/wait-for.ts'],
 ];

@@ -41,7 +41,7 @@ describe('the kustomizations', () => {
     }
     assert.deepEqual(
       found.toSorted(),
-      ['', '/lifecycle', '/lifecycle-controllers', '/surge'].map((name) => `manifests${name}`),
+      ['', '/surge'].map((name) => `manifests${name}`),
     );
   });
 

@@ -47,7 +47,6 @@ const OF_SEVERAL_FILES = [
   'cli/wrong-usages',
   'controller/volumes',
   'controller/work-by-change',
-  'decide/lifecycle/lifecycle-rules',
   'decide/ownership',
   'decide/shutdown/api-wait',
   'decide/shutdown/completed-maintenance',

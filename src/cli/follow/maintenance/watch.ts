@@ -5,7 +5,6 @@ import { nodeStatusesOf } from '../../../decide/maintenance/recorded-node.ts';
 import { drainView, type DrainView, type ShownPods, withSeen } from '../../../show/progress/drain-progress.ts';
 import { NODE_MAINTENANCES, PODS } from '../../../kube/resource.ts';
 import { transformPod } from '../../../kube/copy/transform.ts';
-import type { KubeClient } from '../../../kube/client.ts';
 import type { ObjectCache } from '../../../kube/watch.ts';
 import { type FollowContext, Follower, type FollowStop } from '../follower.ts';
 import { type FollowedRequests, followDrainRequests } from './requests.ts';
@@ -41,18 +40,13 @@ const UNNOTICED_MS = 15_000;
 /** The pods of up to this many nodes are watched node by node; of more, the pods of the whole cluster are. */
 const MAX_WATCHES = 16;
 
-async function openCopies(
-  { name, nodes }: DrainWatchTarget,
-  follower: Follower,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<Copies> {
+function openCopies({ name, nodes }: DrainWatchTarget, follower: Follower): Copies {
   const isFew = nodes.length > 0 && nodes.length <= MAX_WATCHES;
   const podCopy = (scope: { readonly fieldSelector?: string }): ObjectCache<Pod> =>
     follower.copy<Pod>({ resource: PODS, ...scope }, transformPod);
   return {
     maintenances: follower.copy({ resource: NODE_MAINTENANCES, fieldSelector: `metadata.name=${name}` }),
-    requests: await followDrainRequests(follower, client, isFew ? nodes : undefined, signal),
+    requests: followDrainRequests(follower, isFew ? nodes : undefined),
     pods: isFew ? nodes.map((node) => podCopy({ fieldSelector: `spec.nodeName=${node}` })) : [podCopy({})],
   };
 }
@@ -88,7 +82,7 @@ export async function watchDrain(
   const { clock, screen } = context;
   const startedAt = clock.monotonic();
   const follower = new Follower(context);
-  const copies = await openCopies(target, follower, context.client, stop);
+  const copies = openCopies(target, follower);
   let seen: ShownPods = new Map();
   let view: DrainView | undefined;
   const look = (): 'drained' | 'completed' | 'deleted' | undefined => {

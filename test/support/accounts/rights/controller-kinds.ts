@@ -1,7 +1,7 @@
-/** The rights of the controller to the product's own kinds, and to those of lifecycle.k8s.io. */
+/** The rights of the controller to the product's own kinds. */
 import type { Right } from '../account.ts';
 
-const [MAINTENANCES, REQUESTS, LIFECYCLE] = ['nodemaintenance.x-k8s.io', 'coordination.x-k8s.io', 'lifecycle.k8s.io'];
+const [MAINTENANCES, REQUESTS] = ['nodemaintenance.x-k8s.io', 'coordination.x-k8s.io'];
 const COURSE = ['nodemaint-controller-maintenances', 'nodemaint-node-maintenance-nodes'] as const;
 
 /** Its rights to the product's own kinds. */
@@ -103,62 +103,5 @@ export const OWN_KINDS: readonly Right[] = [
     why: 'to report under these reserved names',
     usedBy: ['manifests/policies/eviction-request-status.yaml'],
     fence: { alone: 'the names' },
-  },
-];
-
-/** What it has more where manifests/lifecycle is installed. */
-export const LIFECYCLE_RIGHTS: readonly Right[] = [
-  {
-    group: LIFECYCLE,
-    resources: ['evictionrequests'],
-    verbs: ['list', 'watch'],
-    why: 'which pods are to leave, in this dialect',
-    usedBy: ['src/kube/lifecycle/objects.ts'],
-    fence: { alone: 'reading' },
-  },
-  {
-    group: LIFECYCLE,
-    resources: ['evictionrequests'],
-    verbs: ['create', 'patch', 'delete'],
-    why: 'the requests of drains',
-    usedBy: ['src/kube/lifecycle/requests.ts'],
-    fence: {
-      policies: ['nodemaint-lifecycle-own-requests', 'nodemaint-lifecycle-requesters'],
-      leaves: 'those of the requester `nodemaintenance.x-k8s.io/drain`',
-    },
-  },
-  {
-    group: LIFECYCLE,
-    resources: ['requesters'],
-    names: ['nodemaintenance.x-k8s.io/drain'],
-    verbs: ['request'],
-    why: 'to write these, which others may not',
-    usedBy: ['manifests/lifecycle/status-identity.yaml'],
-    fence: { alone: 'the name' },
-  },
-  {
-    group: LIFECYCLE,
-    resources: ['evictions'],
-    verbs: ['list', 'watch'],
-    why: 'whose turn it is',
-    usedBy: ['src/kube/lifecycle/objects.ts'],
-    fence: { alone: 'reading' },
-  },
-  {
-    group: LIFECYCLE,
-    resources: ['evictions/status'],
-    verbs: ['patch'],
-    why: 'its report as the responder of DaemonSet pods',
-    usedBy: ['src/kube/lifecycle/responder.ts'],
-    fence: { policies: ['nodemaint-lifecycle-eviction-status'], leaves: 'the entry of that responder' },
-  },
-  {
-    group: LIFECYCLE,
-    resources: ['responders'],
-    names: ['daemonset.nodemaintenance.x-k8s.io/controller'],
-    verbs: ['respond'],
-    why: 'to report under this name',
-    usedBy: ['manifests/lifecycle/status-identity.yaml'],
-    fence: { alone: 'the name' },
   },
 ];

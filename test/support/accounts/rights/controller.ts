@@ -1,7 +1,8 @@
 /** The account of the controller. */
 import type { Account, Right } from '../account.ts';
-import { LIFECYCLE_RIGHTS, OWN_KINDS } from './controller-kinds.ts';
-import { budgetRight, eventRights, EVICT_MARK, evictionRight } from './shared.ts';
+import { OWN_KINDS } from './controller-kinds.ts';
+
+const EVENTS = { group: '', resources: ['events'], usedBy: ['src/kube/events.ts'] } as const;
 
 /** Its rights to pods, nodes, and what they need. */
 const CLUSTER: readonly Right[] = [
@@ -17,8 +18,8 @@ const CLUSTER: readonly Right[] = [
     group: '',
     resources: ['pods'],
     verbs: ['patch'],
-    why: `${EVICT_MARK.why}; of a gated pod, the gate and the label \`held-for\` go`,
-    usedBy: [...EVICT_MARK.usedBy, 'src/controller/daemon-set/gate.ts'],
+    why: 'the mark `kubernetes.io/pod-evict-wanted`; of a gated pod, the gate and the label `held-for` go',
+    usedBy: ['src/kube/eviction/evict-mark.ts', 'src/controller/daemon-set/gate.ts'],
     fence: { policies: ['nodemaint-controller-pods'], leaves: 'that; no label can be set or changed' },
   },
   {
@@ -33,11 +34,17 @@ const CLUSTER: readonly Right[] = [
         'by UID, with a grace period, bound to a node and not static. No policy can see [whether the node goes down](../adr/0051-budgets-that-protect-nothing.md)',
     },
   },
-  evictionRight(
-    'interceptor',
-    'nodemaint-controller-evictions',
-    'with a grace period, and within PodDisruptionBudgets',
-  ),
+  {
+    group: '',
+    resources: ['pods/eviction'],
+    verbs: ['create'],
+    why: 'the last interceptor of every pod',
+    usedBy: ['src/kube/eviction/evictor.ts'],
+    fence: {
+      policies: ['nodemaint-controller-evictions'],
+      leaves: 'with a grace period, and within PodDisruptionBudgets',
+    },
+  },
   {
     group: '',
     resources: ['nodes'],
@@ -65,7 +72,14 @@ const CLUSTER: readonly Right[] = [
     usedBy: ['src/kube/maintenance/conditions.ts'],
     fence: { policies: ['nodemaint-controller-node-status'], leaves: 'four conditions, one annotation' },
   },
-  budgetRight('src/controller/cache/copies.ts'),
+  {
+    group: 'policy',
+    resources: ['poddisruptionbudgets'],
+    verbs: ['list', 'watch'],
+    why: 'why a pod is blocked, and when to try again',
+    usedBy: ['src/controller/cache/copies.ts'],
+    fence: { alone: 'reading' },
+  },
   {
     group: 'apps',
     resources: ['daemonsets'],
@@ -102,7 +116,13 @@ const CLUSTER: readonly Right[] = [
 
 /** Its rights to what it needs itself. */
 const ITSELF: readonly Right[] = [
-  ...eventRights('nodemaint-controller-events'),
+  { ...EVENTS, verbs: ['get'], why: 'whether an Event of this name is its own', fence: { alone: 'reading' } },
+  {
+    ...EVENTS,
+    verbs: ['create', 'patch'],
+    why: 'what happened, counted',
+    fence: { policies: ['nodemaint-controller-events'], leaves: 'Events that name it as their reporter' },
+  },
   {
     group: 'coordination.k8s.io',
     resources: ['leases'],
@@ -210,8 +230,8 @@ export const CONTROLLER: Account = {
   subject: 'system:serviceaccount:nodemaint-system:nodemaint-controller',
   title: 'The controller: `nodemaint-controller`',
   introduction:
-    'ClusterRoles `nodemaint-controller` and `nodemaint-webhook`, Roles `nodemaint-leader-election`, `nodemaint-stories` and `nodemaint-webhook`; ClusterRole `nodemaint-lifecycle` where [`manifests/lifecycle`](../usage/lifecycle-api.md) is installed. [controller-rights.test.ts](../../test/integration/controller/rights.test.ts) tries attacks with its own token: images, labels, taints, addresses, tokens, Secrets and webhook rules are refused.',
-  rights: [...OWN_KINDS, ...CLUSTER, ...ITSELF, ...LIFECYCLE_RIGHTS],
+    'ClusterRoles `nodemaint-controller` and `nodemaint-webhook`, Roles `nodemaint-leader-election`, `nodemaint-stories` and `nodemaint-webhook`. [controller-rights.test.ts](../../test/integration/controller/rights.test.ts) tries attacks with its own token: images, labels, taints, addresses, tokens, Secrets and webhook rules are refused.',
+  rights: [...OWN_KINDS, ...CLUSTER, ...ITSELF],
   thief:
     'An attacker with the token can still read pods, nodes and VolumeAttachments, evict within the budgets, end single pods with their grace period in spite of the budgets, cordon, set our conditions, and drain nodes. The Deployment prefers control plane nodes. If the cluster shows them, require them with the component `manifests/controller/on-control-plane` ([ADR 5](../adr/0005-controller-rights.md)).',
 };

@@ -1,7 +1,7 @@
 /** The agent of a node, which has the identity of its kubelet, and the account as which it releases gated pods. */
 import type { Account } from '../account.ts';
 
-const [MAINTENANCES, REQUESTS, LIFECYCLE] = ['nodemaintenance.x-k8s.io', 'coordination.x-k8s.io', 'lifecycle.k8s.io'];
+const [MAINTENANCES, REQUESTS] = ['nodemaintenance.x-k8s.io', 'coordination.x-k8s.io'];
 const OWN = ['nodemaint-node-maintenances'] as const;
 
 /** The group of all nodes. */
@@ -9,7 +9,7 @@ export const AGENT: Account = {
   subject: 'system:nodes',
   title: 'Agents: the group `system:nodes`',
   introduction: [
-    'An agent has the identity of the kubelet of its node, `system:node:NAME`: no new secret is on the node, and it rotates. ClusterRole and Roles `nodemaint-agent`; ClusterRole `nodemaint-lifecycle-agent` where [`manifests/lifecycle`](../usage/lifecycle-api.md) is installed.',
+    'An agent has the identity of the kubelet of its node, `system:node:NAME`: no new secret is on the node, and it rotates. ClusterRole and Roles `nodemaint-agent`.',
     'Beside the table an agent uses what Kubernetes gives every kubelet, within the Node authorizer and NodeRestriction: it reads, evicts and deletes the pods of its node, reads and changes its own Node and its status, reads the VolumeAttachments of its node, and writes Events.',
   ].join('\n\n'),
   rights: [
@@ -104,22 +104,6 @@ export const AGENT: Account = {
       why: 'to release gated DaemonSet pods while no controller is alive',
       usedBy: ['src/agent/drain/gates.ts'],
       fence: { alone: 'the name; what that account may do is below' },
-    },
-    {
-      group: LIFECYCLE,
-      resources: ['evictions'],
-      verbs: ['list', 'watch'],
-      why: 'whether the responder of its static pods is active',
-      usedBy: ['src/agent/cluster/evictions.ts'],
-      fence: { alone: 'reading, as above' },
-    },
-    {
-      group: LIFECYCLE,
-      resources: ['evictions/status'],
-      verbs: ['patch'],
-      why: 'its report as that responder',
-      usedBy: ['src/kube/lifecycle/responder.ts'],
-      fence: { policies: ['nodemaint-lifecycle-eviction-status'], leaves: 'the entry that has the name of its node' },
     },
   ],
   thief:

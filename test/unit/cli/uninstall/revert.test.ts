@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DRAIN_REQUESTER } from '../../../../src/api/lifecycle.ts';
 import { CORDONED_ANNOTATION, MAINTENANCE_REQUESTER } from '../../../../src/api/names.ts';
 import type { Node, NodeCondition, Pod } from '../../../../src/api/pod.ts';
 import { giveEverythingBack } from '../../../../src/cli/uninstall/revert.ts';
-import type { KubeClient } from '../../../../src/kube/client.ts';
-import { request, UID } from '../../decide/lifecycle/objects.ts';
 import { createMemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
 
 const OTHER = 'descheduler.sigs.k8s.io';
@@ -65,25 +62,5 @@ describe('the end of the product in a cluster', () => {
     assert.equal(cluster.get('Request', 'n/alone'), undefined);
     assert.deepEqual(cluster.get('Request', 'n/shared')?.spec.requesters, [{ name: OTHER }]);
     assert.deepEqual(cluster.get('Request', 'n/other')?.spec.requesters, [{ name: OTHER }]);
-  });
-
-  it('uninstall-cluster deletes the requests of lifecycle.k8s.io that drains have made, and no others', async () => {
-    const cluster = createMemoryCluster();
-    const wish = request(DRAIN_REQUESTER);
-    const items = [{ ...wish, metadata: { ...wish.metadata, name: UID } }, wish, request('foo.example.com/1')];
-    const deleted: string[] = [];
-    const client: KubeClient = {
-      ...cluster.context.client,
-      send: async (call, signal) => {
-        if (!call.path.startsWith('/apis/lifecycle.k8s.io/')) return await cluster.context.client.send(call, signal);
-        if (call.method === 'DELETE') deleted.push(call.path);
-        return { status: 200, headers: {}, body: { metadata: { resourceVersion: '1' }, items } };
-      },
-    };
-    const said: string[] = [];
-    const context = { client, clock: cluster.context.clock, say: (text: string) => said.push(text) };
-    await giveEverythingBack(context, AbortSignal.timeout(10_000));
-    assert.deepEqual(said, [`EvictionRequest shop/${UID} of lifecycle.k8s.io is deleted.`]);
-    assert.deepEqual(deleted, [`/apis/lifecycle.k8s.io/v1alpha1/namespaces/shop/evictionrequests/${UID}`]);
   });
 });

@@ -26,8 +26,7 @@ describe('the rights that uninstall-cluster takes away', () => {
     const bindings = objects.filter(({ kind }) => kind === 'RoleBinding' || kind === 'ClusterRoleBinding');
     assert.ok(bindings.length >= 14, String(bindings.length));
     const others = bindings.filter((each) => !isOfManifests(each)).map(({ metadata }) => metadata.name);
-    // Of the controllers that Kubernetes 1.38 is to bring.
-    assert.deepEqual(others, ['nodemaint-lifecycle-upstream']);
+    assert.deepEqual(others, []);
   });
 
   it('the rights are none that an administrator has given to people or to other accounts', () => {

@@ -2,9 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
-import type { AskedPod } from '../../../../src/controller/cache/requests.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
-import { inBothDialects, OLDER_ONLY } from '../../../../src/controller/lifecycle/drain-requests.ts';
 import { createDrainObserver, type DrainObservation } from '../../../../src/controller/maintenance/observer.ts';
 import { transformPod } from '../../../../src/kube/copy/transform.ts';
 import { indexesOf } from '../../../support/maintenance/indexes.ts';
@@ -30,17 +28,14 @@ function leaderSince(
   begunAt: number,
   pods: readonly Pod[],
   requests: readonly EvictionRequest[],
-  asked: readonly AskedPod[] = [],
 ): (now: number) => DrainObservation {
   const maintenance = drainOf('m', ['one']);
   const node = { metadata: { name: 'one', uid: 'uid-one' } };
   const indexes = indexesOf({ maintenances: [maintenance], requests, pods, nodes: [node] }, { now: () => begunAt });
-  const newer = { ...OLDER_ONLY, mayHaveAny: () => true, asked: () => asked };
   const part = {
     options: { maxEvictionsPerNode: 2, maxEvictionTime: 60 * MINUTE },
     ungated: { on: () => [] },
     ...indexes,
-    requests: inBothDialects(indexes.requests, newer),
   };
   const observer = createDrainObserver(part as unknown as ControllerContext);
   return (now) => observer.observe(maintenance, now);
@@ -72,27 +67,6 @@ describe('the evictions that a maintenance asks for within the limits', () => {
   it('the evictions that others have asked for count and are preferred', () => {
     const others = ['x', 'y'].map((pod) => requestOf(pod, 'descheduler.sigs.k8s.io', MINUTE));
     assert.deepEqual(requestedOf(pods, others), ['x', 'y']);
-  });
-
-  it('the evictions that others have asked for in lifecycle.k8s.io count and are preferred, until they are overdue', () => {
-    const asked = (ageMs: number): readonly string[] => {
-      const others = ['x', 'y'].map((name) => ({ namespace: 'n', name, uid: `uid-${name}`, since: NOW - ageMs }));
-      const { intents } = leaderSince(NOW, pods, [], others)(NOW);
-      return intents.map(({ pod }) => pod.name).toSorted();
-    };
-    assert.deepEqual(asked(MINUTE), ['x', 'y']);
-    assert.deepEqual(asked(90 * MINUTE), ['a', 'b', 'x', 'y']);
-  });
-
-  it('the evictions that others have asked for in lifecycle.k8s.io count once, also on pods of later tiers', () => {
-    const critical = { ...podOf('z'), spec: { nodeName: 'one', priority: 2_000_000_000 } };
-    const both = [podOf('a'), podOf('b'), critical];
-    const asked = { namespace: 'n', name: 'z', uid: 'uid-z', since: NOW - MINUTE };
-    const requested = (requests: readonly EvictionRequest[]): number =>
-      leaderSince(NOW, both, requests, [asked])(NOW).intents.length;
-    assert.deepEqual([requested([]), requested([requestOf('z', 'x.example.com', MINUTE)])], [1, 1]);
-    const namesake = { ...asked, uid: 'uid-of-a-former-one' };
-    assert.equal(leaderSince(NOW, both, [], [namesake])(NOW).intents.length, 2);
   });
 
   it('the evictions of pods that the maintenance does not target yet count too', () => {

@@ -5,7 +5,6 @@ import {
   EVICT_POLICY_ANNOTATION,
   EVICTION_IN_PROGRESS_ANNOTATION,
 } from '../../../../src/api/names.ts';
-import { inBothDialects, OLDER_ONLY } from '../../../../src/controller/lifecycle/drain-requests.ts';
 import { createDrainObserver, type DrainObservation } from '../../../../src/controller/maintenance/observer.ts';
 import { withGroups } from '../../../../src/controller/pod-group/requests.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
@@ -20,7 +19,7 @@ function observe(scene: GroupScene, options: object = {}): DrainObservation {
   const drained = {
     ...context,
     options: { ...context.options, ...options },
-    requests: withGroups(inBothDialects(context.requests, OLDER_ONLY), groups),
+    requests: withGroups(context.requests, groups),
   };
   return createDrainObserver(drained).observe(maintenances.get('m') ?? drainOf('m', ['n']), clock.now());
 }

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { pauseAfterMs, pauseMs, refusedPauseMs } from '../../../../src/decide/eviction/back-off.ts';
+import { MAX_RETRY_MS, pauseMs, refusedPauseMs } from '../../../../src/decide/eviction/back-off.ts';
 
 const QUARTER_MS = 15 * 60_000;
 
 describe('the pause before the next eviction', () => {
   for (const [attempts, ms] of [
-    [0, 0],
     [1, 2_000],
     [2, 4_000],
     [9, 512_000],
@@ -14,7 +13,7 @@ describe('the pause before the next eviction', () => {
     [1_000_000, QUARTER_MS],
   ] as const) {
     it(`the pause after ${attempts} refused attempts is ${ms} ms`, () => {
-      assert.equal(pauseAfterMs(attempts), ms);
+      assert.equal(refusedPauseMs(attempts, MAX_RETRY_MS), ms);
     });
   }
 

@@ -57,17 +57,9 @@ describe('the eviction of a pod', () => {
   ];
   for (const [what, pod, request, expected, inBackgroundSince] of cases) {
     it(`${what} is ${expected}`, () => {
-      assert.equal(flightOf({ pod, request, askedSince: undefined, inBackgroundSince }, NOW - HOUR), expected);
+      assert.equal(flightOf({ pod, request, inBackgroundSince }, NOW - HOUR), expected);
     });
   }
-});
-
-describe('the eviction of a pod that is asked for in lifecycle.k8s.io', () => {
-  it('is in flight, and overdue after the time, also where the pod is not in the copy', () => {
-    const at = (askedSince: number): Flight =>
-      flightOf({ pod: undefined, request: undefined, askedSince, inBackgroundSince: undefined }, NOW - HOUR);
-    assert.deepEqual([at(NOW), at(NOW - HOUR)], ['in-flight', 'overdue']);
-  });
 });
 
 describe('the limits of evictions in flight', () => {

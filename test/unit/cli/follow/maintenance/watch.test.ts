@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DRAIN_REQUESTER } from '../../../../../src/api/lifecycle.ts';
-import type { KubeObject } from '../../../../../src/api/meta.ts';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../../src/api/pod.ts';
 import type { OutputFormat } from '../../../../../src/cli/terminal/terminal.ts';
 import { createDrainScreen } from '../../../../../src/cli/follow/maintenance/screen.ts';
 import { type DrainWatchResult, watchDrain } from '../../../../../src/cli/follow/maintenance/watch.ts';
 import { createSystemClock } from '../../../../../src/host/clock.ts';
-import { EVICTIONS, LIFECYCLE_REQUESTS } from '../../../../../src/kube/lifecycle/resources.ts';
 import { NODE_MAINTENANCES, PODS } from '../../../../../src/kube/resource.ts';
 import { createObjectStore, type ObjectStore } from '../../../../support/stand-ins/object-store.ts';
 import { waitFor } from '../../../../support/wait-for.ts';
@@ -122,28 +119,5 @@ describe('the watch of a drain', () => {
       documents.map((each) => each.maintenance),
       ['m'],
     );
-  });
-
-  it('the watch shows a responder of lifecycle.k8s.io as an interceptor', async () => {
-    const run = start(maintenance('Drain'));
-    await onceShown(run, () => {
-      const metadata = { namespace: 'default', labels: { [DRAIN_REQUESTER]: 'requester' } };
-      const target = { pod: { name: 'web', uid: 'uid-web' } };
-      const spec = { target, requester: DRAIN_REQUESTER, intent: 'Eviction' };
-      run.store.put(LIFECYCLE_REQUESTS, { metadata: { ...metadata, name: 'uid-web' }, spec } as KubeObject);
-      const status = {
-        targetResponders: [{ name: 'databases.example.com/backup', priority: 10_000, state: 'Active' }],
-        responders: [{ name: 'databases.example.com/backup', startTime: '2026-01-01T00:00:00Z', message: 'copies' }],
-      };
-      run.store.put(EVICTIONS, {
-        metadata: { ...metadata, name: 'pod-1-web' },
-        spec: { target },
-        status,
-      } as KubeObject);
-    });
-    await waitFor('the responder is shown', () => run.recorded.output().includes('databases.example.com/backup'));
-    run.store.put(NODE_MAINTENANCES, maintenance('Drain', { drained: true }));
-    run.store.remove(PODS, 'default/web');
-    assert.equal((await run.result).ending, 'drained');
   });
 });
