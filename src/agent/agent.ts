@@ -1,5 +1,5 @@
 import { nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
-import { turnWaitOf } from '../decide/reboot/turns.ts';
+import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
 import { askedRelease } from '../decide/machine/cluster-release.ts';
 import type { Phase } from '../decide/shutdown/phase.ts';
 import type { RetentionFacts } from '../decide/static-pod/parked.ts';
@@ -176,7 +176,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord, release
   const turn = (): string | undefined => {
     const { phase } = phases.record();
     const name = phase.kind === 'draining' ? phase.maintenance : '';
-    return turnWaitOf(cluster?.cluster.maintenances.get(name));
+    return turnWaitOf(cluster?.cluster.maintenances.get(name))?.message;
   };
   const isHeld = (): boolean => machine.lock.status(phases.record().phase).held;
   const shown = { phase: () => phases.record().phase, isHeld, problem: storage.problem, turn, status };

@@ -1,4 +1,4 @@
-import { turnWaitOf, WAITS_FOR_TURN } from '../decide/reboot/turns.ts';
+import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
 import { holdsLock } from '../decide/shutdown/phase.ts';
 import { rfc3339 } from '../decide/time.ts';
 import type { AgentRecord } from './phase/record.ts';
@@ -14,10 +14,10 @@ export function presenceFactsOf(
 ): PresenceFacts {
   const isMissing = !lock.held && holdsLock(phase) && lock.kind !== 'none';
   const turn = phase.kind === 'draining' ? turnWaitOf(maintenances.get(phase.maintenance)) : undefined;
-  const waits = turn === undefined ? '' : `${WAITS_FOR_TURN}, ${turn}: `;
-  const shutdown = phase.kind === 'draining' || phase.kind === 'released' ? `${waits}${phase.reason}` : '';
+  const waits = turn === undefined ? '' : `; ${turn.message}`;
+  const shutdown = phase.kind === 'draining' || phase.kind === 'released' ? `${phase.reason}${waits}` : '';
   return {
-    phase: phase.kind,
+    phase: turn === undefined ? phase.kind : 'waiting',
     lock: lock.kind === 'none' ? 'none' : lock.held ? 'held' : 'missing',
     reason: isMissing ? lock.message : shutdown,
     ...(last === undefined ? {} : { last: { result: last.result, at: rfc3339(last.at) } }),

@@ -1,7 +1,7 @@
 import { hasDrained, nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
 import { interceptorEntry } from '../decide/eviction/heartbeat.ts';
 import { targetKeyOf } from '../decide/eviction/request.ts';
-import { turnWaitOf } from '../decide/reboot/turns.ts';
+import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
 import type { LastShutdown } from '../show/fleet/last-shutdown.ts';
 import { describePhase, type Phase } from '../decide/shutdown/phase.ts';
 import { timeOf } from '../decide/time.ts';
@@ -84,9 +84,9 @@ function waitingForDrain(cluster: StatusCluster['cluster'] | undefined, phase: P
 function waitingForTurn({ cluster, phase }: StatusDependencies): readonly Waiting[] {
   const shutdown = phase();
   if (shutdown.kind !== 'draining') return [];
-  const on = turnWaitOf(cluster?.cluster.maintenances.get(shutdown.maintenance));
-  const message = 'the node stays schedulable until then';
-  return on === undefined ? [] : [{ what: 'its turn to reboot', on, message, since: shutdown.since }];
+  const wait = turnWaitOf(cluster?.cluster.maintenances.get(shutdown.maintenance));
+  if (wait === undefined) return [];
+  return [{ what: 'its turn to reboot', on: 'other nodes', message: wait.message, since: shutdown.since }];
 }
 
 /** Whether the node is drained for everybody who has asked for it. */

@@ -42,6 +42,11 @@ export interface NodeStatus {
   readonly drainTargets?: readonly DrainPlanEntry[];
   /** Ours: the number of entries of the effective drain plan that the node has reached; it never decreases. */
   readonly drainPlanPosition?: number;
+  /**
+   * Ours: when the drain of this node began, RFC 3339: when its pods were targeted first. It is written once; a node that waits
+   * for others has none.
+   */
+  readonly drainStartTime?: string;
   readonly drainMessage?: string;
   readonly podsPendingEvacuation?: number;
   readonly podsEvacuating?: number;
@@ -61,7 +66,7 @@ export interface NodeStatus {
 
 /** Ours: nodes with the same targets and position, of which a status that would be too large has no details. */
 export interface NodeGroup extends Pick<NodeStatus, 'drainTargets' | 'drainPlanPosition'> {
-  readonly nodes: readonly NodeStatus['nodeRef'][];
+  readonly nodes: readonly (NodeStatus['nodeRef'] & Pick<NodeStatus, 'drainStartTime'>)[];
 }
 
 /** A pod that blocks a drain. */
@@ -135,3 +140,10 @@ export interface NodeMaintenance extends KubeObject {
 
 /** KEP-4212, DrainedCondition: all pods of all selected nodes are gone. */
 export const DRAINED = 'Drained';
+
+/**
+ * The reasons of that condition for a drain that may not begin yet: other drains go first, it is not the turn of the machine to
+ * reboot, or the control plane would lose its quorum with the machine that reboots.
+ */
+export const WAIT_REASONS = ['Waiting', 'WaitingForTurn', 'WaitingForControlPlane'] as const;
+export type WaitReason = (typeof WAIT_REASONS)[number];

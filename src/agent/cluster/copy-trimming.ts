@@ -11,12 +11,11 @@ const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** Of a maintenance of several nodes, what an agent goes by; the counts of other nodes would change all the time. */
 function sharedStatus(status: NodeMaintenanceStatus, nodeName: string): NodeMaintenanceStatus {
-  const { drainPlanPosition, conditions = [] } = status;
+  const { conditions = [] } = status;
   const own = nodeStatusOf(status, nodeName);
   return {
     nodeStatuses: own === undefined ? [] : [own],
     conditions: conditions.map((each) => ({ ...each, message: '', lastTransitionTime: '' })),
-    ...(drainPlanPosition === undefined ? {} : { drainPlanPosition }),
   };
 }
 

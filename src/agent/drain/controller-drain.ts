@@ -1,5 +1,7 @@
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import { agentNodeOf } from '../../decide/maintenance/maintenance.ts';
 import { reachesStaticPods } from '../../decide/maintenance/drain-plan.ts';
-import { drainBegan } from '../../decide/staying-pod/returning-pod.ts';
+import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
 import { drainEnd, type Left, leftOf } from '../../decide/staying-pod/left-pods.ts';
 import { effectiveDrains } from '../../decide/static-pod/parked.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
@@ -25,6 +27,13 @@ function leftNow(
   return left?.length === counted ? left : undefined;
 }
 
+/** Since when the machine goes down, as its drains say; `shutdown` is the name of its shutdown's. */
+function downSince(shutdown: string | undefined, maintenances: readonly NodeMaintenance[]): number | undefined {
+  const own = maintenances.find(({ metadata }) => metadata.name === shutdown);
+  const node = own === undefined ? undefined : agentNodeOf(own);
+  return node === undefined ? undefined : goesDownSince(maintenances, { name: node });
+}
+
 /** The drain by the controller: the agent lets static pods leave when their EvictionRequests ask its interceptor. */
 export function createControllerDrainer(
   own: Pick<OwnMaintenances, 'isDrained' | 'podsLeft'>,
@@ -40,10 +49,10 @@ export function createControllerDrainer(
       const counted = (name !== undefined && isLast && hasNoneWithManifest(view) ? own.podsLeft(name) : undefined) ?? 0;
       const wantsPods = counted > 0 || view.parked.some((pod) => pod.thisBoot && !keepParked(pod));
       const { pods, ...intent } = await interceptor.observe(view, drains, wantsPods, signal);
-      const since = maintenances.filter(({ metadata }) => metadata.name === name).map(drainBegan)[0];
+      const since = downSince(name, maintenances);
       const isOver = name !== undefined && own.isDrained(name);
       const left = isOver ? [] : counted > 0 ? leftNow(view, { pods }, { counted, since }) : undefined;
-      return { ...intent, ...drainEnd(left), waiting: [] };
+      return { ...intent, ...drainEnd(left), waiting: [], downSince: since };
     },
     stop: () => undefined,
   };

@@ -30,6 +30,8 @@ export interface DrainPass extends Omit<StaticPodIntent, 'keepParked'>, DrainEnd
   readonly waiting: readonly Waiting[];
   /** What the container runtime still runs after somebody has completed the NodeMaintenance; absent where that is not known. */
   readonly running?: readonly string[];
+  /** Since when the machine goes down, where the cluster has said when its drain began: not while it waits for its turn. */
+  readonly downSince?: number | undefined;
 }
 
 /** Lets the pods of this node leave. One of three is chosen in each pass. */

@@ -48,9 +48,11 @@ const UNSEEN_MS = 10_000;
 function createLook({ runtime }: Pick<LastLookDependencies, 'runtime'>): Look {
   return async (pass, shutdownSince, signal) => {
     // Where something stays that cannot leave, static pods are named already.
+    // A machine that waited for its turn has run pods like any other until then.
+    const since = Math.max(shutdownSince, pass.downSince ?? shutdownSince);
     const sources: readonly PodSource[] = pass.left === undefined ? ['api', 'file'] : ['api'];
     try {
-      return { kind: 'seen', names: runningPods(await runtime.livePods(signal), sources, shutdownSince) };
+      return { kind: 'seen', names: runningPods(await runtime.livePods(signal), sources, since) };
     } catch (error) {
       signal.throwIfAborted();
       return { kind: 'unseen', reason: describeError(error) };

@@ -102,7 +102,7 @@ export async function releaseNodeCommand(name: string, flags: ReleaseNodeFlags, 
     await ask(cluster, found, flags.reason, terminal);
     const isDone = ({ nodes: [now] }: AwaitedNode): boolean => {
       const phase = phaseOf(now);
-      return hasGoneDown(found.node, now) || (phase !== undefined && phase !== 'draining');
+      return hasGoneDown(found.node, now) || (phase !== undefined && phase !== 'draining' && phase !== 'waiting');
     };
     const awaited = { maintenance: found.held[0].metadata.name, nodes: [node], isDone, timeoutMs };
     const { ending } = await waitForNodes(awaited, cluster.client, terminal.stop);

@@ -34,8 +34,8 @@ export function createAffectedNodes(): AffectedNodes {
         const reason = notedReason(maintenance) ?? '';
         const own = JSON.stringify([stageOf(maintenance), reason, deletionTimestamp !== undefined, ...read]);
         for (const node of selected) after.set(node, own);
-        for (const { nodeRef, drainTargets, drainPlanPosition } of nodeStatusesOf(maintenance.status)) {
-          const reached = JSON.stringify([drainPlanPosition !== undefined, drainTargets ?? []]);
+        for (const { nodeRef, drainTargets, drainStartTime } of nodeStatusesOf(maintenance.status)) {
+          const reached = JSON.stringify([drainStartTime !== undefined, drainTargets ?? []]);
           after.set(nodeRef.name, `${after.get(nodeRef.name) ?? ''}${own}${reached}`);
         }
       }

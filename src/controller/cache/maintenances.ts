@@ -2,6 +2,7 @@ import { AGENT_LABEL, DEADLINE_ANNOTATION, FORCE_ANNOTATION, SHUTDOWN_KIND_ANNOT
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { deadlineOf } from '../../decide/deadline/maintenance.ts';
+import { hasBegun } from '../../decide/maintenance/recorded-node.ts';
 import { agentNodeOf, isEndedByReboot, isSettled, stageOf } from '../../decide/maintenance/maintenance.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 import { createDrainGroups, type DrainGroups } from './drain-groups.ts';
@@ -55,9 +56,12 @@ export interface NodeChange extends Omit<ObservedNodeChange, 'isOtherControlPlan
 function orderTextOf(maintenance: NodeMaintenance): string | undefined {
   if (stageOf(maintenance) !== 'Drain') return undefined;
   const { creationTimestamp, labels, annotations } = maintenance.metadata;
-  const hasBegun = (maintenance.status?.drainPlanPosition ?? 0) > 0;
   const own = [AGENT_LABEL, FORCE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION, DEADLINE_ANNOTATION];
-  return JSON.stringify([hasBegun, creationTimestamp, ...own.map((name) => labels?.[name] ?? annotations?.[name])]);
+  return JSON.stringify([
+    hasBegun(maintenance.status),
+    creationTimestamp,
+    ...own.map((name) => labels?.[name] ?? annotations?.[name]),
+  ]);
 }
 
 /** What drains go by beside their own objects. */

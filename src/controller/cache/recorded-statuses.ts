@@ -8,14 +8,8 @@ export interface RecordedStatuses {
   note(name: string, maintenance: NodeMaintenance | undefined): void;
   /** The names of the maintenances whose status has the node. */
   by(node: string): ReadonlySet<string>;
-  /** The maintenance with what its status has of this node, and nothing of other nodes that says anything of this one. */
+  /** The maintenance with what its status has of this node. */
   asSeenFrom(node: string, maintenance: NodeMaintenance): NodeMaintenance;
-}
-
-interface Recorded {
-  readonly byNode: ReadonlyMap<string, NodeStatus>;
-  /** One that has a position: it tells a status of this version from one of an older version. */
-  readonly positioned: NodeStatus | undefined;
 }
 
 /** A shorter status is left as it is. */
@@ -23,7 +17,7 @@ const FEW = 4;
 
 export function createRecordedStatuses(): RecordedStatuses {
   const nodes = createGrouping();
-  const known = new Map<string, Recorded>();
+  const known = new Map<string, ReadonlyMap<string, NodeStatus>>();
   return {
     by: (node) => nodes.under(node),
     note: (name, maintenance) => {
@@ -36,14 +30,13 @@ export function createRecordedStatuses(): RecordedStatuses {
         known.delete(name);
         return;
       }
-      const byNode = new Map(statuses.map((each) => [each.nodeRef.name, each]));
-      known.set(name, { byNode, positioned: statuses.find((each) => each.drainPlanPosition !== undefined) });
+      known.set(name, new Map(statuses.map((each) => [each.nodeRef.name, each])));
     },
     asSeenFrom: (node, maintenance) => {
       const recorded = known.get(maintenance.metadata.name);
       if (recorded === undefined) return maintenance;
-      const own = recorded.byNode.get(node);
-      const nodeStatuses = [...new Set([own, recorded.positioned])].filter((each) => each !== undefined);
+      const own = recorded.get(node);
+      const nodeStatuses = own === undefined ? [] : [own];
       const { nodeGroups: _, ...status } = maintenance.status ?? {};
       return { ...maintenance, status: { ...status, nodeStatuses } };
     },

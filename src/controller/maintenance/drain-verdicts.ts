@@ -1,4 +1,4 @@
-import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { NodeMaintenance, WaitReason } from '../../api/node-maintenance.ts';
 import { dueTiersOf, earliestDeadlines } from '../../decide/deadline/maintenance.ts';
 import { drainOfMaintenance } from '../../decide/drain/observed-drain.ts';
 import type { Drain } from '../../decide/drain/overlapping-drains.ts';
@@ -7,6 +7,7 @@ import { isSameResolution } from '../../decide/drain/same-resolution.ts';
 import { guardJoiningNodes } from '../../decide/maintenance/control-plane-guard.ts';
 import { type ControlPlaneMember, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { throttleDrains } from '../../decide/maintenance/throttle.ts';
+import type { NodeIdentity } from '../../decide/maintenance/recorded-node.ts';
 import type { DrainPod } from '../../decide/pod.ts';
 import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
 import { drainPodOn } from '../../decide/staying-pod/staying-pods.ts';
@@ -20,7 +21,7 @@ import { createRebootTurns, type TurnToCome } from '../reboot/turns.ts';
 /** What one drain of a group may do now. */
 export type Verdict =
   /** Why it may not begin, and when that may be another without a change of its nodes, in milliseconds since the epoch. */
-  | { readonly kind: 'waits'; readonly why: string; readonly nextAt: number }
+  | { readonly kind: 'waits'; readonly reason: WaitReason; readonly why: string; readonly nextAt: number }
   | {
       readonly kind: 'drains';
       readonly resolution: DrainResolution;
@@ -82,7 +83,7 @@ function isSameVerdict(a: Verdict | undefined, b: Verdict | undefined): boolean 
       [...a.joiningLater].every(([node, why]) => b.joiningLater.get(node) === why);
     return isSameWaiting && isSameResolution(a.resolution, b.resolution);
   }
-  return a?.kind === 'waits' && b?.kind === 'waits' && a.why === b.why;
+  return a?.kind === 'waits' && b?.kind === 'waits' && a.reason === b.reason && a.why === b.why;
 }
 
 /** A drain with when a deadline takes it further. */
@@ -95,13 +96,13 @@ interface DueDrain {
 function withPods({ context, volumes }: Scope, draining: readonly Draining[], now: number): readonly DueDrain[] {
   const drainPods = new Map<string, readonly DrainPod[]>();
   const maintenances = draining.map(({ maintenance }) => maintenance);
-  const podsOn = (node: string): readonly DrainPod[] => {
+  const podsOn = (node: NodeIdentity): readonly DrainPod[] => {
     const find = (): readonly DrainPod[] => {
       const since = goesDownSince(maintenances, node);
-      return context.pods.on(node).map((pod) => drainPodOn(pod, since));
+      return context.pods.on(node.name).map((pod) => drainPodOn(pod, since));
     };
-    const known = drainPods.get(node) ?? find();
-    drainPods.set(node, known);
+    const known = drainPods.get(node.name) ?? find();
+    drainPods.set(node.name, known);
     return known;
   };
   const deadlines = earliestDeadlines(draining);
@@ -112,7 +113,7 @@ function withPods({ context, volumes }: Scope, draining: readonly Draining[], no
       const { position: due, nextAt = Infinity } = dueTiersOf(maintenance, deadline, pods, now);
       const present = volumesOn(context, name);
       const own = volumes.of(maintenance, { node: identity, pods, present, due, deadline }, now);
-      const node = { ...identity, pods: podsOn(name), volumes: own, due };
+      const node = { ...identity, pods: podsOn(identity), volumes: own, due };
       return { node, nextAt: Math.min(nextAt, own.nextAt ?? Infinity) };
     });
     const nodes = seen.map(({ node }) => node);
@@ -161,8 +162,10 @@ function verdictsOf(
   }
   for (const name of drains.keys()) {
     const why = throttled.get(name);
+    const turn = reboots.get(name);
+    const reason = turn === undefined ? 'Waiting' : 'WaitingForTurn';
     if (why !== undefined)
-      verdicts.set(name, { kind: 'waits', why, nextAt: now + (reboots.get(name)?.againMs ?? Infinity) });
+      verdicts.set(name, { kind: 'waits', reason, why, nextAt: now + (turn?.againMs ?? Infinity) });
   }
   return { verdicts, until: Math.min(...[...verdicts.values()].map(({ nextAt }) => nextAt)) };
 }

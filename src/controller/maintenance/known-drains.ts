@@ -2,7 +2,7 @@ import { FORCE_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { joiningNodes } from '../../decide/drain/observed-drain.ts';
 import { keptBy } from '../../decide/kept-pods/kept-pods.ts';
-import { identityOf, type NodeIdentity } from '../../decide/maintenance/recorded-node.ts';
+import { hasBegun, identityOf, type NodeIdentity } from '../../decide/maintenance/recorded-node.ts';
 import { agentNodeOf, stageOf } from '../../decide/maintenance/maintenance.ts';
 import type { ThrottledDrain } from '../../decide/maintenance/throttle.ts';
 import { timeOf } from '../../decide/time.ts';
@@ -23,7 +23,7 @@ function drainingOf(context: ControllerContext, maintenance: NodeMaintenance): D
     maintenance,
     identities,
     createdAt: timeOf(creationTimestamp) ?? Infinity,
-    begun: (maintenance.status?.drainPlanPosition ?? 0) > 0,
+    begun: hasBegun(maintenance.status),
     nodes: identities.map((node) => node.name),
     joining: joiningNodes(maintenance, identities).map((node) => node.name),
     isShutdown,

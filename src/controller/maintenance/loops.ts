@@ -1,5 +1,6 @@
 /** The loops over NodeMaintenances and over the requests of their drains, and what the loops of drains share. */
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
+import { hasBegun } from '../../decide/maintenance/recorded-node.ts';
 import { type DueKey, type Loop, soon, type Tell } from '../../kube/loop/loops.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
@@ -71,7 +72,7 @@ function orderOf({ maintenances, options }: ControllerContext, { intents }: Drai
   const isBeginning = (name: string): boolean => {
     const known = maintenances.get(name);
     if (options.maxParallelNodes === undefined || known === undefined) return false;
-    return stageOf(known) === 'Drain' && (known.status?.drainPlanPosition ?? 0) === 0;
+    return stageOf(known) === 'Drain' && !hasBegun(known.status);
   };
   return {
     // Each pod of a node is some changes, and where very many drain they are looked at together.

@@ -8,7 +8,7 @@ import { estimateDrain } from '../../decide/drain/estimate.ts';
 import { entryCovers, targetsCover } from '../../decide/maintenance/drain-plan.ts';
 import { isKept, keptBy, withoutKept } from '../../decide/kept-pods/kept-pods.ts';
 import { rfc3339 } from '../../decide/time.ts';
-import { identityOf, type NodeIdentity } from '../../decide/maintenance/recorded-node.ts';
+import { drainBegan, identityOf, type NodeIdentity } from '../../decide/maintenance/recorded-node.ts';
 import type { DrainResolution, NodeResolution } from '../../decide/drain/resolution.ts';
 import {
   drainStatus,
@@ -20,7 +20,7 @@ import {
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { agentNodeOf } from '../../decide/maintenance/maintenance.ts';
 import { drainPodOf } from '../../decide/pod.ts';
-import { drainBegan, evictionPausedUntil, whyReturning } from '../../decide/staying-pod/returning-pod.ts';
+import { evictionPausedUntil, whyReturning } from '../../decide/staying-pod/returning-pod.ts';
 import { whyNobodyEnds } from '../../show/fleet/no-agent.ts';
 import { podByUid } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
@@ -101,13 +101,13 @@ function countByNode(intents: readonly EvictionIntent[]): ReadonlyMap<string, nu
 function intentsOf(
   { context }: Scope,
   { plan, resolution }: Draws,
-  began: number | undefined,
+  beganOn: (node: string) => number | undefined,
   now: number,
 ): { readonly intents: readonly EvictionIntent[]; readonly againAt: number } {
   let againAt = Infinity;
-  const isPaused = ({ pod }: EvictionIntent): boolean => {
+  const isPaused = ({ node, pod }: EvictionIntent): boolean => {
     const copy = podByUid(context.pods, pod);
-    const until = copy === undefined ? undefined : evictionPausedUntil(copy, began, now);
+    const until = copy === undefined ? undefined : evictionPausedUntil(copy, beganOn(node), now);
     if (until === undefined) return false;
     againAt = Math.min(againAt, until);
     return true;
@@ -137,8 +137,8 @@ function observeDrain(
   const { plan, resolution } = draws;
   const requestOf = ({ metadata }: Pod): EvictionRequest | undefined =>
     context.requests.get(`${metadata.namespace}/${metadata.uid}`);
-  const began = drainBegan(maintenance);
-  const { intents, againAt } = intentsOf({ context, refused }, draws, began, now);
+  const beganOn = (node: string): number | undefined => drainBegan(maintenance, nodeOf(context, node));
+  const { intents, againAt } = intentsOf({ context, refused }, draws, beganOn, now);
   const { admitted, overLimit } = limitEvictions(context, intents, now);
   const overLimitOn = countByNode(overLimit);
   const observeNode = (node: NodeResolution): NodeObservation => {
@@ -148,6 +148,7 @@ function observeDrain(
     const later = new Set(node.pending.map(({ uid }) => uid));
     const pending = known.filter(({ metadata }) => later.has(metadata.uid ?? ''));
     const object = context.nodes.get(node.name);
+    const began = beganOn(node.name);
     const since = agentNodeOf(maintenance) === node.name ? began : undefined;
     const why = (pod: Pod): BlockingPod | undefined => {
       const staying = node.volumes?.staying.get(pod.metadata.uid ?? '');
@@ -158,11 +159,10 @@ function observeDrain(
     };
     const refusal = refused.nodes.of(node.name)?.message;
     // Also those that are to leave later: people learn at the beginning that the drain will not end.
-    const begun = began === undefined ? maintenance.metadata.creationTimestamp : rfc3339(began);
     const times = { began: began ?? now, now };
     const left = new Map<Pod, BlockingPod>();
     for (const pod of [...evicting, ...pending]) {
-      const unended = whyNobodyEnds(pod, { node: object, request: requestOf(pod), since: begun ?? '' }, now);
+      const unended = whyNobodyEnds(pod, { node: object, request: requestOf(pod), since: rfc3339(times.began) }, now);
       if (unended !== undefined) left.set(pod, unended);
     }
     return {
@@ -201,7 +201,7 @@ export function createDrainObserver(
           drains,
           maintenance,
         });
-        const status = waitingStatus(maintenance, nodes, verdict.why, now);
+        const status = waitingStatus(maintenance, nodes, { reason: verdict.reason, message: verdict.why }, now);
         return { ...nothing, status, ...(verdict.nextAt === Infinity ? {} : { againAt: verdict.nextAt }) };
       }
       const observed = observeDrain(scope, maintenance, verdict, now);

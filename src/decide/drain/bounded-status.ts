@@ -73,7 +73,9 @@ function groupsOf(nodes: readonly NodeStatus[]): readonly NodeGroup[] {
     return {
       ...(drainTargets === undefined ? {} : { drainTargets }),
       ...(drainPlanPosition === undefined ? {} : { drainPlanPosition }),
-      nodes: group.map(({ nodeRef }) => nodeRef),
+      nodes: group.map(({ nodeRef, drainStartTime }) => {
+        return { ...nodeRef, ...(drainStartTime === undefined ? {} : { drainStartTime }) };
+      }),
     };
   });
 }
@@ -84,7 +86,7 @@ function detailed(nodes: readonly NodeStatus[], room: number): ReadonlySet<strin
   let left = Math.min(room, Math.max(ENOUGH_BYTES, base + DETAIL_BYTES)) - base;
   const kept = new Set<string>();
   for (const node of nodes.toSorted((a, b) => interestOf(b) - interestOf(a))) {
-    left -= bytesOf(node) - bytesOf(node.nodeRef);
+    left -= bytesOf(node) - bytesOf([node.nodeRef, node.drainStartTime]);
     if (left < 0) break;
     kept.add(node.nodeRef.name);
   }
@@ -108,7 +110,7 @@ function leftOutOf(nodes: number, withoutDetails: number): string {
 
 /**
  * A status that leaves room for the spec of the maintenance and is below 1 MB with it, for 5,000 nodes with names of 63
- * characters. What others act by is never cut: the nodes, their targets and positions, the sums in the summary. Where all
+ * characters. What others act by is never cut: the nodes, their targets, positions and begins, the sums in the summary. Where all
  * would be too large, texts are shortened; where that is not enough, nodes go into `nodeGroups`, first those on which
  * nothing blocks. The summary says what is left out.
  */

@@ -1,7 +1,7 @@
 import { counted } from '../counted.ts';
-import { DRAINED, type NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
+import { DRAINED, type NodeMaintenanceStatus, WAIT_REASONS } from '../../api/node-maintenance.ts';
 import { POD_TYPES } from '../maintenance/drain-plan.ts';
-import { nodeStatusesOf } from '../maintenance/recorded-node.ts';
+import { hasBegun, nodeStatusesOf } from '../maintenance/recorded-node.ts';
 import { namesText } from './summary.ts';
 
 /** What an Event of a NodeMaintenance says. */
@@ -97,8 +97,9 @@ export function drainEvents(
   const events: DrainEvent[] = [];
   const { is, message } = drainedOf(after);
   const wasSo = drainedOf(before ?? {}).is === is;
-  if (!wasSo && is === 'False Waiting') events.push({ type: 'Normal', reason: 'DrainWaiting', message });
-  if ((before?.drainPlanPosition ?? 0) === 0 && (after.drainPlanPosition ?? 0) > 0) {
+  if (!wasSo && WAIT_REASONS.some((reason) => is === `False ${reason}`))
+    events.push({ type: 'Normal', reason: 'DrainWaiting', message });
+  if (!hasBegun(before) && hasBegun(after)) {
     const nodes = namesText(
       nodeStatusesOf(after)
         .map(({ nodeRef }) => nodeRef.name)

@@ -1,10 +1,10 @@
 import { planOf } from '../maintenance/drain-plan.ts';
-import type { DrainPlanEntry, NodeMaintenance, NodeMaintenanceStatus, NodeStatus } from '../../api/node-maintenance.ts';
+import type { DrainPlanEntry, NodeMaintenance, NodeStatus } from '../../api/node-maintenance.ts';
 import { agentNodeOf, stageOf } from '../maintenance/maintenance.ts';
 import { timeOf } from '../time.ts';
 import type { Drain, DrainNode } from './overlapping-drains.ts';
 import { keptBy, splitKept } from '../kept-pods/kept-pods.ts';
-import { begunNodes, type NodeIdentity, recordedNodes } from '../maintenance/recorded-node.ts';
+import { begunNodes, hasBegun, type NodeIdentity, recordedNodes } from '../maintenance/recorded-node.ts';
 import { entriesReached, mostPowerful } from '../maintenance/drain-targets.ts';
 
 /** A node of a drain as it is seen, with the pods that are still on it. */
@@ -32,20 +32,14 @@ export function reachedTargets(
 }
 
 /** How many entries of the plan a node has reached; 0 for one that has just joined the maintenance. */
-function positionOf(
-  plan: readonly DrainPlanEntry[],
-  status: NodeMaintenanceStatus | undefined,
-  recorded: NodeStatus | undefined,
-): number {
-  if (recorded?.drainPlanPosition !== undefined) return recorded.drainPlanPosition;
-  // An older version wrote one position for all nodes, and an agent that hands its drain over writes the targets alone.
-  const { drainTargets = [] } = recorded ?? {};
-  return drainTargets.length === 0 ? 0 : Math.max(status?.drainPlanPosition ?? 0, entriesReached(plan, drainTargets));
+function positionOf(plan: readonly DrainPlanEntry[], recorded: NodeStatus | undefined): number {
+  // An agent that hands its drain over writes the targets alone.
+  return recorded?.drainPlanPosition ?? entriesReached(plan, recorded?.drainTargets ?? []);
 }
 
 /** Those of the nodes that a drain has not begun to drain, though it has begun: they joined it later, or registered again. */
 export function joiningNodes({ status }: NodeMaintenance, nodes: readonly NodeIdentity[]): readonly NodeIdentity[] {
-  if ((status?.drainPlanPosition ?? 0) === 0) return [];
+  if (!hasBegun(status)) return [];
   const begunOf = begunNodes(status);
   return nodes.filter((node) => begunOf(node) === undefined);
 }
@@ -57,7 +51,7 @@ export function drainOfMaintenance(maintenance: NodeMaintenance, { nodes, isWhol
   const recordedOf = recordedNodes(status);
   const begun = nodes.map(({ due, ...node }) => {
     const recorded = recordedOf(node);
-    const position = Math.min(plan.length, Math.max(positionOf(plan, status, recorded), due));
+    const position = Math.min(plan.length, Math.max(positionOf(plan, recorded), due));
     return { ...node, ...splitKept(node.pods, keep), recorded: recorded?.drainTargets ?? [], position };
   });
   const started = status?.stageStatuses?.find(({ name }) => name === 'Drain');

@@ -3,13 +3,18 @@
  * as one node can keep them alone.
  */
 import type { EvictionRequest } from '../../api/eviction-request.ts';
-import { type BlockingPod, DRAINED, type NodeMaintenance, type NodeStatus } from '../../api/node-maintenance.ts';
+import {
+  type BlockingPod,
+  DRAINED,
+  type NodeMaintenance,
+  type NodeStatus,
+  WAIT_REASONS,
+} from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import type { Deadline } from '../deadline/budget.ts';
 import { earliestDeadline } from '../deadline/maintenance.ts';
 import { drainOfMaintenance } from './observed-drain.ts';
-import { nodeStatusOf } from '../maintenance/recorded-node.ts';
-import type { NodeIdentity } from '../maintenance/recorded-node.ts';
+import { drainBegan, type NodeIdentity, nodeStatusOf } from '../maintenance/recorded-node.ts';
 import { type DrainResolution, resolveDrains } from './resolution.ts';
 import { whyStaying } from './blocking-pods.ts';
 import { isFinished } from '../eviction/request.ts';
@@ -17,7 +22,7 @@ import { ENDING_INTERCEPTOR, interceptorsOf } from '../eviction/interceptors.ts'
 import { agentNodeOf, isInProgress, soleNodeOf, stageOf } from '../maintenance/maintenance.ts';
 import { type DriverPod, NO_VOLUMES, type NodeVolumes } from '../volume/waits.ts';
 import { type DrainPod, isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
-import { drainBegan, goesDownSince, whyReturning } from '../staying-pod/returning-pod.ts';
+import { goesDownSince, whyReturning } from '../staying-pod/returning-pod.ts';
 import { WHY_SELF } from '../shutdown/drainer.ts';
 import { drainPodOn } from '../staying-pod/staying-pods.ts';
 
@@ -42,7 +47,7 @@ function recordedOn({ status }: NodeMaintenance, nodeName: string): NodeStatus |
 /** Whether the controller has not let it begin, because of other maintenances. */
 function isThrottled(maintenance: NodeMaintenance): boolean {
   const drained = maintenance.status?.conditions?.find(({ type }) => type === DRAINED);
-  return drained?.reason === 'Waiting';
+  return WAIT_REASONS.some((reason) => reason === drained?.reason);
 }
 
 /**
@@ -178,10 +183,10 @@ export function withReturning(
   drains: readonly SelfDrain[],
   targeted: readonly Pod[],
 ): readonly BlockingPod[] {
-  const node = drains[0]?.resolution.nodes[0]?.name ?? '';
+  const node = { name: drains[0]?.resolution.nodes[0]?.name ?? '' };
   const maintenances = drains.map(({ maintenance }) => maintenance);
   const since = goesDownSince(maintenances, node);
-  const began = since ?? maintenances.flatMap((each) => drainBegan(each) ?? [])[0];
+  const began = since ?? maintenances.flatMap((each) => drainBegan(each, node) ?? [])[0];
   const isNamed = ({ namespace, name }: BlockingPod): boolean =>
     blocking.some((each) => each.namespace === namespace && each.name === name);
   const returning = targeted.flatMap((pod) => whyReturning(pod, began, since) ?? []);

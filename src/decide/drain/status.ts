@@ -6,6 +6,7 @@ import {
   type NodeMaintenanceStatus,
   type NodeStatus,
   type Stage,
+  type WaitReason,
 } from '../../api/node-maintenance.ts';
 import { nodeStatusesOf, identityOf, type NodeIdentity, recordedNodes } from '../maintenance/recorded-node.ts';
 import { drainedCondition, drainOutcome } from './drained-condition.ts';
@@ -56,7 +57,7 @@ function estimate(old: NodeStatus | undefined, expectedFinishAt: number | undefi
   return Math.abs(before - expectedFinishAt) < ESTIMATE_STEP_MS ? old?.expectedFinishTime : rfc3339(expectedFinishAt);
 }
 
-function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: NodeObservation): NodeStatus {
+function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: NodeObservation, now: number): NodeStatus {
   const left = node.evicting.length + node.pending.length;
   // Of a node whose details were left out meanwhile, nobody knows any more how many it had.
   const isForgotten = old?.drainPlanPosition !== undefined && old.podsAtStart === undefined;
@@ -68,6 +69,7 @@ function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: Nod
     nodeRef: identityOf(node),
     drainTargets: node.drainTargets,
     drainPlanPosition: node.position,
+    drainStartTime: old?.drainStartTime ?? rfc3339(now),
     drainMessage: withRefusal(`${node.message}${waiting}`, seen.refusal),
     podsPendingEvacuation: left - seen.evacuating,
     podsEvacuating: seen.evacuating,
@@ -97,7 +99,7 @@ export function drainStatus(
 ): NodeMaintenanceStatus {
   const { nodes, position } = resolution;
   const recordedOf = recordedNodes(maintenance.status);
-  const nodeStatuses = nodes.map((node) => nodeStatus(recordedOf(node), node, observe(node)));
+  const nodeStatuses = nodes.map((node) => nodeStatus(recordedOf(node), node, observe(node), now));
   return {
     ...startedStages(maintenance, 'Drain', now),
     nodeStatuses,
@@ -147,11 +149,11 @@ export function withWaiting(
   return { ...status, nodeStatuses, summary: summaryOf(nodeStatuses), conditions };
 }
 
-/** The status of a maintenance that waits until fewer nodes are under maintenance. */
+/** The status of a maintenance that may not begin yet. */
 export function waitingStatus(
   maintenance: NodeMaintenance,
   nodes: readonly WaitingNode[],
-  message: string,
+  wait: { readonly reason: WaitReason; readonly message: string },
   now: number,
 ): NodeMaintenanceStatus {
   const nodeStatuses = nodes.map(waitingNodeStatus);
@@ -159,7 +161,7 @@ export function waitingStatus(
     ...startedStages(maintenance, 'Drain', now),
     nodeStatuses,
     summary: summaryOf(nodeStatuses),
-    conditions: drainedCondition(maintenance, { drained: false, reason: 'Waiting', message }, now),
+    conditions: drainedCondition(maintenance, { drained: false, ...wait }, now),
   };
 }
 
@@ -182,10 +184,11 @@ export function completedStatus(maintenance: NodeMaintenance, now: number): Node
   const stages = startedStages(maintenance, 'Complete', now);
   if (maintenance.status?.nodeStatuses === undefined) return stages;
   const nodeStatuses = nodeStatusesOf(maintenance.status).map(
-    ({ nodeRef, drainTargets, drainPlanPosition, podsAtStart, progressPercent }) => ({
+    ({ nodeRef, drainTargets, drainPlanPosition, drainStartTime, podsAtStart, progressPercent }) => ({
       nodeRef,
       ...(drainTargets === undefined ? {} : { drainTargets }),
       ...(drainPlanPosition === undefined ? {} : { drainPlanPosition }),
+      ...(drainStartTime === undefined ? {} : { drainStartTime }),
       drainMessage: 'Completed',
       podsPendingEvacuation: 0,
       podsEvacuating: 0,

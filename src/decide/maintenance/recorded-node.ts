@@ -1,11 +1,13 @@
 import {
   DRAINED,
   type DrainPlanEntry,
+  type NodeGroup,
   type NodeMaintenance,
   type NodeMaintenanceStatus,
   type NodeStatus,
 } from '../../api/node-maintenance.ts';
 import { isWithin, mostPowerful } from './drain-targets.ts';
+import { rfc3339, timeOf } from '../time.ts';
 
 /** A node as the cluster has it now. */
 export interface NodeIdentity {
@@ -19,21 +21,28 @@ export function identityOf({ name, uid }: NodeIdentity): NodeIdentity {
   return { name, ...(uid === undefined ? {} : { uid }) };
 }
 
-/** The statuses of all nodes; those of nodes in groups have targets and a position, and nothing else. */
+/** A node of a group as a status of its own. */
+function ofGroup(
+  { nodes: _, ...group }: NodeGroup,
+  { drainStartTime, ...nodeRef }: NodeGroup['nodes'][number],
+): NodeStatus {
+  return { nodeRef, ...group, ...(drainStartTime === undefined ? {} : { drainStartTime }) };
+}
+
+/** The statuses of all nodes; those of nodes in groups have targets, a position and their begin, and nothing else. */
 export function nodeStatusesOf(status: NodeMaintenanceStatus | undefined): readonly NodeStatus[] {
   const { nodeStatuses = [], nodeGroups = [] } = status ?? {};
   if (nodeGroups.length === 0) return nodeStatuses;
-  const grouped = nodeGroups.flatMap(({ nodes, ...group }) => nodes.map((nodeRef) => ({ nodeRef, ...group })));
-  return [...nodeStatuses, ...grouped];
+  return [...nodeStatuses, ...nodeGroups.flatMap((group) => group.nodes.map((node) => ofGroup(group, node)))];
 }
 
 /** As `nodeStatusesOf`, for the node of that name alone; undefined where the status does not have it. */
 export function nodeStatusOf(status: NodeMaintenanceStatus | undefined, name: string): NodeStatus | undefined {
   const known = status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === name);
   if (known !== undefined) return known;
-  for (const { nodes, ...group } of status?.nodeGroups ?? []) {
-    const nodeRef = nodes.find((node) => node.name === name);
-    if (nodeRef !== undefined) return { nodeRef, ...group };
+  for (const group of status?.nodeGroups ?? []) {
+    const node = group.nodes.find((each) => each.name === name);
+    if (node !== undefined) return ofGroup(group, node);
   }
   return undefined;
 }
@@ -77,44 +86,47 @@ export function recordedNode(
   return ofSameNode(nodeStatusOf(status, name), uid);
 }
 
-/** Whether an older version wrote the status, with one position for all nodes. */
-function isOfOlderVersion(status: NodeMaintenanceStatus | undefined): boolean {
-  const { nodeStatuses = [], nodeGroups = [] } = status ?? {};
-  const isByNode = [...nodeStatuses, ...nodeGroups].some(({ drainPlanPosition }) => drainPlanPosition !== undefined);
-  return !isByNode && (status?.drainPlanPosition ?? 0) > 0;
+/** Only one whose drain has begun: a node that waits may have the targets that other drains have reached. */
+function ifBegun(known: NodeStatus | undefined): NodeStatus | undefined {
+  return known?.drainStartTime === undefined ? undefined : known;
 }
 
-/**
- * Finds what the status has recorded of a node where the drain has begun to take its pods; undefined for one that is
- * throttled, though it has the targets that other drains have reached.
- */
+/** Finds what the status has recorded of a node whose drain has begun; undefined for one that waits. */
 export function begunNodes(status: NodeMaintenanceStatus | undefined): (node: NodeIdentity) => NodeStatus | undefined {
   const recordedOf = recordedNodes(status);
-  const isOlder = isOfOlderVersion(status);
-  return (node) => {
-    const known = recordedOf(node);
-    return isOlder || known?.drainPlanPosition !== undefined ? known : undefined;
-  };
+  return (node) => ifBegun(recordedOf(node));
 }
 
 /** As `begunNodes`, for one node alone. */
 export function begunNode(status: NodeMaintenanceStatus | undefined, node: NodeIdentity): NodeStatus | undefined {
-  const known = recordedNode(status, node);
-  return known?.drainPlanPosition !== undefined || isOfOlderVersion(status) ? known : undefined;
+  return ifBegun(recordedNode(status, node));
+}
+
+/** Whether the drain of any of its nodes has begun. */
+export function hasBegun(status: NodeMaintenanceStatus | undefined): boolean {
+  return nodeStatusesOf(status).some((node) => ifBegun(node) !== undefined);
+}
+
+/** When the drain of the node began, in milliseconds since the epoch; undefined where it has not. */
+export function drainBegan({ metadata, status }: NodeMaintenance, node: NodeIdentity): number | undefined {
+  const began = timeOf(begunNode(status, node)?.drainStartTime);
+  // By the clock of who wrote it, which may be behind the API server's.
+  return began === undefined ? undefined : Math.max(began, timeOf(metadata.creationTimestamp) ?? began);
 }
 
 /**
  * The statuses of the nodes of a maintenance of one node alone, when its drain has gone on elsewhere and has reached these targets:
- * nothing that is recorded is taken back. Undefined where they are recorded already.
+ * it has begun, and nothing that is recorded is taken back. Undefined where that is recorded already.
  */
 export function handedOverStatuses(
   status: NodeMaintenanceStatus | undefined,
   node: NodeIdentity,
-  targets: readonly DrainPlanEntry[],
+  { targets, now }: { readonly targets: readonly DrainPlanEntry[]; readonly now: number },
 ): readonly NodeStatus[] | undefined {
   const known = recordedNode(status, node);
-  if (known !== undefined && isWithin(targets, known.drainTargets ?? [])) return undefined;
+  if (ifBegun(known) !== undefined && isWithin(targets, known?.drainTargets ?? [])) return undefined;
   // Which entry of its plan the drain has come to follows from the targets.
   const { drainPlanPosition: _, ...kept } = known ?? { nodeRef: identityOf(node) };
-  return [{ ...kept, drainTargets: mostPowerful([known?.drainTargets ?? [], targets]) }];
+  const drainTargets = mostPowerful([known?.drainTargets ?? [], targets]);
+  return [{ ...kept, drainTargets, drainStartTime: known?.drainStartTime ?? rfc3339(now) }];
 }

@@ -3,7 +3,6 @@
  * it: one that waits stays schedulable and gives the pods of the others a place. A reboot waits only for others that are older
  * or have begun, and for none of them without end, so that each gets its turn.
  */
-import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
 import { firstNames } from '../name-list.ts';
 import { rfc3339 } from '../time.ts';
 
@@ -55,26 +54,11 @@ function inOrder<T extends Pick<Reboot, 'name' | 'createdAt'>>(reboots: readonly
 const MAX_NAMED = 5;
 const START = 'Waiting for its turn to reboot since';
 
-/** How the agent's report on its Node begins while the machine waits. */
-export const WAITS_FOR_TURN = 'waits for its turn to reboot';
-
 /** The wait as a sentence for people. */
 export function describeTurnWait({ since, nodes, cause }: TurnWait): string {
   const time = Number.isFinite(since) ? ` ${rfc3339(since)}` : ' now';
   const verb = nodes.length === 1 ? 'goes' : 'go';
   return `${START}${time}: ${firstNames(nodes, MAX_NAMED)} ${verb} first, because of ${cause}.`;
-}
-
-/** For whom the sentence says that a reboot waits, and why; undefined for another sentence. */
-export function turnWaitIn(message: string): string | undefined {
-  const at = message.indexOf(': ');
-  return message.startsWith(START) && at >= 0 && message.endsWith('.') ? message.slice(at + 2, -1) : undefined;
-}
-
-/** For whom a reboot waits, and why, as whoever gives the turns has written it; undefined where it does not wait. */
-export function turnWaitOf(maintenance: NodeMaintenance | undefined): string | undefined {
-  const drained = maintenance?.status?.conditions?.find(({ type }) => type === DRAINED);
-  return drained?.reason === 'Waiting' ? turnWaitIn(drained.message) : undefined;
 }
 
 /** The reboots that have their turn, and those that were looked at before and wait. */

@@ -1,9 +1,16 @@
 import { FORCE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION } from '../../api/names.ts';
-import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import { DRAINED, type NodeMaintenance, type WaitReason } from '../../api/node-maintenance.ts';
 import { deadlineOf } from '../deadline/maintenance.ts';
 import { begunNode, type NodeIdentity } from '../maintenance/recorded-node.ts';
 import { type ShutdownKind, shutdownKind } from './kind.ts';
 import { agentNodeOf, stageOf } from '../maintenance/maintenance.ts';
+
+/** Why a machine does not reboot yet. */
+export interface TurnWait {
+  readonly reason: Exclude<WaitReason, 'Waiting'>;
+  /** For people. */
+  readonly message: string;
+}
 
 /** A machine that goes down, as the maintenance says that its agent made for it. */
 export interface GoingDown {
@@ -61,4 +68,11 @@ export function isBeforeItsTurn(maintenance: NodeMaintenance, node: NodeIdentity
 export function goesDownNow(maintenance: NodeMaintenance): string | undefined {
   const node = goingDownOf(maintenance)?.node;
   return node === undefined || isBeforeItsTurn(maintenance, { name: node }) ? undefined : node;
+}
+
+/** What a reboot that has not had its turn waits for, as who gives the turns has written it; undefined where it does not wait. */
+export function turnWaitOf(maintenance: NodeMaintenance | undefined): TurnWait | undefined {
+  const drained = maintenance?.status?.conditions?.find(({ type }) => type === DRAINED);
+  const { reason, message = '' } = drained ?? {};
+  return reason === 'WaitingForTurn' || reason === 'WaitingForControlPlane' ? { reason, message } : undefined;
 }

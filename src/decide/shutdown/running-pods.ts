@@ -17,17 +17,17 @@ export interface RunningSandbox extends Pick<LiveSandbox, 'namespace' | 'podName
 export type PodSource = 'api' | 'file';
 
 /**
- * The pods of these sources, as NAMESPACE/NAME, that run containers and were there before the shutdown began. A pod that came
+ * The pods of these sources, as NAMESPACE/NAME, that run containers and were there before the machine began to go down. A pod that came
  * later is judged by the API server alone.
  */
 export function runningPods(
   sandboxes: readonly RunningSandbox[],
   sources: readonly PodSource[],
-  shutdownSince: number,
+  downSince: number,
 ): readonly string[] {
   const names = sandboxes
     .filter(({ annotations }) => sources.some((source) => source === annotations[SOURCE_ANNOTATION]))
-    .filter(({ runningContainers, createdAt }) => runningContainers > 0 && createdAt < shutdownSince)
+    .filter(({ runningContainers, createdAt }) => runningContainers > 0 && createdAt < downSince)
     .map(({ namespace, podName }) => `${namespace}/${podName}`);
   return [...new Set(names)].toSorted();
 }

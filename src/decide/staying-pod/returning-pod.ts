@@ -5,6 +5,7 @@
 import type { BlockingPod, NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { agentNodeOf, stageOf } from '../maintenance/maintenance.ts';
+import { drainBegan, type NodeIdentity } from '../maintenance/recorded-node.ts';
 import { podTypeOf } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
 
@@ -15,22 +16,14 @@ const WAITED_MS = 60_000;
 /** A pod that came back is evicted after this time, so that pods do not come and go as fast as they can. */
 const PAUSE_MS = 15_000;
 
-/** When the drain of its nodes began, in milliseconds since the epoch; undefined where it has not begun. */
-export function drainBegan(maintenance: NodeMaintenance): number | undefined {
-  const { metadata, status } = maintenance;
-  const created = timeOf(metadata.creationTimestamp);
-  if (created === undefined || stageOf(maintenance) !== 'Drain') return undefined;
-  // That of an agent drains from the beginning; the time in the status is by the clock of who wrote it.
-  if (agentNodeOf(maintenance) !== undefined) return created;
-  const started = timeOf(status?.stageStatuses?.find(({ name }) => name === 'Drain')?.startTimestamp);
-  return started === undefined ? undefined : Math.max(created, started);
-}
-
-/** Since when the node goes down, by the drains that its own agent made; undefined where it stays up. */
-export function goesDownSince(maintenances: readonly NodeMaintenance[], node: string): number | undefined {
-  const own = maintenances.filter((each) => agentNodeOf(each) === node);
-  const begins = own.flatMap((each) => drainBegan(each) ?? []);
-  return begins.length === 0 ? undefined : Math.min(...begins);
+/**
+ * Since when the node goes down, by the drains that its own agent made and that have begun there; undefined where it stays up,
+ * and before its turn. Where one of an earlier shutdown is still open, the last one counts.
+ */
+export function goesDownSince(maintenances: readonly NodeMaintenance[], node: NodeIdentity): number | undefined {
+  const own = maintenances.filter((each) => agentNodeOf(each) === node.name && stageOf(each) === 'Drain');
+  const begins = own.flatMap((each) => drainBegan(each, node) ?? []);
+  return begins.length === 0 ? undefined : Math.max(...begins);
 }
 
 /** How long after the drain began the pod was made, in milliseconds; undefined for one that was there or may have been bound before. */

@@ -4,6 +4,7 @@ import {
   type NodeMaintenance,
   type NodeMaintenanceStatus,
   type Stage,
+  WAIT_REASONS,
 } from '../../api/node-maintenance.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { timeOf } from '../../decide/time.ts';
@@ -73,7 +74,8 @@ export function countMaintenances(maintenances: readonly NodeMaintenance[], now:
     if (stage !== 'Drain') continue;
     const { conditions = [], stageStatuses = [], summary } = maintenance.status ?? {};
     const drained = conditions.find(({ type }) => type === DRAINED);
-    const state = drained?.status === 'True' ? 'drained' : drained?.reason === 'Waiting' ? 'waiting' : 'draining';
+    const isWaiting = WAIT_REASONS.some((reason) => reason === drained?.reason);
+    const state = drained?.status === 'True' ? 'drained' : isWaiting ? 'waiting' : 'draining';
     add(drains, state, 1);
     const since = timeOf(stageStatuses.find(({ name }) => name === 'Drain')?.startTimestamp);
     const { name } = maintenance.metadata;

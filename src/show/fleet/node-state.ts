@@ -8,7 +8,6 @@ import {
 } from '../../api/names.ts';
 import { formatSpan } from '../../decide/duration.ts';
 import { readNodeNote } from '../../decide/maintenance/node-note.ts';
-import { WAITS_FOR_TURN } from '../../decide/reboot/turns.ts';
 import { timeOf } from '../../decide/time.ts';
 import { overdueMs, readPresence, type WrittenPresence } from './presence.ts';
 import { isSameBuild } from './same-build.ts';
@@ -81,7 +80,7 @@ function judge(node: ListedNode, agent: WrittenPresence, expected: string, now: 
   const isReady = node.nodeStatus.split(',')[0] === 'Ready';
   const { phase, reason, version, doctor } = agent;
   // A machine that is down cannot report; it is overdue because of the shutdown.
-  if (phase === 'draining' && reason.startsWith(WAITS_FOR_TURN)) return { state: 'going-down', reason };
+  if (phase === 'waiting') return { state: 'going-down', reason: `it waits for its turn to reboot: ${reason}` };
   if (phase === 'draining') return { state: 'going-down', reason: `its pods leave: ${reason}` };
   if (phase === 'released') {
     const left = agent.last?.result === 'forced' ? 'it was let go with pods left' : 'its pods have left';

@@ -19,8 +19,11 @@ export interface DoctorReport {
 /** What an agent says. */
 export interface Presence extends DoctorReport {
   readonly version: string;
-  /** The phase, or `stopped` where the agent has ended although the machine does not go down. */
-  readonly phase: Phase['kind'] | 'stopped';
+  /**
+   * The phase; `waiting` where the machine waits for its turn to reboot, and `stopped` where the agent has ended although the
+   * machine does not go down.
+   */
+  readonly phase: Phase['kind'] | 'waiting' | 'stopped';
   /** Since when the phase has lasted, as far as this process of the agent knows, RFC 3339. */
   readonly phaseSince: string;
   readonly lock: 'held' | 'missing' | 'none';
@@ -56,7 +59,7 @@ const MAX_REASON = 256;
 const MAX_WORD = 64;
 const MAX_CHECKS = 8;
 const MAX_CHECK = 32;
-const PHASES: readonly Presence['phase'][] = ['watching', 'draining', 'released', 'recovering', 'stopped'];
+const PHASES: readonly Presence['phase'][] = ['watching', 'waiting', 'draining', 'released', 'recovering', 'stopped'];
 const LOCKS: readonly Presence['lock'][] = ['held', 'missing', 'none'];
 const RESULTS: readonly DoctorResult[] = ['ok', 'warn', 'fail', 'unknown'];
 

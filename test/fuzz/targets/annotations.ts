@@ -12,7 +12,6 @@ import { readPresence } from '../../../src/show/fleet/presence.ts';
 import { readNodeNote } from '../../../src/decide/maintenance/node-note.ts';
 import { disruptionModeOf } from '../../../src/decide/pod-group/pod-group.ts';
 import { drainsOfNode } from '../../../src/decide/maintenance/maintenance.ts';
-import { turnWaitIn } from '../../../src/decide/reboot/turns.ts';
 import { PLANTED } from '../../support/commands/planted-secrets.ts';
 import { mutatedJson, mutatedText } from '../mutate.ts';
 import { assertFinite, type FuzzTarget, objectIn, textTarget } from '../target.ts';
@@ -49,8 +48,6 @@ const PRESENCE = {
   everySec: 3600,
 };
 const FIELD = { 'f:metadata': { 'f:annotations': { [`f:${EVICTION_IN_PROGRESS_ANNOTATION}`]: {} } } };
-const WAIT =
-  'Waiting for its turn to reboot since 2026-07-01T12:00:00Z: n2 goes first, because of the PodDisruptionBudget a/b.';
 
 function bundle(text: string): void {
   const secret = 'hunt-5ecret-0';
@@ -109,8 +106,5 @@ export const ANNOTATION_TARGETS: readonly FuzzTarget[] = [
     const { spec } = (objectIn(text) ?? {}) as { spec?: unknown };
     const group = { metadata: { name: 'g' }, ...(typeof spec === 'object' && spec !== null ? { spec } : {}) };
     disruptionModeOf(group);
-  }),
-  textTarget('turn-wait', mutatedText(WAIT), (text) => {
-    turnWaitIn(text);
   }),
 ];

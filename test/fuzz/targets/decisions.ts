@@ -26,13 +26,9 @@ import { judgeProtection } from '../../../src/decide/disruption-budget/protectio
 import { nodesThatStay, observeNodes } from '../../../src/decide/disruption-budget/staying-nodes.ts';
 import { isControlPlane, membersOfControlPlane } from '../../../src/decide/maintenance/control-plane-members.ts';
 import { goingDownOf, takesTurns } from '../../../src/decide/shutdown/machine-going-down.ts';
-import { decideTurns, describeTurnWait, type Reboot, turnWaitIn } from '../../../src/decide/reboot/turns.ts';
-import {
-  drainBegan,
-  evictionPausedUntil,
-  goesDownSince,
-  whyReturning,
-} from '../../../src/decide/staying-pod/returning-pod.ts';
+import { decideTurns, type Reboot } from '../../../src/decide/reboot/turns.ts';
+import { drainBegan } from '../../../src/decide/maintenance/recorded-node.ts';
+import { evictionPausedUntil, goesDownSince, whyReturning } from '../../../src/decide/staying-pod/returning-pod.ts';
 import { timeOf } from '../../../src/decide/time.ts';
 import { violations } from '../schema.ts';
 import { assertFinite, type FuzzInput, type FuzzTarget } from '../target.ts';
@@ -170,13 +166,10 @@ function goingDown({ maintenances, pods, nodes: all, budgets }: World): void {
     budgets.find(({ metadata }) => metadata.name === name)?.status?.disruptionsAllowed ?? 0;
   const waits = decideTurns({ reboots, allowed, membersAway: [], maxParallel: 1 });
   if (reboots.length > 0 && waits.size === reboots.length) throw new Error('all machines wait for each other');
-  for (const wait of waits.values()) {
-    if (turnWaitIn(describeTurnWait(wait)) === undefined) throw new Error('a wait is not read again');
-  }
   for (const pod of pods) {
     for (const maintenance of maintenances) {
-      const began = drainBegan(maintenance);
-      const since = goesDownSince(maintenances, pod.spec.nodeName ?? '');
+      const node = { name: pod.spec.nodeName ?? '' };
+      const [began, since] = [drainBegan(maintenance, node), goesDownSince(maintenances, node)];
       assertFinite([whyReturning(pod, began, since) ?? 0, evictionPausedUntil(pod, began, NOW) ?? 0], 'returning');
     }
     for (const node of all) couldTakeNow(node, pod);

@@ -67,8 +67,8 @@ describe('a drain whose pod has a spent request', () => {
     assert.ok(maintenance !== undefined);
     const term = { matchExpressions: [{ key: 'drain', operator: 'Exists' as const }] };
     const spec = { ...maintenance.spec, nodeSelector: { nodeSelectorTerms: [term] } };
-    const nodeStatuses = [{ nodeRef: { name: 'n' }, drainTargets: ALL, drainPlanPosition: 12 }];
-    scene.maintenances.set('m', { ...maintenance, spec, status: { drainPlanPosition: 12, nodeStatuses } });
+    const nodeStatuses = [{ nodeRef: { name: 'n' }, drainTargets: ALL, drainStartTime: '2026-01-01T00:00:00Z' }];
+    scene.maintenances.set('m', { ...maintenance, spec, status: { nodeStatuses } });
     await step(key);
     assert.deepEqual(scene.calls(), []);
     scene.nodes.set('n', { metadata: { name: 'n', labels: { drain: '' } } });

@@ -117,7 +117,9 @@ describe('a drain of a node with a volume', () => {
     const since = new Date(Date.now() - 60_000).toISOString();
     const volumesLeft = [{ name: 'pvc-1', driver: DRIVER, waitsFor: 'Detach', since }];
     const maintenance = drainOf('m', ['one']);
-    const nodeStatuses = [{ nodeRef: { name: 'one', uid: 'n' }, drainPlanPosition: 8, volumesLeft }];
+    const nodeStatuses = [
+      { nodeRef: { name: 'one', uid: 'n' }, drainPlanPosition: 8, drainStartTime: since, volumesLeft },
+    ];
     const known = { ...maintenance, status: { nodeStatuses } };
     cluster.put('Maintenance', known);
     await using _ = cluster.lead();

@@ -1,18 +1,10 @@
 import { describe, it } from 'node:test';
 import { chooseStaticPodPath } from '../../../src/decide/machine/kubelet-config.ts';
-import { describeTurnWait, turnWaitIn } from '../../../src/decide/reboot/turns.ts';
 import { assertLinear } from '../../support/processor-time.ts';
-
-const SENTENCE = describeTurnWait({ since: 0, nodes: ['n2'], cause: 'x' });
 
 /** Texts from outside that once took a time which grew with the square of their length. */
 const CASES: readonly (readonly [what: string, run: (text: string) => unknown, textOf: (length: number) => string])[] =
   [
-    [
-      'the sentence of a reboot that waits, from the status of a NodeMaintenance',
-      turnWaitIn,
-      (length) => `${SENTENCE}${': '.repeat(length / 2)}`,
-    ],
     [
       "the static pod directory, from the kubelet's configuration",
       (text) => chooseStaticPodPath(text, { pid: 1, staticPodPath: '/a' } as never, '/x'),

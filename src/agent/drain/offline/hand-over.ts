@@ -78,13 +78,13 @@ const CALL_MS = 10_000;
 async function recordTargets(
   client: KubeClient,
   { name, node }: { readonly name: string; readonly node: NodeIdentity },
-  targets: readonly DrainPlanEntry[],
+  reached: { readonly targets: readonly DrainPlanEntry[]; readonly now: number },
   signal: AbortSignal,
 ): Promise<boolean> {
   const read = { method: 'GET', path: objectPath(NODE_MAINTENANCES, { name }) } as const;
   const known = await sendForObject<NodeMaintenance>(client, read, [404], signal);
   if (known === undefined) return false;
-  const nodeStatuses = handedOverStatuses(known.status, node, targets);
+  const nodeStatuses = handedOverStatuses(known.status, node, reached);
   if (nodeStatuses === undefined) return true;
   const { resourceVersion = '' } = known.metadata;
   const body = { metadata: { resourceVersion }, status: { nodeStatuses } };
@@ -135,12 +135,13 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
       if (seen.kind === 'absent') return 'waiting';
       const node = seen.kind === 'present' ? identityOf(seen.node.metadata) : { name: nodeName };
       const plan = effectiveDrainPlan(config.drainPlan);
-      const { maintenance: name, reason, deadline } = phase;
+      const { maintenance: name, reason, deadline, shutdownKind } = phase;
       if (cluster.state(name) === 'absent') {
-        await cluster.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline }, ask);
+        await cluster.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline, shutdownKind }, ask);
       }
       if (cluster.state(name) !== 'open') return 'waiting';
-      if (!(await recordTargets(client, { name, node }, offlineTargets, ask))) return 'waiting';
+      if (!(await recordTargets(client, { name, node }, { targets: offlineTargets, now: clock.now() }, ask)))
+        return 'waiting';
       const signal = within(CALL_MS);
       await syncCordon(client, { node: nodeName, wantedBy: [phase.maintenance] }, signal);
       answersSince ??= clock.monotonic();

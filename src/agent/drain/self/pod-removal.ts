@@ -12,7 +12,8 @@ import {
 import { isSpent } from '../../../decide/eviction/spent-request.ts';
 import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
 import { endOf, podTypeOf } from '../../../decide/pod.ts';
-import { drainBegan, evictionPausedUntil } from '../../../decide/staying-pod/returning-pod.ts';
+import { drainBegan } from '../../../decide/maintenance/recorded-node.ts';
+import { evictionPausedUntil } from '../../../decide/staying-pod/returning-pod.ts';
 import { describeVolumes, type DriverPod } from '../../../decide/volume/waits.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { KubeClient } from '../../../kube/client.ts';
@@ -91,7 +92,8 @@ async function endPod(
   if (awaited !== undefined) return { what: keyOf(pod), on: awaited.on, message: awaited.message };
   // A static pod leaves by its manifest.
   if (podType === 'Static') return undefined;
-  const began = pass.own.flatMap(({ maintenance }) => drainBegan(maintenance) ?? [])[0];
+  const node = { name: pod.spec.nodeName ?? '' };
+  const began = pass.own.flatMap(({ maintenance }) => drainBegan(maintenance, node) ?? [])[0];
   const pausedUntil = evictionPausedUntil(pod, began, clock.now());
   if (pausedUntil !== undefined) {
     return {

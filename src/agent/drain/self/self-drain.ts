@@ -223,7 +223,7 @@ export function createSelfDrainer(
     if (!(await cordon.keep(maintenances, mayAct, signal))) return undefined;
     const all = copy.list().filter((pod) => !isTerminal(pod));
     const view = withMirrorPriorities(facts.view, mirrorPriorities(all));
-    const left = drainPodsOfNode(all, drainPodsOf(view), goesDownSince(maintenances, nodeName));
+    const left = drainPodsOfNode(all, drainPodsOf(view), goesDownSince(maintenances, { name: nodeName }));
     const node = identityOf(cordon.node()?.metadata ?? { name: nodeName });
     const present = await volumes.observe(cordon.node(), all, signal);
     const seen = selfScope(waits, { node, pods: all, present }, clock.now());

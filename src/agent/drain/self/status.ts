@@ -3,12 +3,12 @@ import type { BlockingPod, NodeMaintenance, NodeMaintenanceStatus } from '../../
 import type { Pod } from '../../../api/pod.ts';
 import { drainPodOf } from '../../../decide/pod.ts';
 import { estimateDrain } from '../../../decide/drain/estimate.ts';
-import { drainBegan } from '../../../decide/staying-pod/returning-pod.ts';
 import { isKept, keptBy } from '../../../decide/kept-pods/kept-pods.ts';
 import { planOf } from '../../../decide/maintenance/drain-plan.ts';
 import { evictingUids, type SelfDrain } from '../../../decide/drain/self-drain.ts';
-import { recordedNode } from '../../../decide/maintenance/recorded-node.ts';
-import { drainStatus, waitingStatus } from '../../../decide/drain/status.ts';
+import { drainBegan, recordedNode } from '../../../decide/maintenance/recorded-node.ts';
+import type { NodeResolution } from '../../../decide/drain/resolution.ts';
+import { drainStatus, type NodeObservation, waitingStatus } from '../../../decide/drain/status.ts';
 import { BY_AGENT } from '../../../decide/shutdown/drainer.ts';
 import { createMaintenanceStatusWriter } from '../../../kube/maintenance/status.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
@@ -54,15 +54,17 @@ function statusOf(
   const leaving = list.filter(isEvicting);
   const keep = keptBy(maintenance);
   const pending = list.filter((pod) => !isEvicting(pod) && !isKept(keep, drainPodOf(pod)));
-  const times = { began: drainBegan(maintenance) ?? now, now };
-  const expectedFinishAt = estimateDrain(plan, { evicting: leaving, pending, requestOf }, times);
   const nodes = resolution.nodes.map((node) => {
     const message = node.message.slice(0, MAX_MESSAGE);
     return { ...node, message: `${message} (${BY_AGENT}: ${why})` };
   });
   // Without a controller nobody makes requests: what is targeted is what this agent evicts.
   const evacuating = leaving.length;
-  const observe = () => ({ evacuating, blocking, expectedFinishAt, overLimit: 0, ungatedDaemonSets: [] });
+  const observe = (node: NodeResolution): NodeObservation => {
+    const times = { began: drainBegan(maintenance, node) ?? now, now };
+    const expectedFinishAt = estimateDrain(plan, { evicting: leaving, pending, requestOf }, times);
+    return { evacuating, blocking, expectedFinishAt, overLimit: 0, ungatedDaemonSets: [] };
+  };
   return drainStatus(maintenance, { ...resolution, nodes }, observe, now);
 }
 
@@ -90,7 +92,8 @@ export function createSelfStatus({ client, clock, nodeName }: ClusterDependencie
         pods: pods + evacuating,
         evacuating,
       };
-      await writer.write(maintenance, waitingStatus(maintenance, [waiting], forWhom, clock.now()), signal, mayWrite);
+      const wait = { reason: 'WaitingForTurn', message: forWhom } as const;
+      await writer.write(maintenance, waitingStatus(maintenance, [waiting], wait, clock.now()), signal, mayWrite);
     },
   };
 }

@@ -19,6 +19,8 @@ interface Scene {
   readonly phase: Phase;
   /** The names of the pods that the API server gave to the kubelet, and that run. */
   pods: readonly string[];
+  /** When they were made, after the shutdown was seen. */
+  madeAfterMs: number;
   /** Why the runtime does not answer. */
   failure: string | undefined;
   asked: number;
@@ -33,7 +35,12 @@ function scene(deadlineAfterMs?: number): Scene {
   const phase: Phase = { kind: 'draining', mode: 'cluster', ...shutdown };
   const sandboxOf = (podName: string): PodSandbox => {
     const place = { id: podName, namespace: 'default', podName, podUid: podName, ready: true, labels: {} };
-    return { ...place, createdAt: since - 1, annotations: { [SOURCE_ANNOTATION]: 'api' }, runningContainers: 1 };
+    return {
+      ...place,
+      createdAt: since + made.madeAfterMs,
+      annotations: { [SOURCE_ANNOTATION]: 'api' },
+      runningContainers: 1,
+    };
   };
   const livePods = (): Promise<readonly PodSandbox[]> => {
     made.asked += 1;
@@ -42,7 +49,7 @@ function scene(deadlineAfterMs?: number): Scene {
       : Promise.reject(new Error(made.failure));
   };
   const look = createLastLook({ runtime: { livePods }, clock, log });
-  const made: Scene = { look, log, clock, phase, pods: [], failure: undefined, asked: 0 };
+  const made: Scene = { look, log, clock, phase, pods: [], madeAfterMs: -1, failure: undefined, asked: 0 };
   return made;
 }
 
@@ -76,6 +83,16 @@ describe('the look at the container runtime before a machine is let go', () => {
     assert.equal(made.log.lines.length, 1, 'it is logged once');
     made.pods = [];
     assert.equal(await made.look.after(DRAINED, made.phase, SIGNAL), DRAINED);
+  });
+
+  it('waits for pods that came while the machine waited for its turn, and for none that came past its cordon', async () => {
+    const made = scene();
+    made.pods = ['web'];
+    made.madeAfterMs = 120_000;
+    const downSince = made.clock.now() + 300_000;
+    assert.equal((await made.look.after({ ...DRAINED, downSince }, made.phase, SIGNAL)).drained, false);
+    made.madeAfterMs = 300_000;
+    assert.equal((await made.look.after({ ...DRAINED, downSince }, made.phase, SIGNAL)).drained, true);
   });
 
   it('waits two minutes at most, and says what was left beside what stays in any case', async () => {

@@ -40,7 +40,10 @@ function shutdown(annotations: Record<string, string> = {}, status: NodeMaintena
   return {
     ...drain,
     metadata: { ...drain.metadata, labels: { [AGENT_LABEL]: 'n' }, annotations },
-    status: { nodeStatuses: [{ nodeRef: { name: 'n' }, drainTargets: targets, drainPlanPosition: 1 }], ...status },
+    status: {
+      nodeStatuses: [{ nodeRef: { name: 'n' }, drainTargets: targets, drainStartTime: '2026-01-01T00:00:00Z' }],
+      ...status,
+    },
   };
 }
 

@@ -20,7 +20,7 @@ it('a step of one node reads nothing of the other nodes of a large maintenance',
         return { name, uid: `uid-of-${name}` };
       },
       drainTargets,
-      drainPlanPosition: 1,
+      drainStartTime: '2026-01-01T00:00:00Z',
     };
   });
   cluster.put('Maintenance', { ...drainOf('drain', names), status: { nodeStatuses } } as ReturnType<typeof drainOf>);

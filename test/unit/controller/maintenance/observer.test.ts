@@ -113,8 +113,9 @@ describe('a member of the control plane that joins a drain which has begun', () 
       metadata: { name: 'm' },
       spec: { stage: 'Drain', nodeSelector: { nodeSelectorTerms: [{ matchExpressions }] } },
       status: {
-        drainPlanPosition: 1,
-        nodeStatuses: [{ nodeRef: { name: 'cp-a', uid: 'uid-cp-a' }, drainPlanPosition: 1 }],
+        nodeStatuses: [
+          { nodeRef: { name: 'cp-a', uid: 'uid-cp-a' }, drainPlanPosition: 1, drainStartTime: '2026-01-01T00:00:00Z' },
+        ],
       },
     };
     const observe = (each: NodeMaintenance): ReturnType<ReturnType<typeof createDrainObserver>['observe']> =>

@@ -5,6 +5,7 @@ import { boundedStatus } from '../../../../src/decide/drain/bounded-status.ts';
 import { countMaintenances } from '../../../../src/show/counts/maintenances.ts';
 import { nodeStatusesOf, nodeStatusOf } from '../../../../src/decide/maintenance/recorded-node.ts';
 import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/maintenance/drain-plan.ts';
+import { rfc3339 } from '../../../../src/decide/time.ts';
 import { summaryOf } from '../../../../src/decide/drain/summary.ts';
 
 const MEGABYTE = 1_000_000;
@@ -26,6 +27,7 @@ function nodeStatus(at: number, blocked: number): NodeStatus {
     nodeRef: { name: nodeName(at), uid: '00000000-0000-0000-0000-000000000000' },
     drainTargets: DEFAULT_DRAIN_PLAN.slice(0, at % 3 === 0 ? 4 : 12),
     drainPlanPosition: at % 3 === 0 ? 4 : 12,
+    drainStartTime: rfc3339(at * 1_000),
     drainMessage: 'Evacuating',
     podsPendingEvacuation: 0,
     podsEvacuating: blocked,
@@ -50,8 +52,8 @@ function statusOf(nodes: number, blocked: (at: number) => number): NodeMaintenan
 
 /** What others act by, by the name of the node. */
 function essence(status: NodeMaintenanceStatus): ReadonlyMap<string, object> {
-  const essential = nodeStatusesOf(status).map(({ nodeRef, drainTargets, drainPlanPosition }) => {
-    return [nodeRef.name, { nodeRef, drainTargets, drainPlanPosition }] as const;
+  const essential = nodeStatusesOf(status).map(({ nodeRef, drainTargets, drainPlanPosition, drainStartTime }) => {
+    return [nodeRef.name, { nodeRef, drainTargets, drainPlanPosition, drainStartTime }] as const;
   });
   return new Map(essential.toSorted(([a], [b]) => a.localeCompare(b)));
 }

@@ -9,9 +9,10 @@ function statusOf(
   drainPlanPosition: number,
   podsBlocking: readonly BlockingPod[] = [],
 ): NodeMaintenanceStatus {
+  const begin = drainPlanPosition === 0 ? {} : { drainStartTime: '2026-01-01T00:00:00Z' };
   return {
     drainPlanPosition,
-    nodeStatuses: [{ nodeRef: { name: 'one' }, podsBlocking }],
+    nodeStatuses: [{ nodeRef: { name: 'one' }, podsBlocking, ...begin }],
     conditions: [{ type: 'Drained', status: is, reason, message: `It is ${reason}.`, lastTransitionTime: '' }],
   };
 }

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { NodeMaintenance, NodeMaintenanceStatus, PodType } from '../../../../src/api/node-maintenance.ts';
 import { drainOfMaintenance } from '../../../../src/decide/drain/observed-drain.ts';
-import { describeEntry } from '../../../../src/decide/maintenance/drain-plan.ts';
 import type { NodeIdentity } from '../../../../src/decide/maintenance/recorded-node.ts';
 import { type DrainResolution, resolveDrains } from '../../../../src/decide/drain/resolution.ts';
 import { drainStatus } from '../../../../src/decide/drain/status.ts';
@@ -188,31 +187,13 @@ describe('the nodes of a drain', () => {
 describe('a status that another version wrote', () => {
   const targets = podsOn('x').map(({ podType }) => ({ podType, podPriority: 2_147_483_647 }));
 
-  it('the nodes go on where an older version was, which has one position for all of them', () => {
-    const cluster = new Cluster();
-    cluster.pods.set('a', podsOn('a', ['DaemonSet', 'Static']));
-    cluster.select('m', A);
-    const drainTargets = [
-      { podType: 'Default', podPriority: 2_147_483_647 },
-      { podType: 'DaemonSet', podPriority: 1_000_000_000 },
-    ] as const;
-    cluster.record('m', { drainPlanPosition: 5, nodeStatuses: [{ nodeRef: { name: 'a' }, drainTargets }] });
-    cluster.pods.set('b', podsOn('b'));
-    cluster.select('m', A, B);
-    const nodes = cluster.look().get('m')?.nodes ?? [];
-    assert.deepEqual(nodes[0]?.drainTargets.map(describeEntry), drainTargets.map(describeEntry));
-    assert.deepEqual(
-      nodes.map(({ position }) => position),
-      [5, 1],
-    );
-    assert.equal(cluster.status('m').drainPlanPosition, 1, 'an older version goes by this one for all nodes');
-  });
-
   it('a node goes on with the targets that its agent handed over, which writes no position', () => {
     const cluster = new Cluster();
     cluster.pods.set('a', podsOn('a', ['Static']));
     cluster.select('m', A);
-    cluster.record('m', { nodeStatuses: [{ nodeRef: { name: 'a' }, drainTargets: targets }] });
+    cluster.record('m', {
+      nodeStatuses: [{ nodeRef: { name: 'a' }, drainTargets: targets, drainStartTime: '2026-01-01T00:00:00Z' }],
+    });
     const [node] = cluster.look().get('m')?.nodes ?? [];
     assert.equal(node?.position, 12);
     assert.equal(node.evicting.length, 1);

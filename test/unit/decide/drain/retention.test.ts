@@ -97,7 +97,8 @@ describe('what may stay on a node', () => {
   const node: Node = { metadata: { name: 'node-a', labels: { rack: 'one' } } };
   const byLabel = { nodeSelectorTerms: [{ matchExpressions: [{ key: 'rack', operator: 'Exists' }] }] };
   const drainTargets = [{ podType: 'Default', podPriority: 0 }] as const;
-  const recorded = { nodeStatuses: [{ nodeRef: { name: 'node-a' }, drainPlanPosition: 1, drainTargets }] };
+  const drainStartTime = '2026-01-01T00:00:00Z';
+  const recorded = { nodeStatuses: [{ nodeRef: { name: 'node-a' }, drainStartTime, drainTargets }] };
   const drain: NodeMaintenance = {
     ...maintenanceOf({ stage: 'Drain', nodeSelector: byLabel }, { name: 'm' }),
     status: recorded,
@@ -112,14 +113,8 @@ describe('what may stay on a node', () => {
 
   it('a drain that is throttled does not count, though it keeps the targets that others have reached', () => {
     const [status] = drain.status?.nodeStatuses ?? [];
-    const { drainPlanPosition: _, ...throttled } = status ?? { nodeRef: { name: 'node-a' } };
+    const { drainStartTime: _, ...throttled } = status ?? { nodeRef: { name: 'node-a' } };
     assert.deepEqual(drainsOn([{ ...drain, status: { nodeStatuses: [throttled] } }], node), []);
-    const older = { drainPlanPosition: 1, nodeStatuses: [throttled] };
-    assert.equal(
-      drainsOn([{ ...drain, status: older }], node).length,
-      1,
-      'an older version has one position for all nodes',
-    );
   });
 
   it('a drain does not count on a node that has left its selector, or is gone, though the status still names it', () => {

@@ -62,7 +62,7 @@ describe('the status of a drain', () => {
       { name: 'one', uid: 'u1', message: 'Waiting', drainTargets, pods: 100, evacuating: 2 },
       { name: 'two', message: 'Waiting', drainTargets: [], pods: 3, evacuating: 0 },
     ];
-    const status = waitingStatus(maintenance, nodes, 'Waiting', NOW);
+    const status = waitingStatus(maintenance, nodes, { reason: 'Waiting', message: 'Waiting' }, NOW);
     assert.deepEqual(status.summary, { nodes: 'one, two', podsPendingEvacuation: 101, podsEvacuating: 2 });
     assert.deepEqual(status.nodeStatuses?.[0]?.drainTargets, drainTargets);
     assert.equal(status.nodeStatuses[1]?.drainTargets, undefined);

@@ -1,12 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  decideTurns,
-  describeTurnWait,
-  type Reboot,
-  type RebootFacts,
-  turnWaitIn,
-} from '../../../../src/decide/reboot/turns.ts';
+import { decideTurns, describeTurnWait, type Reboot, type RebootFacts } from '../../../../src/decide/reboot/turns.ts';
 
 /** The reboot of the node `node`, `at` seconds old in the order of creation, with what it takes from budgets. */
 function reboot(node: string, at: number, needs: Record<string, number> = {}, more: Partial<Reboot> = {}): Reboot {
@@ -130,8 +124,6 @@ describe('the turns of machines that reboot', () => {
       text,
       'Waiting for its turn to reboot since 1970-01-01T00:00:00Z: a goes first, because of the PodDisruptionBudget shop/web.',
     );
-    assert.equal(turnWaitIn(text), 'a goes first, because of the PodDisruptionBudget shop/web');
-    assert.equal(turnWaitIn('3 pods are left.'), undefined);
     const many = describeTurnWait({ ...wait, nodes: Array.from({ length: 500 }, (_, at) => `node-${at}`) });
     assert.match(many, /node-4 and 495 more go first/);
   });

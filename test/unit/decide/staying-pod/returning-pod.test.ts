@@ -3,10 +3,10 @@ import { describe, it } from 'node:test';
 import { AGENT_LABEL, MIRROR_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
+import { drainBegan } from '../../../../src/decide/maintenance/recorded-node.ts';
 import { selectorOfNodes } from '../../../../src/decide/maintenance/new-maintenance.ts';
 import {
   comesTooLate,
-  drainBegan,
   evictionPausedUntil,
   goesDownSince,
   whyReturning,
@@ -20,12 +20,16 @@ function podMade(afterSec: number, metadata: object = {}): Pod {
   return { metadata: { name: 'web-1', namespace: 'shop', creationTimestamp, ...metadata }, spec: {} };
 }
 
-function drain(metadata: object, startedAt?: number): NodeMaintenance {
-  const stageStatuses = startedAt === undefined ? [] : [{ name: 'Drain' as const, startTimestamp: rfc3339(startedAt) }];
+/** A drain of n1; `startTime` is when it began there, in seconds after BEGAN. */
+function drain(metadata: object, startSec?: number): NodeMaintenance {
+  const start = startSec === undefined ? {} : { drainStartTime: rfc3339(BEGAN + startSec * 1000) };
   return {
     metadata: { name: 'm', creationTimestamp: rfc3339(BEGAN), ...metadata },
     spec: { stage: 'Drain', nodeSelector: selectorOfNodes(['n1']) },
-    status: { stageStatuses },
+    status: {
+      stageStatuses: [{ name: 'Drain', startTimestamp: rfc3339(BEGAN) }],
+      nodeStatuses: [{ nodeRef: { name: 'n1', uid: 'u' }, drainTargets: [], ...start }],
+    },
   };
 }
 
@@ -67,12 +71,29 @@ describe('a pod on a node that is drained', () => {
     assert.equal(evictionPausedUntil(podMade(0), BEGAN, BEGAN), undefined);
   });
 
-  it('the drain of a machine began when the API server took it, and that of a person with its stage Drain', () => {
-    const own = { labels: { [AGENT_LABEL]: 'n1' } };
-    assert.equal(drainBegan(drain(own, BEGAN - 3_600_000)), BEGAN);
-    assert.equal(drainBegan(drain({})), undefined);
-    assert.equal(drainBegan(drain({}, BEGAN + 5_000)), BEGAN + 5_000);
-    assert.equal(goesDownSince([drain({}, BEGAN), drain(own)], 'n1'), BEGAN);
-    assert.equal(goesDownSince([drain({}, BEGAN), drain(own)], 'n2'), undefined);
+  const own = { labels: { [AGENT_LABEL]: 'n1' } };
+  const n1 = { name: 'n1' };
+
+  it('a drain began when its pods were targeted first, whoever asked for it: not when it was asked for', () => {
+    for (const metadata of [own, {}]) {
+      assert.equal(drainBegan(drain(metadata), n1), undefined, 'one that waits has begun nothing');
+      assert.equal(drainBegan(drain(metadata, 300), n1), BEGAN + 300_000);
+      assert.equal(drainBegan(drain(metadata, -3_600), n1), BEGAN, 'a clock that is behind makes it no earlier');
+      assert.equal(drainBegan(drain(metadata, 300), { name: 'n1', uid: 'another' }), undefined);
+    }
+  });
+
+  it('a machine goes down since the drain of its own agent began, the last one where an earlier one is still open', () => {
+    assert.equal(goesDownSince([drain({}, 0), drain(own, 300)], n1), BEGAN + 300_000);
+    assert.equal(goesDownSince([drain({}, 0), drain(own)], n1), undefined);
+    assert.equal(goesDownSince([drain(own, 5), drain(own, 900)], n1), BEGAN + 900_000);
+    assert.equal(goesDownSince([drain(own, 5)], { name: 'n2' }), undefined);
+  });
+
+  it('a machine that waited for its turn waits for the pods that came to it meanwhile', () => {
+    const tookOver = podMade(120);
+    assert.equal(comesTooLate(tookOver, goesDownSince([drain(own)], n1)), false);
+    assert.equal(comesTooLate(tookOver, goesDownSince([drain(own, 300)], n1)), false);
+    assert.equal(comesTooLate(podMade(361), goesDownSince([drain(own, 300)], n1)), true);
   });
 });

@@ -106,9 +106,9 @@ describe('the state of a node in the fleet view', () => {
     ['a shutdown', nodeOf({ phase: 'draining', reason: 'reboot' }), 'going-down', /its pods leave: reboot/],
     [
       'a machine that waits for its turn to reboot',
-      nodeOf({ phase: 'draining', reason: 'waits for its turn to reboot, n2 goes first: reboot' }),
+      nodeOf({ phase: 'waiting', reason: 'reboot; n2 goes first' }),
       'going-down',
-      /^waits for its turn to reboot, n2 goes first: reboot$/,
+      /^it waits for its turn to reboot: reboot; n2 goes first$/,
     ],
     [
       'a machine that is down',

@@ -5,6 +5,7 @@ import { createOwnNode } from '../../../../../src/agent/cluster/own-node.ts';
 import type { DrainPlanEntry, NodeMaintenanceStatus } from '../../../../../src/api/node-maintenance.ts';
 import { effectiveDrainPlan } from '../../../../../src/decide/maintenance/drain-plan.ts';
 import { targetsAfter } from '../../../../../src/decide/maintenance/drain-targets.ts';
+import { rfc3339 } from '../../../../../src/decide/time.ts';
 import type { Phase } from '../../../../../src/decide/shutdown/phase.ts';
 import { drainOf } from '../../../../support/maintenance/objects.ts';
 import { SILENT_LOG } from '../../../../support/silent-log.ts';
@@ -56,7 +57,8 @@ function statusOf(count: number): NodeMaintenanceStatus {
   const nodeRef = { name: 'n1', uid: 'u1' };
   const drainTargets = targetsAfter(PLAN, count);
   const counts = { podsPendingEvacuation: 3, podsEvacuating: 1, podsAtStart: 9, progressPercent: 55 };
-  return { nodeStatuses: [{ nodeRef, drainTargets, drainPlanPosition: count, ...counts }] };
+  const drainStartTime = '2026-01-01T00:00:00Z';
+  return { nodeStatuses: [{ nodeRef, drainTargets, drainPlanPosition: count, drainStartTime, ...counts }] };
 }
 
 describe('the hand-over of an offline drain', () => {
@@ -72,11 +74,22 @@ describe('the hand-over of an offline drain', () => {
   });
 
   it('the targets are written where the maintenance has no status yet', async () => {
-    const { attempt, written } = open(undefined);
+    const { attempt, written, clock } = open(undefined);
     await attempt(targetsAfter(PLAN, 5));
     const nodeRef = { name: 'n1', uid: 'u1' };
-    const nodeStatuses = [{ nodeRef, drainTargets: targetsAfter(PLAN, 5) }];
+    const nodeStatuses = [{ nodeRef, drainTargets: targetsAfter(PLAN, 5), drainStartTime: rfc3339(clock.now()) }];
     assert.deepEqual(written(), { metadata: { resourceVersion: '7' }, status: { nodeStatuses } });
+  });
+
+  it('a drain that waits for its turn in the cluster has begun with the hand-over, and keeps what others have reached', async () => {
+    const [known] = statusOf(9).nodeStatuses ?? [];
+    const { drainStartTime: _, drainPlanPosition: __, ...waiting } = known ?? { nodeRef: { name: '' } };
+    const { attempt, written, clock } = open({ nodeStatuses: [waiting] });
+    await attempt(targetsAfter(PLAN, 5));
+    assert.deepEqual(written(), {
+      metadata: { resourceVersion: '7' },
+      status: { nodeStatuses: [{ ...waiting, drainStartTime: rfc3339(clock.now()) }] },
+    });
   });
 
   it('counts as done by its last attempt alone, and not by one that comes too soon after it', async () => {

@@ -196,9 +196,9 @@ describe('the drain of a node by its agent', () => {
     assert.equal(await passes(), EMPTY_PASS);
     assert.deepEqual([...new Set(server.asked)], [`PATCH ${STATUS}`]);
     const { status } = (server.requests[0]?.body ?? {}) as Partial<NodeMaintenance>;
-    assert.equal(status?.conditions?.[0]?.reason, 'Waiting');
+    assert.equal(status?.conditions?.[0]?.reason, 'WaitingForTurn');
     assert.match(status?.conditions?.[0]?.message ?? '', /n2 goes first/);
-    assert.equal(status?.nodeStatuses?.[0]?.drainPlanPosition, undefined);
+    assert.equal(status?.nodeStatuses?.[0]?.drainStartTime, undefined);
   });
 
   const alive: [string, readonly LeaseLife[], readonly string[]][] = [

@@ -22,10 +22,15 @@ function reboot(node: string, at: number, left?: number, annotations: Record<str
     },
   );
   if (left === undefined) return maintenance;
-  const own = { nodeRef: { name: node }, podsPendingEvacuation: 0, podsEvacuating: left, drainPlanPosition: 1 };
+  const own = {
+    nodeRef: { name: node },
+    podsPendingEvacuation: 0,
+    podsEvacuating: left,
+    drainStartTime: '2026-01-01T00:00:00Z',
+  };
   const condition = { type: DRAINED, status: left === 0 ? 'True' : 'False', reason: 'X', message: '' } as const;
   const conditions = [{ ...condition, lastTransitionTime: '' }];
-  return { ...maintenance, status: { nodeStatuses: [own], drainPlanPosition: 1, conditions } };
+  return { ...maintenance, status: { nodeStatuses: [own], conditions } };
 }
 
 /** What the agent of node `n2` knows of the turns; `others` are kept as its watch keeps them. */
