@@ -22,11 +22,9 @@ export function identityOf({ name, uid }: NodeIdentity): NodeIdentity {
 }
 
 /** A node of a group as a status of its own. */
-function ofGroup(
-  { nodes: _, ...group }: NodeGroup,
-  { drainStartTime, ...nodeRef }: NodeGroup['nodes'][number],
-): NodeStatus {
-  return { nodeRef, ...group, ...(drainStartTime === undefined ? {} : { drainStartTime }) };
+function ofGroup(group: NodeGroup, { drainStartTime, ...nodeRef }: NodeGroup['nodes'][number]): NodeStatus {
+  const { nodes: _, ...shared } = group;
+  return { nodeRef, ...shared, ...(drainStartTime === undefined ? {} : { drainStartTime }) };
 }
 
 /** The statuses of all nodes; those of nodes in groups have targets, a position and their begin, and nothing else. */
