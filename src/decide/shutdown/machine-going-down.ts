@@ -6,7 +6,7 @@ import { type ShutdownKind, shutdownKind } from './kind.ts';
 import { agentNodeOf, stageOf } from '../maintenance/maintenance.ts';
 
 /** Why a machine does not reboot yet. */
-export interface TurnWait {
+interface TurnWait {
   readonly reason: Exclude<WaitReason, 'Waiting'>;
   /** For people. */
   readonly message: string;
