@@ -157,7 +157,7 @@ async function drainUnderLoad(controlPlane: ControlPlane, variant: Variant, sign
   const requests = sendRequests(controlPlane, name, AbortSignal.any([signal, stop.signal]));
   const began = performance.now();
   await controlPlane.kubectl(['create', '-f', '-'], JSON.stringify(drainOf(name, [NODES[0]])));
-  await controlPlane.kubectl(['wait', '--for=condition=Drained', `nm/${name}`, '--timeout=180s']);
+  await controlPlane.kubectl(['wait', '--for=condition=Drained', `nm/${name}`, '--timeout=300s']);
   const seconds = (performance.now() - began) / 1_000;
   await pause(AFTER_MS, signal);
   stop.abort();

@@ -20,7 +20,7 @@ import { collectionPath, NODE_MAINTENANCES, objectPath, sendForObject } from '..
 import { createObjectCache } from '../../src/kube/watch.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { startProgram } from '../control-plane/process.ts';
-import { connectHost, type HostClients, until } from '../logind/host.ts';
+import { connectHost, type HostClients } from '../logind/host.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';
 import { playLivingController } from '../support/stand-ins/living-controller.ts';
 import { maintenanceOf } from '../support/maintenance/objects.ts';
@@ -28,6 +28,7 @@ import { writeAgentFiles } from '../support/agent/files.ts';
 import { installManifests } from '../support/commands/nodemaint.ts';
 import { inWords, percentile } from './quantile.ts';
 import { makeTestFolder } from '../support/folder.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const SAMPLES = 100;
 const NODE = 'bench';
@@ -54,12 +55,14 @@ interface Rig {
 /** Lets logind and the stand-in for systemd forget the shutdown, as a boot does. */
 async function forget({ logind, host }: Rig, signal: AbortSignal): Promise<void> {
   logind.standIn.finishJob();
-  await until('logind is done', async () => !(await host.login1.preparingForShutdown(signal)), SAMPLE_MS);
+  await waitFor('logind is done', async () => !(await host.login1.preparingForShutdown(signal)), {
+    timeoutMs: SAMPLE_MS,
+  });
 }
 
 /** Waits until logind asks systemd for the next target, and returns when that was. */
 async function goesOn({ logind }: Rig, before: number): Promise<number> {
-  await until('logind goes on', () => logind.startedTargets().length > before, SAMPLE_MS);
+  await waitFor('logind goes on', () => logind.startedTargets().length > before, { timeoutMs: SAMPLE_MS });
   return logind.startedTargets().at(-1)?.at ?? Number.NaN;
 }
 
@@ -69,7 +72,7 @@ async function statusWhere(runDirectory: string, claim: (status: AgentStatus) =>
     const status = (await answer) as AgentStatus | undefined;
     return status !== undefined && claim(status);
   };
-  await until('the agent watches and holds', ask, SAMPLE_MS);
+  await waitFor('the agent watches and holds', ask, { timeoutMs: SAMPLE_MS });
 }
 
 async function sampleAgent(
@@ -128,7 +131,7 @@ async function sampleBare(rig: Rig, listener: ChildProcess, times: Times, signal
   const gone = once(holder, 'exit');
   const isHeld = async (): Promise<boolean> =>
     (await host.login1.listInhibitors(signal)).some(({ who }) => who === 'bare');
-  await until('the bare lock is held', isHeld, SAMPLE_MS);
+  await waitFor('the bare lock is held', isHeld, { timeoutMs: SAMPLE_MS });
   const before = logind.startedTargets().length;
   const heard = nextLine(listener);
   const asked = Date.now();
@@ -194,7 +197,7 @@ async function buildRig(stack: AsyncDisposableStack, signal: AbortSignal): Promi
     ending.abort();
     await running;
   });
-  await until('the watch has begun', () => cache.synced(), SAMPLE_MS);
+  await waitFor('the watch has begun', () => cache.synced(), { timeoutMs: SAMPLE_MS });
   const seen: Rig['seen'] = (pattern) =>
     new Promise((resolve, reject) => {
       waiting.set(pattern, resolve);

@@ -143,7 +143,7 @@ if (isThorough('the installer of a fleet, on two real nodes'))
       };
       Object.assign(pinned.spec.template.spec, { nodeSelector: { 'kubernetes.io/hostname': node.name } });
       await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(pinned));
-      await kubectl('rollout', 'status', 'deployment/web', '--timeout=60s');
+      await kubectl('rollout', 'status', 'deployment/web', '--timeout=300s');
       await until(node, AGENT_WATCHES);
       await node.system().must('systemctl reboot');
       await until(node, `grep -q 'web TERM' ${WITNESS}/log`);

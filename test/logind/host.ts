@@ -1,5 +1,4 @@
 /** The agent's side of a test on the rig: bus, logind and systemd clients that end with the test. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createSystemBus, type SystemBus } from '../../src/host/dbus/bus.ts';
 import { createLogin1, type Login1 } from '../../src/host/systemd/login1.ts';
@@ -37,13 +36,4 @@ export function connectHost(rig: Logind): HostClients {
       lifetime.abort();
     },
   };
-}
-
-/** Waits until `claim` holds; throws when it does not within `withinMs`. */
-export async function until(what: string, claim: () => boolean | Promise<boolean>, withinMs = 20_000): Promise<void> {
-  const end = Date.now() + withinMs;
-  while (!(await claim())) {
-    if (Date.now() > end) throw new Error(`not within ${withinMs} ms: ${what}`);
-    await delay(5);
-  }
 }

@@ -15,7 +15,7 @@ import { makeTestFolder } from '../support/folder.ts';
 
 const NAMESPACE = new URL('namespace.sh', import.meta.url).pathname;
 const START_LOGIND = new URL('start-logind.sh', import.meta.url).pathname;
-const READY_MS = 10_000;
+const READY_MS = 60_000;
 const LOOK_MS = 10;
 
 /** A running logind. */

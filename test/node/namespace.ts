@@ -57,7 +57,7 @@ export async function createNamespace(folder: string, signal: AbortSignal): Prom
   };
   try {
     const what = 'the namespace of the node gets ready';
-    await waitFor(what, () => fileExists(own, 'ready'), { timeoutMs: 10_000, program: init, signal });
+    await waitFor(what, () => fileExists(own, 'ready'), { program: init, signal });
   } catch (error) {
     await dispose();
     throw error;

@@ -25,7 +25,7 @@ export async function machinePicture(): Promise<string> {
   const objects = [BUDGET, deployment('db', { stopSec: 5 }), deployment('api', { stopSec: 12 })];
   for (const object of objects) await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
   for (const name of ['db', 'api']) {
-    await controlPlane.kubectl(['rollout', 'status', `deployment/${name}`, '--timeout=180s']);
+    await controlPlane.kubectl(['rollout', 'status', `deployment/${name}`, '--timeout=300s']);
   }
   const bootId = await machine.bootId();
   await machine.must('systemctl reboot');

@@ -1,3 +1,5 @@
+/** Waits of tests for what another process does. */
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Program } from '../control-plane/process.ts';
 
@@ -17,17 +19,53 @@ export const SLOW: WaitOptions = { timeoutMs: 90_000 };
 const TIMEOUT_MS = 30_000;
 const INTERVAL_MS = 50;
 const MAX_INTERVAL_MS = 250;
+/** However busy the machine is, a wait ends after this many times its limit. */
+const MAX_FACTOR = 10;
+
+function firstMatch(file: string, pattern: RegExp): number {
+  try {
+    return Number(pattern.exec(readFileSync(file, 'utf8'))?.[1] ?? 0);
+  } catch {
+    // Not every kernel measures it.
+    return 0;
+  }
+}
+
+/**
+ * How long programs have waited for a processor, in milliseconds since some time: those of the whole machine, or this process
+ * where it has waited longer.
+ */
+function stalledMs(): { readonly machine: number; readonly own: number } {
+  return {
+    machine: firstMatch('/proc/pressure/cpu', /^some .* total=(\d+)/) / 1_000,
+    own: firstMatch('/proc/self/schedstat', /^\d+ (\d+) /) / 1_000_000,
+  };
+}
+
+/** The time that the machine has given since the call: what has passed without that in which programs waited for a processor. */
+function startStopwatch(): (limitMs: number) => boolean {
+  const begunAt = performance.now();
+  const before = stalledMs();
+  return (limitMs) => {
+    const passed = performance.now() - begunAt;
+    if (passed <= limitMs) return false;
+    const now = stalledMs();
+    const stalled = Math.max(now.machine - before.machine, now.own - before.own);
+    return passed - stalled > limitMs || passed > MAX_FACTOR * limitMs;
+  };
+}
 
 /**
  * Asks until the answer is true, 50 ms after the last answer. A question that starts a program takes the processor from what
- * is waited for: the pause is as long as the answer took, up to 250 ms. An `ask` that throws counts as false; its last error is the cause of the failure.
+ * is waited for: the pause is as long as the answer took, up to 250 ms. An `ask` that throws counts as false; its last error is
+ * the cause of the failure. The limit is a time of a machine that is idle: on a busy one the wait is longer, at most tenfold.
  */
 export async function waitFor(
   what: string,
   ask: () => boolean | Promise<boolean>,
   { timeoutMs = TIMEOUT_MS, program, signal }: WaitOptions = {},
 ): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
+  const isOver = startStopwatch();
   let lastError: unknown;
   for (;;) {
     signal?.throwIfAborted();
@@ -38,10 +76,26 @@ export async function waitFor(
       lastError = error;
     }
     const hasEnded = program?.exited() === true;
-    if (hasEnded || performance.now() > deadline) {
+    if (hasEnded || isOver(timeoutMs)) {
       const reason = hasEnded ? `${program.name} has ended` : `not within ${timeoutMs / 1_000} s`;
       throw new Error(`${what}: ${reason}\n${(await program?.tail()) ?? ''}`, { cause: lastError });
     }
     await delay(Math.min(Math.max(performance.now() - askedAt, INTERVAL_MS), MAX_INTERVAL_MS));
+  }
+}
+
+/** Asserts until nothing is thrown: for what follows in another process from what was seen already. */
+export async function eventually(check: () => void | Promise<void>, options: WaitOptions = {}): Promise<void> {
+  const holds = async (): Promise<boolean> => {
+    await check();
+    return true;
+  };
+  await waitFor('what is asserted does not become true', holds, options);
+}
+
+/** Asks for this time, and fails as soon as the answer is true. */
+export async function never(what: string, ask: () => boolean | Promise<boolean>, forMs: number): Promise<void> {
+  for (const end = performance.now() + forMs; performance.now() < end; await delay(MAX_INTERVAL_MS)) {
+    if (await ask()) throw new Error(`${what}, within ${forMs / 1_000} s`);
   }
 }

@@ -14,7 +14,7 @@ import { nodemaintCommand, runNodemaint, startNodemaint } from '../../support/co
 import { PLANTED } from '../../support/commands/planted-secrets.ts';
 import { maintenanceOf } from '../../support/maintenance/objects.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { eventually, waitFor } from '../../support/wait-for.ts';
 
 /** A secret that only the name of its variable tells. */
 const PLAIN = 'n0thing-special';
@@ -142,7 +142,9 @@ describe('the commands of a whole cluster on a real API server', () => {
     const { code, shown } = await atTerminal(words, 'yes');
     assert.equal(code, 0, shown);
     assert.match(shown, /All maintenances are ended and all pods are released/);
-    assert.equal(await rig.controlPlane.kubectl(['get', 'nm', '-o', 'name']), '');
+    await eventually(async () => {
+      assert.equal(await rig.controlPlane.kubectl(['get', 'nm', '-o', 'name']), '');
+    });
   });
 });
 

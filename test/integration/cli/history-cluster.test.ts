@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { runNodemaint } from '../../support/commands/nodemaint.ts';
 import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
 import { buildEvictionRig, type EvictionRig, type Running } from '../../support/rigs/eviction.ts';
-import { SLOW, waitFor } from '../../support/wait-for.ts';
+import { eventually, SLOW, waitFor } from '../../support/wait-for.ts';
 
 const NAMESPACE = ['-n', 'nodemaint-system'];
 const KEEP = { keptStories: '3' };
@@ -71,7 +71,7 @@ describe('the stories of drains that are over, on a real API server', () => {
     await untilKept('m-one drained');
     await kubectl('patch', 'nm', 'm-one', '--type=merge', '-p', '{"spec":{"stage":"Complete"}}');
     await untilKept('m-one ended');
-    await kubectl('delete', 'nm', 'm-one', '--timeout=30s');
+    await kubectl('delete', 'nm', 'm-one', '--timeout=300s');
     const list = await nodemaint('history', '--cluster');
     assert.match(list, /^BEGAN +NODE +TOOK +PODS +MAINTENANCE +ASKED BY +WHAT HAPPENED\n/);
     assert.match(list, /\S+Z +one +\S+ +1 +m-one +\S+ +new disk: every pod left\n/);
@@ -90,7 +90,7 @@ describe('the stories of drains that are over, on a real API server', () => {
 
   it('a drain that is deleted in the middle has a story too, and another leader writes none again', async () => {
     await drain('two');
-    await kubectl('delete', 'nm', 'm-two', '--timeout=30s');
+    await kubectl('delete', 'nm', 'm-two', '--timeout=300s');
     await untilKept('m-two ended');
     assert.match(await nodemaint('history', '--cluster'), / m-two .*: the drain ended before all pods had left\n/);
     const versions = ['get', 'configmap', ...NAMESPACE, '-o', 'jsonpath={.items[*].metadata.resourceVersion}'];
@@ -100,7 +100,9 @@ describe('the stories of drains that are over, on a real API server', () => {
     controller = await rig.startController(KEEP);
     await untilKept('m-three drained');
     const known = before.split(' ');
-    assert.equal((await kubectl(...versions)).split(' ').filter((each) => known.includes(each)).length, known.length);
+    await eventually(async () => {
+      assert.equal((await kubectl(...versions)).split(' ').filter((each) => known.includes(each)).length, known.length);
+    });
   });
 
   /** Drains a node while no controller runs: its status says that it is drained. */

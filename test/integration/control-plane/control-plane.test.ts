@@ -9,8 +9,6 @@ import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, deployment, staticPod } from '../../node/pods.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const START_BOUND_MS = 60_000;
-
 interface PodView {
   readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> };
   readonly spec: { readonly nodeName?: string };
@@ -53,12 +51,8 @@ describe('the control plane and the node that the tests run on', () => {
     return await controlPlane.kubectl(['get', 'node', 'node-a', '-o', condition]);
   }
 
-  it('the control plane is up within a minute', async (t) => {
-    const startedAt = performance.now();
+  it('the control plane gets up', async () => {
     controlPlane = await startControlPlane({ extraSans: ['10.0.2.100'] }, signal);
-    const tookMs = Math.round(performance.now() - startedAt);
-    t.diagnostic(`control plane started in ${tookMs} ms`);
-    assert.ok(tookMs < START_BOUND_MS, `it took ${tookMs} ms`);
     const { serverVersion } = JSON.parse(await controlPlane.kubectl(['version', '-o', 'json'])) as {
       serverVersion: { gitVersion: string };
     };
@@ -66,10 +60,8 @@ describe('the control plane and the node that the tests run on', () => {
     assert.match(await controlPlane.kubectl(['api-resources', '-o', 'name']), /^mutatingadmissionpolicies\./m);
   });
 
-  it('the node gets ready', async (t) => {
-    const startedAt = performance.now();
+  it('the node gets ready', async () => {
     node = await startNode(controlPlane, 'node-a', signal);
-    t.diagnostic(`node started in ${Math.round(performance.now() - startedAt)} ms`);
     assert.equal(await nodeReady(), 'True');
   });
 

@@ -42,7 +42,7 @@ describe('the values of the Helm chart', () => {
     controlPlane = stack.use(await startControlPlane({}, signal));
     helm = await createHelm({ folder }, signal);
     for (const file of await foreignCrds(signal)) await controlPlane.kubectl(['create', '-f', file]);
-    await controlPlane.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']);
+    await controlPlane.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=300s']);
     for (const namespace of NAMESPACES) await controlPlane.kubectl(['create', 'namespace', namespace]);
     minimal = await renderFile('minimal.yaml');
   });

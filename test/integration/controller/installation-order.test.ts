@@ -95,7 +95,7 @@ describe('the order of an installation', () => {
       }
     });
     assertRightsGoFirst(changes, { policies: 34, rights: 10 });
-    await controlPlane.kubectl(['wait', '--for=delete', 'namespace/nodemaint-system', '--timeout=60s']);
+    await controlPlane.kubectl(['wait', '--for=delete', 'namespace/nodemaint-system', '--timeout=300s']);
   });
 
   it('the order of an installation with Helm is the policies and then the rights', async () => {

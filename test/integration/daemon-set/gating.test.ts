@@ -22,7 +22,7 @@ import {
 } from '../../support/rigs/daemon-set.ts';
 import { buildEvictionRig, type EvictionRig, NODE, type Running } from '../../support/rigs/eviction.ts';
 import { installManifests, runNodemaint, withoutDeployments } from '../../support/commands/nodemaint.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { eventually, waitFor } from '../../support/wait-for.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', 'manifests');
@@ -81,10 +81,10 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
     const controller = await rig.startController();
     undo.defer(() => controller.stop());
     undo.defer(async () => {
-      await kubectl(['delete', 'daemonsets', '--all', '--timeout=30s']);
+      await kubectl(['delete', 'daemonsets', '--all', '--timeout=300s']);
     });
     undo.defer(async () => {
-      await kubectl(['delete', 'nm', '--all', '--timeout=30s']);
+      await kubectl(['delete', 'nm', '--all', '--timeout=300s']);
     });
     const owned = undo.move();
     return { stop: () => controller.stop(), [Symbol.asyncDispose]: () => owned.disposeAsync() };
@@ -184,8 +184,10 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
     assert.ok(uids.size <= 8, `no faster and faster: ${uids.size} pods`);
     await installManifests(rig.controlPlane);
     await waitFor('the next one is held', () => isTargetHeld('slip'));
-    await kubectl(['delete', 'nm', 'slipped', '--timeout=10s']);
-    assert.equal((await podsOf(rig.controlPlane, 'slip')).some(isGated), false, 'when it is gone, nothing is held');
+    await kubectl(['delete', 'nm', 'slipped', '--timeout=300s']);
+    await eventually(async () => {
+      assert.equal((await podsOf(rig.controlPlane, 'slip')).some(isGated), false, 'when it is gone, nothing is held');
+    });
   });
 
   it('a DaemonSet that no gate holds is removed at growing intervals, and its request says so', { skip }, async () => {
@@ -199,7 +201,7 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
     await waitFor('the request names it', isTold, { timeoutMs: 90_000 });
     await installManifests(rig.controlPlane);
     await waitFor('it is held', () => isTargetHeld('escape'));
-    await kubectl(['delete', 'nm', 'chased', '--timeout=10s']);
+    await kubectl(['delete', 'nm', 'chased', '--timeout=300s']);
     await waitFor('it runs', () => isRunning('escape'));
   });
 
@@ -215,14 +217,14 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
       await apply(daemonSet('refused', { graceSec: 1 }));
       await waitFor('it is bound', () => isRunning('refused'));
       await apply(drainOf('old', [NODE]));
-      await kubectl(['wait', '--for=condition=Drained', 'nm/old', '--timeout=60s']);
+      await kubectl(['wait', '--for=condition=Drained', 'nm/old', '--timeout=300s']);
       await waitFor('it is refused', async () => {
         const events = await kubectl(['get', 'events', '--field-selector=reason=FailedCreate', '-o', 'json']);
         return /NodeMaintenance old keeps pods of this DaemonSet off the node/.test(events);
       });
       assert.deepEqual(await podsOf(rig.controlPlane, 'refused'), []);
       const completedAt = Date.now();
-      await kubectl(['delete', 'nm', 'old', '--timeout=10s']);
+      await kubectl(['delete', 'nm', 'old', '--timeout=300s']);
       await waitFor('it runs', () => isRunning('refused'), { timeoutMs: 60_000 });
       console.log(`with the refusal it came back ${Date.now() - completedAt} ms after the end of the maintenance`);
     } finally {
@@ -245,7 +247,9 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
     await hold('first');
     const first = await uninstall();
     assert.equal(first.code, 0, first.stderr);
-    assert.equal(await kubectl(['get', 'nm', '-o', 'name']), '');
+    await eventually(async () => {
+      assert.equal(await kubectl(['get', 'nm', '-o', 'name']), '');
+    });
     await waitFor('it is bound', () => isRunning('last'));
     await installManifests(rig.controlPlane);
     await hold('second');
@@ -257,9 +261,11 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
     await kubectl(['delete', '-k', MANIFESTS, '--ignore-not-found', '--wait=false']);
     const third = await uninstall('--timeout', '1s', '--force');
     assert.equal(third.code, 0, third.stderr);
-    await kubectl(['delete', '-k', MANIFESTS, '--ignore-not-found', '--timeout=60s']);
+    await kubectl(['delete', '-k', MANIFESTS, '--ignore-not-found', '--timeout=300s']);
     await waitFor('it runs', () => isRunning('last'));
-    assert.equal(await kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']), '');
+    await eventually(async () => {
+      assert.equal(await kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']), '');
+    });
     const crds = await kubectl(['get', 'crd', '-o', 'name']);
     assert.equal(crds, '');
   });

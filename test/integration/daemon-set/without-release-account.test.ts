@@ -15,7 +15,7 @@ import { daemonSet } from '../../node/pods.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { buildEvictionRig, NODE } from '../../support/rigs/eviction.ts';
-import { SLOW, waitFor } from '../../support/wait-for.ts';
+import { eventually, SLOW, waitFor } from '../../support/wait-for.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', 'manifests');
 const ACCOUNT = 'nodemaint-agent-release';
@@ -80,8 +80,10 @@ describe('a cluster without the account that releases gated pods', { skip }, () 
     const second = startAgent();
     const said = async (): Promise<number> => (await readFile(log, 'utf8')).split(SAID).length - 1;
     await waitFor('the agent says what it may not do', async () => (await said()) > 0, { ...SLOW, program: second });
-    assert.equal(await kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']), '', 'uncordoned');
-    assert.equal(await kubectl(['get', 'nm', '-o', 'jsonpath={.items[*].spec.stage}']), 'Complete');
+    await eventually(async () => {
+      assert.equal(await kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']), '', 'uncordoned');
+      assert.equal(await kubectl(['get', 'nm', '-o', 'jsonpath={.items[*].spec.stage}']), 'Complete');
+    });
     assert.ok((await loggers()).every(isGated));
 
     const checked = await runNodemaint(['check', '-o', 'json', '--kubeconfig', rig.controlPlane.adminKubeconfig]);

@@ -23,7 +23,7 @@ describe('a maintenance beside other programs', () => {
   /** Completes and deletes it; the deletion waits for the end of its work. */
   const end = async (name: string): Promise<void> => {
     await kubectl('patch', 'nodemaintenance', name, '--type=merge', '-p', '{"spec":{"stage":"Complete"}}');
-    await kubectl('delete', 'nodemaintenance', name, '--timeout=60s');
+    await kubectl('delete', 'nodemaintenance', name, '--timeout=300s');
   };
 
   before(async () => {

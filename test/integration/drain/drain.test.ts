@@ -18,7 +18,7 @@ import {
   runningPods,
   startAgent,
 } from '../../support/rigs/drain-node.ts';
-import { SLOW, waitFor } from '../../support/wait-for.ts';
+import { eventually, SLOW, waitFor } from '../../support/wait-for.ts';
 
 describe('a node that is told to shut down, on a real control plane with a real kubelet', () => {
   it('the node drains in order, keeps static pods out, and gets everything back after the boot', async () => {
@@ -134,7 +134,7 @@ describe('a node that is told to shut down, on a real control plane with a real 
       spec: { stage: 'Drain', reason: 'firmware', nodeSelector: { nodeSelectorTerms: [byName] } },
     };
     await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
-    await controlPlane.kubectl(['wait', '--for=condition=Drained', 'nm/firmware', '--timeout=90s']);
+    await controlPlane.kubectl(['wait', '--for=condition=Drained', 'nm/firmware', '--timeout=300s']);
     await assertOrder(rig);
     assert.equal((await readAgentStatus(rig.runDirectory)).phase.kind, 'watching');
     const edited = `${before['low.yaml'] ?? ''}\n`;
@@ -144,7 +144,7 @@ describe('a node that is told to shut down, on a real control plane with a real 
       async () => Object.keys(await manifestsOf(node)).length === 0,
       SLOW,
     );
-    await controlPlane.kubectl(['delete', 'nm', 'firmware', '--timeout=60s']);
+    await controlPlane.kubectl(['delete', 'nm', 'firmware', '--timeout=300s']);
     const bothRun = async (): Promise<boolean> =>
       (await runningPods(controlPlane)).filter((name) => name.endsWith(NODE)).length === 2;
     // The kubelet may have started the new pod before its manifest was parked: its end comes first.
@@ -153,6 +153,8 @@ describe('a node that is told to shut down, on a real control plane with a real 
     await waitFor('the static pods run again', bothRun, SLOW);
     const cordoned = await controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']);
     assert.equal(cordoned, 'true');
-    assert.equal(await controlPlane.kubectl(['get', 'evreq', '-A', '-o', 'name']), '');
+    await eventually(async () => {
+      assert.equal(await controlPlane.kubectl(['get', 'evreq', '-A', '-o', 'name']), '');
+    });
   });
 });

@@ -148,12 +148,10 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
       program: agent,
     });
     await trigger('25s');
-    const deadline = Date.now() + 25_000;
-    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released', 'offline'), {
-      ...SLOW,
+    await waitFor('the agent releases the machine in time', () => phaseIs(rig, 'released', 'offline'), {
+      timeoutMs: 25_000,
       program: agent,
     });
-    assert.ok(Date.now() <= deadline, `${(Date.now() - deadline) / 1000} s late`);
     const told = (await lines(rig)).filter((line) => line.endsWith('TERM'));
     assert.deepEqual(
       told,

@@ -7,7 +7,7 @@ import { startNode } from '../../node/node.ts';
 import { podSpec } from '../../node/pods.ts';
 import { hasEnded } from '../../support/eviction/actors.ts';
 import { buildEvictionRig, type EvictionRig, intercepts } from '../../support/rigs/eviction.ts';
-import { SLOW, waitFor } from '../../support/wait-for.ts';
+import { eventually, SLOW, waitFor } from '../../support/wait-for.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
 
 const DEPLOYMENT = 'deployment.apps.k8s.io';
@@ -124,7 +124,9 @@ describe('Pod Surge Example of KEP-4563, on real nodes', () => {
     assert.equal((await replicaSet()).spec.replicas, WANTED, 'as many as before');
     // A pod that has ended is evicted; its object may be there a moment longer.
     await waitFor('node-x is empty', async () => (await podsOf('node-x')).length === 0, SLOW);
-    assert.equal((await podsOf('node-y')).length, WANTED);
+    await eventually(async () => {
+      assert.equal((await podsOf('node-y')).length, WANTED);
+    });
   });
 });
 

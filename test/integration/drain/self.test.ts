@@ -19,7 +19,7 @@ import {
   trigger,
 } from '../../support/rigs/self-drain.ts';
 import { isThorough } from '../../support/thorough.ts';
-import { SLOW, waitFor } from '../../support/wait-for.ts';
+import { eventually, SLOW, waitFor } from '../../support/wait-for.ts';
 
 /** How often each pod was taken away with success, by its name. */
 function removals({ requests }: ApiProxy): readonly string[] {
@@ -131,7 +131,12 @@ describe('a node whose shutdown has no living controller, on a real control plan
       },
       SLOW,
     );
-    assert.equal(await rig.controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']), 'true');
+    await eventually(async () => {
+      assert.equal(
+        await rig.controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']),
+        'true',
+      );
+    });
     const isNamed = async (): Promise<boolean> =>
       (await maintenance(rig))?.status?.nodeStatuses?.[0]?.podsBlocking?.[0]?.name === 'saved';
     await waitFor('the maintenance names the pod too', isNamed, SLOW);
@@ -188,9 +193,10 @@ describe('a node whose shutdown has no living controller, on a real control plan
       await seen(rig, 'web TERM');
       assert.deepEqual(await lines(rig), ['web TERM']);
       await trigger(rig, '--deadline', '30s');
-      const deadline = Date.now() + 30_000;
-      await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), { ...SLOW, program: agent });
-      assert.ok(Date.now() <= deadline, `${(Date.now() - deadline) / 1000} s late`);
+      await waitFor('the agent releases the machine in time', () => phaseIs(rig, 'released'), {
+        timeoutMs: 30_000,
+        program: agent,
+      });
       const told = (await lines(rig)).filter((line) => line.endsWith('TERM'));
       assert.deepEqual(
         told,

@@ -14,7 +14,7 @@ import {
   requestFor,
   send,
 } from '../../support/rigs/admission.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { eventually, waitFor } from '../../support/wait-for.ts';
 
 const LABEL_63 = 'a'.repeat(63);
 const LENGTH_253 = `${LABEL_63}.${LABEL_63}.${LABEL_63}.${'a'.repeat(61)}`;
@@ -189,7 +189,7 @@ describe('the cluster itself', () => {
   it('the namespace controller deletes a namespace that has EvictionRequests', async () => {
     await rig.controlPlane.kubectl(['create', 'namespace', 'doomed']);
     assertAllowed(await create(rig.admin, requestFor('web', uid(), {}, { namespace: 'doomed' }), 'doomed'));
-    await rig.controlPlane.kubectl(['delete', 'namespace', 'doomed', '--timeout=60s']);
+    await rig.controlPlane.kubectl(['delete', 'namespace', 'doomed', '--timeout=300s']);
   });
 
   it('the garbage collector collects an EvictionRequest whose owner is gone', async () => {
@@ -201,7 +201,7 @@ describe('the cluster itself', () => {
     const name = uid();
     assertAllowed(await create(rig.admin, requestFor('web', name, {}, { ownerReferences: [reference] })));
     await kubectl(['delete', 'configmap', 'owner']);
-    await kubectl(['wait', '--for=delete', `evictionrequest/${name}`, '--timeout=60s']);
+    await kubectl(['wait', '--for=delete', `evictionrequest/${name}`, '--timeout=300s']);
   });
 });
 
@@ -220,7 +220,9 @@ describe('kubectl', () => {
     const table = await kubectl(['get', 'evreq', '--field-selector', 'spec.target.pod.name=listed']);
     assert.match(table, /^NAME +POD +ACTIVE +REQUESTERS +CONDITIONS +AGE\n/u);
     assert.match(table, new RegExp(`\\n${name} +listed +drainer.example.com +\\S+\\n$`, 'u'));
-    assert.match(await kubectl(['get', 'nodemaint']), new RegExp(name, 'u'));
+    await eventually(async () => {
+      assert.match(await kubectl(['get', 'nodemaint']), new RegExp(name, 'u'));
+    });
     assert.doesNotMatch(await kubectl(['get', 'all']), /evictionrequest/u);
   });
 });

@@ -154,7 +154,7 @@ describe('the integration tests that KEP-4563 lists, on a real API server', () =
     await rig.waitFor(pod, 'A works', (request) => entryOf(request, A)?.heartbeatTime !== undefined);
     await rig.withdraw(pod, DRAINER);
     const old = await rig.waitFor(pod, 'canceled', hasEnded('Canceled'));
-    await rig.controlPlane.kubectl(['delete', 'evreq', old.metadata.name, '--timeout=10s']);
+    await rig.controlPlane.kubectl(['delete', 'evreq', old.metadata.name, '--timeout=300s']);
     b.turn = { kind: 'working', message: 'From the beginning.' };
     await rig.request(pod, DRAINER);
     const anew = await rig.waitFor(pod, 'B begins anew', (request) => {

@@ -74,7 +74,7 @@ describe('the examples of KEP-4563 on a real API server', () => {
     assert.deepEqual(evicted.status?.activeInterceptors, []);
     assert.deepEqual(evicted.status?.processedInterceptors, [ACTOR_B, ACTOR_A, IMPERATIVE]);
     // Step 13: the descheduler can delete the request.
-    await rig.controlPlane.kubectl(['delete', 'evreq', pod.metadata.uid ?? '', '--timeout=10s']);
+    await rig.controlPlane.kubectl(['delete', 'evreq', pod.metadata.uid ?? '', '--timeout=300s']);
     await stopAll(running);
   });
 

@@ -12,10 +12,10 @@ import { createSystemClock } from '../../../src/host/clock.ts';
 import { createSystemBus, type SystemBus } from '../../../src/host/dbus/bus.ts';
 import { createKubeletUnit, type KubeletUnit } from '../../../src/host/kubelet/unit.ts';
 import { createSystemd, type Systemd } from '../../../src/host/systemd/systemd1.ts';
-import { until } from '../../logind/host.ts';
 import { openTestState } from '../../support/agent/state.ts';
 import { type ServiceManager, startManager } from '../../systemd/manager.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 /** As kubeadm and k3s have them, but for the pause before the restart. */
 const UNITS = {
@@ -65,7 +65,7 @@ async function startUnits(
         () => true,
         () => false,
       );
-    await until(`${unit} is started`, starts);
+    await waitFor(`${unit} is started`, starts);
   }
   return { bus, systemd };
 }
@@ -76,7 +76,7 @@ async function createBench(t: TestContext): Promise<Bench> {
   const { bus, systemd } = await startUnits(t, manager, Object.keys(UNITS));
   const read = async (name: string): Promise<string> => await readFile(path.join(manager.folder, name), 'utf8');
   const starts = async (): Promise<number> => (await read('starts').catch(() => '')).split('\n').length - 1;
-  await until('the kubelet runs', async () => (await starts()) === 1);
+  await waitFor('the kubelet runs', async () => (await starts()) === 1);
   return {
     manager,
     bus,
@@ -91,7 +91,7 @@ async function createBench(t: TestContext): Promise<Bench> {
       const start = { member: 'StartUnit', signature: 'ss', body: ['exit.target', 'replace-irreversibly'] };
       const manager1 = { destination: 'org.freedesktop.systemd1', path: '/org/freedesktop/systemd1' };
       await bus.call({ ...manager1, interface: 'org.freedesktop.systemd1.Manager', ...start }, t.signal);
-      await until("the agent's unit stops", async () => (await read('stopping').catch(() => '')) !== '');
+      await waitFor("the agent's unit stops", async () => (await read('stopping').catch(() => '')) !== '');
     },
   };
 }
@@ -115,7 +115,7 @@ describe('the unit in which a kubelet runs', () => {
       const { stdout } = await promisify(execFile)(program, args, { signal: t.signal });
       return stdout === '' ? undefined : (JSON.parse(stdout) as KubeletHome);
     };
-    await until(
+    await waitFor(
       'both run',
       async () => (await find('/k3s.conf')) !== undefined && (await find('/snap.conf')) !== undefined,
     );

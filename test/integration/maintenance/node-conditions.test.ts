@@ -56,12 +56,12 @@ describe('the conditions of a node under maintenance, on a real API server with 
     await untilTrue(NODE, 'MaintenancePlanned', 'MaintenanceInProgress', 'Drained');
     await stage('m', NODE, 'Complete');
     await untilTrue(NODE);
-    await rig.controlPlane.kubectl(['delete', 'nm', 'm', '--timeout=30s']);
+    await rig.controlPlane.kubectl(['delete', 'nm', 'm', '--timeout=300s']);
 
     await stage('called-off', NODE, 'Idle');
     await untilTrue(NODE, 'MaintenancePlanned');
     await controller.stop();
-    await rig.controlPlane.kubectl(['delete', 'nm', 'called-off', '--timeout=30s']);
+    await rig.controlPlane.kubectl(['delete', 'nm', 'called-off', '--timeout=300s']);
     const next = await rig.startController();
     await untilTrue(NODE);
     await next.stop();
@@ -75,10 +75,10 @@ describe('the conditions of a node under maintenance, on a real API server with 
     await untilTrue(NODE, 'MaintenanceInProgress', 'DrainInProgress');
     await stage('two', OTHER, 'Drain');
     await untilTrue(OTHER, 'MaintenancePlanned');
-    await rig.controlPlane.kubectl(['delete', 'nm', 'one', '--timeout=30s']);
+    await rig.controlPlane.kubectl(['delete', 'nm', 'one', '--timeout=300s']);
     await untilTrue(NODE);
     await untilTrue(OTHER, 'MaintenancePlanned', 'MaintenanceInProgress', 'DrainInProgress');
-    await rig.controlPlane.kubectl(['delete', 'nm', 'two', '--timeout=30s']);
+    await rig.controlPlane.kubectl(['delete', 'nm', 'two', '--timeout=300s']);
     await untilTrue(OTHER);
     await controller.stop();
   });

@@ -127,7 +127,7 @@ describe('the marks of a node for other programs, under the policies of the cont
     await waitFor('the end', isComplete);
     const pod = await rig.createPod('later');
     await kubectl('cordon', NODE);
-    const drain = kubectl('drain', NODE, '--ignore-daemonsets', '--force', '--timeout=30s');
+    const drain = kubectl('drain', NODE, '--ignore-daemonsets', '--force', '--timeout=300s');
     const isTold = async (): Promise<boolean> => (await rig.getPod('later'))?.metadata.deletionTimestamp !== undefined;
     await waitFor('the eviction by kubectl', isTold, { timeoutMs: 15_000 });
     await rig.endPod(pod.metadata.name);

@@ -14,7 +14,7 @@ import { drainOf } from '../../support/maintenance/objects.ts';
 import { buildEvictionRig, type EvictionRig, NODE, type Running } from '../../support/rigs/eviction.ts';
 import { leaseOf } from '../../support/rigs/leader.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { eventually, waitFor } from '../../support/wait-for.ts';
 
 const OTHERS = ['other-1', 'other-2', 'other-3'];
 const STATIC = DEFAULT_DRAIN_PLAN.filter(({ podType }) => podType === 'Static');
@@ -96,7 +96,7 @@ describe("the notes for agents on Nodes, with a real controller and the nodes' o
     await waitFor('static pods are targeted', async () => own.watch.drains()[0]?.drainTargets.length === 1);
     assert.deepEqual(own.watch.drains()[0]?.drainTargets, STATIC.slice(-1));
     assert.deepEqual({ bytes: uninvolved.bytes(), wakes: uninvolved.wakes() }, before, 'nothing reached the other');
-    await rig.controlPlane.kubectl(['delete', 'nm', '--all', '--timeout=30s']);
+    await rig.controlPlane.kubectl(['delete', 'nm', '--all', '--timeout=300s']);
     await waitFor('the note is taken back', async () => (await noteOn(NODE)) === undefined);
     await waitFor('the drain is over', async () => own.watch.drains().length === 0);
   });
@@ -139,9 +139,11 @@ describe("the notes for agents on Nodes, with a real controller and the nodes' o
     await waitFor('the pod leaves', leaves);
     await rig.endPod('b');
     await waitFor('static pods are targeted', async () => own.watch.drains()[0]?.drainTargets.length === 1);
-    assert.equal(await rig.controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']), '');
+    await eventually(async () => {
+      assert.equal(await rig.controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']), '');
+    });
     await rig.controlPlane.kubectl(['delete', 'validatingadmissionpolicybinding', 'hands-off']);
-    await rig.controlPlane.kubectl(['delete', 'nm', '--all', '--timeout=60s']);
+    await rig.controlPlane.kubectl(['delete', 'nm', '--all', '--timeout=300s']);
     await waitFor('the note is taken back', async () => (await noteOn(NODE)) === undefined);
   });
 

@@ -45,7 +45,7 @@ describe('limits of a drain, on a real API server', () => {
     assert.equal((await rig.getPod('pod-two'))?.metadata.deletionTimestamp, undefined);
     // Drained, but not given back: its node is still out of use.
     await rig.endPod('pod-one');
-    await rig.controlPlane.kubectl(['wait', '--for=condition=Drained', 'nm/drain-one', '--timeout=10s']);
+    await rig.controlPlane.kubectl(['wait', '--for=condition=Drained', 'nm/drain-one', '--timeout=300s']);
     assert.equal(await messageOf('two'), waiting);
     const complete = ['patch', 'nm', 'drain-one', '--type=merge', '-p', '{"spec":{"stage":"Complete"}}'];
     await rig.controlPlane.kubectl(complete);
@@ -138,7 +138,7 @@ describe('limits of a drain, on a real API server', () => {
     const parked = ['etcd-k-1', 'kube-apiserver-k-1'];
     const gone = ['delete', 'pod', '-n', 'kube-system', ...parked, '--force', '--grace-period=0'];
     await rig.controlPlane.kubectl(gone);
-    await rig.controlPlane.kubectl(['delete', 'nm', 'drain-k-1', '--timeout=30s']);
+    await rig.controlPlane.kubectl(['delete', 'nm', 'drain-k-1', '--timeout=300s']);
     const missing = /\(k-1: etcd and kube-apiserver not Ready since its maintenance was over at \d{4}-/;
     await waitFor('the second waits for both', says(missing), SOON);
     await run('k-1', 'False');

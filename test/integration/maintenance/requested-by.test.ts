@@ -18,7 +18,7 @@ import { createMaintenance, madeMaintenance, patchMaintenance } from '../../supp
 import { runCommand } from '../../support/commands/command.ts';
 import { ownMaintenanceOf } from '../../support/maintenance/node-writes.ts';
 import { maintenanceOf } from '../../support/maintenance/objects.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { eventually, waitFor } from '../../support/wait-for.ts';
 
 const DRAINS: readonly Rule[] = [
   { apiGroups: ['nodemaintenance.x-k8s.io'], resources: ['nodemaintenances'], verbs: ['*'] },
@@ -98,7 +98,9 @@ describe('who asked for a maintenance, where a policy writes it', {
     const replaced = await send(rig.admin, { method: 'PUT', path, body: { ...rest, metadata: bare } });
     assertAllowed(replaced);
     assert.equal(writtenOn(replaced), 'alice');
-    assert.match(await rig.controlPlane.kubectl(['get', 'nm', metadata.name, '-o', 'wide']), / alice /);
+    await eventually(async () => {
+      assert.match(await rig.controlPlane.kubectl(['get', 'nm', metadata.name, '-o', 'wide']), / alice /);
+    });
     const shown = await runCommand(['status', `nm/${metadata.name}`, '--kubeconfig', rig.controlPlane.adminKubeconfig]);
     assert.match(shown.stdout, /Idle.*, asked for by alice: kernel/);
   });

@@ -110,8 +110,6 @@ describe('the warnings of a real API server that asks the controller', () => {
 
   it('the API server accepts everything without warnings when no controller is alive', async () => {
     await controller.stop();
-    const before = Date.now();
     assert.equal(await warned('w-9'), '');
-    assert.ok(Date.now() - before < 3_000);
   });
 });

@@ -7,7 +7,7 @@ import { buildNoticeRig, type NoticeRig, PODS, QUIET } from '../../support/rigs/
 import { ec2Answers } from '../../support/stand-ins/metadata-server.ts';
 import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
 import { isThorough } from '../../support/thorough.ts';
-import { SLOW, waitFor } from '../../support/wait-for.ts';
+import { eventually, SLOW, waitFor } from '../../support/wait-for.ts';
 
 /** Requests of one batch are answered in any order, and a line is logged after what it tells has been done. */
 const LOG_SEC = 0.3;
@@ -109,7 +109,9 @@ describe('notices on a real node', () => {
     const noticeTime = new Date().toISOString();
     rig.metadata.answers = ec2Answers({ ...QUIET, 'events/recommendations/rebalance': JSON.stringify({ noticeTime }) });
     await waitFor('the node is cordoned', async () => (await rig.unschedulable()) === 'true', SLOW);
-    assert.ok(await rig.phaseIs('watching'));
+    await eventually(async () => {
+      assert.ok(await rig.phaseIs('watching'));
+    });
     rig.metadata.answers = ec2Answers(QUIET);
     await waitFor('the node is uncordoned', async () => (await rig.unschedulable()) === '', { timeoutMs: 120_000 });
   });

@@ -54,7 +54,7 @@ describe('the plugin of kubectl', () => {
     stack.defer(() => rm(folder, { recursive: true, force: true }));
     controlPlane = stack.use(await startControlPlane({}, signal));
     await controlPlane.kubectl(['create', '-f', CRDS]);
-    await controlPlane.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']);
+    await controlPlane.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=300s']);
     await controlPlane.kubectl(['create', '-f', '-'], JSON.stringify(NODE));
     kubeconfig = path.join(folder, 'kubeconfig');
     await writeFile(kubeconfig, await controlPlane.kubectl(['config', 'view', '--raw', '--flatten']));

@@ -16,8 +16,8 @@ import {
   type BusSignal,
   openBusConnection,
 } from '../../../src/host/dbus/connection.ts';
-import { until } from '../../logind/host.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const DBUS = { destination: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus', interface: 'org.freedesktop.DBus' };
 /** Everything is allowed, and the bus is the only program on it beside those of the test. */
@@ -44,7 +44,7 @@ async function startScene(t: TestContext): Promise<Scene> {
     onClosed: (reason: Error) => closed.push(reason),
   };
   let opened: BusConnection | undefined;
-  await until('the bus is there', async () => {
+  await waitFor('the bus is there', async () => {
     opened = await openBusConnection(
       address,
       {
@@ -129,7 +129,7 @@ describe('the contract of a connection to a bus', () => {
     await emit(address, '/test', 'test.Contract.Second', 'dict:string:uint32:k,1');
     await emit(address, '/test', 'test.Other.Third');
     await emit(address, '/test', 'test.Contract.Last');
-    await until('the last signal', () => signals.at(-1)?.member === 'Last');
+    await waitFor('the last signal', () => signals.at(-1)?.member === 'Last');
     const own = signals.filter((each) => each.interface === 'test.Contract');
     assert.deepEqual(
       own.map(({ member }) => member),
@@ -150,7 +150,7 @@ describe('the contract of a connection to a bus', () => {
       connection.send({ ...DBUS, member: 'ListNames' }, (reply) => replies.push(reply));
     }
     daemon.kill('SIGKILL');
-    await until('the connection is closed', () => closed.length > 0);
+    await waitFor('the connection is closed', () => closed.length > 0);
     assert.deepEqual(
       replies.map(({ kind }) => kind),
       ['closed', 'closed', 'closed'],
@@ -159,7 +159,7 @@ describe('the contract of a connection to a bus', () => {
     assert.equal(closed.length, 1);
     const late: BusReply[] = [];
     connection.send({ ...DBUS, member: 'ListNames' }, (reply) => late.push(reply));
-    await until('a call over a closed connection is answered', () => late[0]?.kind === 'closed');
+    await waitFor('a call over a closed connection is answered', () => late[0]?.kind === 'closed');
   });
 
   it('a bus that does not speak is left when the signal is aborted, and an address without a bus is an error', async (t) => {

@@ -5,7 +5,7 @@ import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { daemonSet } from '../../node/pods.ts';
 import { podsOf, sayOfNode } from '../../support/rigs/daemon-set.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { eventually, waitFor } from '../../support/wait-for.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
 
 /** The API server goes away in the middle of a shutdown, and comes back when the machine was booted. */
@@ -36,7 +36,9 @@ describe('a shutdown whose machine was booted before the controller could see it
     const first = await rig.startController();
     await rig.waitFor(web, 'its eviction is requested', () => true);
     const cordoned = ['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}'];
-    assert.equal(await kubectl(cordoned), 'true');
+    await eventually(async () => {
+      assert.equal(await kubectl(cordoned), 'true');
+    });
     await first.stop();
     await rig.endPod('web');
     await sayBoot('second');

@@ -9,9 +9,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { NodemaintError } from '../../../src/errors.ts';
 import { createChildLock, createUnitLock, type ShutdownLock } from '../../../src/host/systemd/inhibitor.ts';
 import type { Inhibitor } from '../../../src/host/systemd/login1.ts';
-import { connectHost, type HostClients, until } from '../../logind/host.ts';
+import { connectHost, type HostClients } from '../../logind/host.ts';
 import { type Logind, startLogind } from '../../logind/rig.ts';
 import { makeTestFolder } from '../../support/folder.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const HOLD_LOCK = new URL('../../logind/hold-lock.ts', import.meta.url).pathname;
 const DELAY = { inhibitDelayMaxSec: 60 };
@@ -76,7 +77,7 @@ for (const kind of ['child', 'unit'] as const) {
       assert.deepEqual(await lock.acquire(t.signal), { kind: 'held' });
       const releasedAt = Date.now();
       await lock.release(t.signal);
-      await until('reboot.target', () => rig.startedTargets().length > 0);
+      await waitFor('reboot.target', () => rig.startedTargets().length > 0);
       assert.equal(rig.startedTargets()[0]?.unit, 'reboot.target');
       t.diagnostic(`reboot.target ${(rig.startedTargets()[0]?.at ?? 0) - releasedAt} ms after the release`);
       assert.equal(await lock.held(t.signal), false);
@@ -91,7 +92,7 @@ for (const kind of ['child', 'unit'] as const) {
       await rig.restartLogind('SIGKILL');
       assert.equal(await lock.held(t.signal), true);
       await rig.restartDbus();
-      await until('logind answers', () =>
+      await waitFor('logind answers', () =>
         host.login1.preparingForShutdown(t.signal).then(
           () => true,
           () => false,
@@ -120,7 +121,7 @@ for (const kind of ['child', 'unit'] as const) {
           assert.deepEqual(await bench.lock.acquire(t.signal), { kind: 'held' });
           return;
         }
-        await until('given back', async () => (await ownLocks(bench, t)).length === 0);
+        await waitFor('given back', async () => (await ownLocks(bench, t)).length === 0);
         t.diagnostic(`given back ${(performance.now() - killedAt).toFixed(0)} ms after the kill`);
       },
     );
@@ -128,11 +129,11 @@ for (const kind of ['child', 'unit'] as const) {
     it('the lock cannot be taken while a shutdown is under way, which is no failure', async (t: TestContext) => {
       const { rig, lock, host } = await createBench(t, kind);
       const other = spawn('systemd-inhibit', ['--what=shutdown', '--mode=delay', '--who=other', 'cat']);
-      await until('the other lock', async () => (await host.login1.listInhibitors(t.signal)).length === 1);
+      await waitFor('the other lock', async () => (await host.login1.listInhibitors(t.signal)).length === 1);
       await rig.powerOff();
       assert.deepEqual(await lock.acquire(t.signal), { kind: 'shutdown-under-way', held: false });
       other.stdin.end();
-      await until('poweroff.target', () => rig.startedTargets().length > 0);
+      await waitFor('poweroff.target', () => rig.startedTargets().length > 0);
       assert.deepEqual(await lock.acquire(t.signal), { kind: 'shutdown-under-way', held: false });
     });
   });
@@ -149,10 +150,10 @@ describe('the shutdown lock held by a child', () => {
       const child = Number((await stdout.toArray()).join(''));
       const killedAt = performance.now();
       process.kill(victim === 'cat' ? child : pid, 'SIGKILL');
-      await until('reported', () => lost.length === 1);
+      await waitFor('reported', () => lost.length === 1);
       t.diagnostic(`reported after ${((lost[0] ?? 0) - killedAt).toFixed(1)} ms`);
-      await until('not listed any more', async () => !(await lock.held(t.signal)));
-      await until('no orphan', async () => !(await isRunning(child)));
+      await waitFor('not listed any more', async () => !(await lock.held(t.signal)));
+      await waitFor('no orphan', async () => !(await isRunning(child)));
       assert.deepEqual(await lock.acquire(t.signal), { kind: 'held' });
       assert.equal((await ownLocks(bench, t)).length, 1);
     });
@@ -181,8 +182,8 @@ describe('the shutdown lock held by a unit', () => {
     assert.ok((await stat(heartbeatPath)).mtimeMs > mtimeMs);
     assert.equal(await lock.held(t.signal), true);
     await rig.reboot();
-    await until('given back', async () => !(await lock.held(t.signal)));
-    await until('reboot.target', () => rig.startedTargets().length > 0);
+    await waitFor('given back', async () => !(await lock.held(t.signal)));
+    await waitFor('reboot.target', () => rig.startedTargets().length > 0);
   });
 
   it('the error says what to do when the unit is not installed', async (t: TestContext) => {
@@ -201,7 +202,7 @@ describe('the shutdown lock held by a unit', () => {
       ['--what=sleep', '--mode=delay'],
       ['--what=shutdown', '--mode=block'],
     ].map((options) => spawn('systemd-inhibit', [...options, '--who=nodemaint', 'cat']));
-    await until('listed', async () => (await host.login1.listInhibitors(t.signal)).length === impostors.length);
+    await waitFor('listed', async () => (await host.login1.listInhibitors(t.signal)).length === impostors.length);
     assert.equal(await lock.held(t.signal), false);
     for (const { stdin } of impostors) stdin.end();
   });

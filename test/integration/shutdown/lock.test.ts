@@ -6,11 +6,12 @@ import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AgentStatus } from '../../../src/agent/control/status.ts';
 import type { Program } from '../../control-plane/process.ts';
-import { connectHost, type HostClients, until } from '../../logind/host.ts';
+import { connectHost, type HostClients } from '../../logind/host.ts';
 import { type Logind, startLogind } from '../../logind/rig.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const HOLD_MS = 300;
 const MANIFEST = {
@@ -62,7 +63,7 @@ class Bench implements AsyncDisposable {
 
   async kill(): Promise<void> {
     this.#agent?.kill('SIGKILL');
-    await until('the agent is gone', () => this.#agent?.exited() === true);
+    await waitFor('the agent is gone', () => this.#agent?.exited() === true);
   }
 
   async statusWhere(claim: (status: AgentStatus) => boolean): Promise<AgentStatus> {
@@ -71,7 +72,7 @@ class Bench implements AsyncDisposable {
       last = await readAgentStatus(this.runDirectory).catch(() => undefined);
       return last !== undefined && claim(last);
     };
-    await until(`status: ${String(claim)}`, seen, 20_000).catch(async (error: unknown) => {
+    await waitFor(`status: ${String(claim)}`, seen, { timeoutMs: 20_000 }).catch(async (error: unknown) => {
       const log = await readFile(path.join(this.folder, 'agent.log'), 'utf8');
       throw new Error(`${JSON.stringify(last)}\n${log}`, { cause: error });
     });
@@ -125,7 +126,7 @@ describe('the agent on a real logind', () => {
       stderr: '',
       code: 0,
     });
-    await until('reboot.target', () => bench.rig.startedTargets().length > 0);
+    await waitFor('reboot.target', () => bench.rig.startedTargets().length > 0);
     const status = await bench.statusWhere(({ phase }) => phase.kind === 'released');
     assert.match(status.summary, /not drained, .*the disk is on fire/);
     assert.match(await bench.log(), /"reason":"ShutdownForced"/);
@@ -148,19 +149,19 @@ describe('the agent on a real logind', () => {
     await delay(HOLD_MS);
     assert.deepEqual(bench.rig.startedTargets(), []);
     await bench.rig.restartLogind('SIGTERM');
-    await until('logind prepares again', () => bench.host.login1.preparingForShutdown(t.signal).catch(() => false));
+    await waitFor('logind prepares again', () => bench.host.login1.preparingForShutdown(t.signal).catch(() => false));
     await delay(HOLD_MS);
     assert.deepEqual(bench.rig.startedTargets(), []);
     assert.equal((await readAgentStatus(bench.runDirectory)).phase.kind, 'draining');
     assert.match(await bench.log(), /logind was restarted and has forgotten the shutdown/);
     // Both at once: the new logind has the old one's name on the new bus.
     await bench.rig.restartDbus();
-    await until('logind prepares again', () => bench.host.login1.preparingForShutdown(t.signal).catch(() => false));
+    await waitFor('logind prepares again', () => bench.host.login1.preparingForShutdown(t.signal).catch(() => false));
     await delay(HOLD_MS);
     assert.equal((await readAgentStatus(bench.runDirectory)).phase.kind, 'draining');
     assert.equal((await bench.log()).match(/has forgotten the shutdown/g)?.length, 2);
     await runNodemaint(['release', '--run-directory', bench.runDirectory]);
-    await until('reboot.target', () => bench.rig.startedTargets().length > 0);
+    await waitFor('reboot.target', () => bench.rig.startedTargets().length > 0);
   });
 
   it('the agent warns that logind is off the bus, and goes on when it is back', async (t) => {
@@ -183,7 +184,7 @@ describe('the agent on a real logind', () => {
     await bench.held();
     await bench.kill();
     assert.match((await runNodemaint(release)).stdout, /No agent answers; the lock that it left is released/);
-    await until('reboot.target', () => bench.rig.startedTargets().length > 0);
+    await waitFor('reboot.target', () => bench.rig.startedTargets().length > 0);
   });
 
   it('the agent reports after a boot that the shutdown did not wait', async (t) => {
@@ -192,7 +193,7 @@ describe('the agent on a real logind', () => {
     await bench.held();
     await bench.kill();
     bench.rig.standIn.stop();
-    await until('the machine goes down', () => bench.rig.startedTargets().length > 0);
+    await waitFor('the machine goes down', () => bench.rig.startedTargets().length > 0);
     bench.rig.standIn.systemState = 'running';
     bench.rig.standIn.finishJob();
     await writeFile(path.join(bench.folder, 'boot-id'), 'boot-2\n');

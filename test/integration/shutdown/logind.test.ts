@@ -6,9 +6,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { NodemaintError } from '../../../src/errors.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { BusCallError, createSystemBus } from '../../../src/host/dbus/bus.ts';
-import { connectHost, type HostClients, until } from '../../logind/host.ts';
+import { connectHost, type HostClients } from '../../logind/host.ts';
 import { capabilitiesOf, startLogind } from '../../logind/rig.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const DELAY = { inhibitDelayMaxSec: 60 };
 const SYS_BOOT = 1n << 22n;
@@ -38,29 +39,25 @@ describe('the clients of logind and systemd', () => {
       assert.equal((capabilities.get(set) ?? SYS_BOOT) & SYS_BOOT, 0n, set);
   });
 
-  it('the client hears of a shutdown within 100 ms, and can read it from then on', async (t: TestContext) => {
+  it('the client hears of a shutdown, and can read it from then on', async (t: TestContext) => {
     await using rig = await startLogind(DELAY, t.signal);
     using host = connectHost(rig);
-    const heard: { active: boolean; at: number }[] = [];
-    host.login1.onPrepareForShutdown((active) => heard.push({ active, at: performance.now() }));
+    const heard: { active: boolean }[] = [];
+    host.login1.onPrepareForShutdown((active) => heard.push({ active }));
     assert.equal(await host.login1.preparingForShutdown(t.signal), false);
     assert.equal(await host.systemd.isGoingDown(t.signal), false);
     assert.equal(await host.login1.inhibitDelayMaxMs(t.signal), 60_000);
 
-    const askedAt = performance.now();
     await rig.powerOff();
-    await until('signal', () => heard.length > 0);
-    const latencyMs = (heard[0]?.at ?? Infinity) - askedAt;
-    t.diagnostic(`signal latency ${latencyMs.toFixed(1)} ms`);
+    await waitFor('signal', () => heard.length > 0);
     assert.equal(heard[0]?.active, true);
-    assert.ok(latencyMs < 100, `${latencyMs} ms`);
-    await until('poweroff.target', () => rig.startedTargets().length > 0);
+    await waitFor('poweroff.target', () => rig.startedTargets().length > 0);
     assert.equal(await host.login1.preparingForShutdown(t.signal), true);
     assert.equal(await host.systemd.isGoingDown(t.signal), true);
     assert.equal(await host.systemd.systemState(t.signal), 'stopping');
 
     rig.standIn.finishJob();
-    await until('called off', () => heard.some(({ active }) => !active));
+    await waitFor('called off', () => heard.some(({ active }) => !active));
     assert.equal(await host.login1.preparingForShutdown(t.signal), false);
   });
 
@@ -129,12 +126,10 @@ describe('the clients of logind and systemd', () => {
     });
 
     const call = { destination: 'org.example.Silent', path: '/', interface: 'org.example.Silent', member: 'Ask' };
-    const begunAt = performance.now();
     await assert.rejects(
       host.bus.call({ ...call, timeoutMs: 200 }, t.signal),
       hasCode('DBUS_CALL_FAILED', /did not answer Ask within 0.2 s/),
     );
-    assert.ok(performance.now() - begunAt < 1000);
     await assert.rejects(host.bus.call({ ...call, timeoutMs: 5000 }, AbortSignal.timeout(50)), {
       name: 'TimeoutError',
     });
@@ -158,9 +153,9 @@ describe('the clients of logind and systemd', () => {
     process.kill(rig.dbusPid(), 'SIGSTOP');
     const call = { ...LOGIN1, interface: 'org.freedesktop.login1.Manager', member: 'ListInhibitors', timeoutMs: 100 };
     await assert.rejects(host.bus.call(call, t.signal), hasCode('DBUS_CALL_FAILED', /did not answer/));
-    await until('the bus is given up', () => host.logged.includes('lost the bus, connecting again'));
+    await waitFor('the bus is given up', () => host.logged.includes('lost the bus, connecting again'));
     process.kill(rig.dbusPid(), 'SIGCONT');
-    await until('reconnected', () => reconnected === 1);
+    await waitFor('reconnected', () => reconnected === 1);
     assert.equal(await host.login1.preparingForShutdown(t.signal), false);
   });
 
@@ -183,9 +178,9 @@ describe('the clients of logind and systemd', () => {
       const told = countSignals(host);
       assert.equal(await host.login1.preparingForShutdown(t.signal), false);
       await rig.restartLogind(killedBy);
-      await until('told', () => told.reconnected > 0);
+      await waitFor('told', () => told.reconnected > 0);
       await rig.reboot();
-      await until('signal', () => told.heard > 0);
+      await waitFor('signal', () => told.heard > 0);
     });
   }
 
@@ -196,15 +191,15 @@ describe('the clients of logind and systemd', () => {
     assert.equal(await host.login1.preparingForShutdown(t.signal), false);
     const begunAt = performance.now();
     await rig.restartDbus();
-    await until('told', () => told.reconnected > 0);
+    await waitFor('told', () => told.reconnected > 0);
     t.diagnostic(`back ${(performance.now() - begunAt).toFixed(0)} ms after the bus was killed`);
-    await until('logind answers', async () => {
+    await waitFor('logind answers', async () => {
       const answer = await host.login1.preparingForShutdown(t.signal).catch(() => undefined);
       return answer === false;
     });
     // The owner of the name is known to the subscription by now, because the bus answers in order.
     await rig.reboot();
-    await until('signal', () => told.heard > 0);
+    await waitFor('signal', () => told.heard > 0);
     await delay(50);
     assert.ok(!host.logged.includes('listener of a signal failed'));
   });

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { until } from '../../logind/host.ts';
 import { CHECKOUT, NODE, startSystemContainer } from '../../systemd/container.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 /** So short that an agent or a lock that needs a process for its sign of life does not outlast the test. */
 const PATIENCE_SEC = 10;
@@ -37,7 +37,7 @@ describe('a machine that can make no process', () => {
     await using container = await startSystemContainer(AbortSignal.timeout(60_000));
     await container.must(INSTALL, CONFIG);
     const lock = 'systemd-inhibit --list --no-pager --no-legend | grep nodemaint';
-    await until('the lock is held', async () => (await container.run(lock)).code === 0, 30_000);
+    await waitFor('the lock is held', async () => (await container.run(lock)).code === 0, { timeoutMs: 30_000 });
     const before = await container.must('systemctl show -p MainPID nodemaint nodemaint-inhibitor');
     for (const unit of LIMITED) await container.must(`systemctl set-property --runtime ${unit} TasksMax=1`);
     assert.notEqual((await container.run('systemd-run --quiet --wait true')).code, 0, 'no process can be made');

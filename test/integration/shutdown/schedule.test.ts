@@ -9,8 +9,9 @@ import { NodemaintError } from '../../../src/errors.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createLogin1 } from '../../../src/host/systemd/login1.ts';
 import { watchScheduledFile } from '../../../src/host/systemd/scheduled-file.ts';
-import { connectHost, type HostClients, until } from '../../logind/host.ts';
+import { connectHost, type HostClients } from '../../logind/host.ts';
 import { type Logind, startLogind } from '../../logind/rig.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const DELAY = { inhibitDelayMaxSec: 60 };
 const MANAGER = 'org.freedesktop.login1.Manager';
@@ -67,13 +68,13 @@ describe('a shutdown that is scheduled', () => {
     const at = Date.now() + LEAD_MS + AHEAD_MS;
     await rig.call('SetWallMessage', 'sb', ['kernel update', false]);
     await rig.call('ScheduleShutdown', 'st', ['reboot', microseconds(at)]);
-    await until('the file is seen', () => changes > 0, 1_000);
+    await waitFor('the file is seen', () => changes > 0, { timeoutMs: 1_000 });
     assert.deepEqual(await goingDown.read(t.signal), { kind: 'no' });
     assert.deepEqual(goingDown.scheduled(), { kind: 'reboot', at });
     const beginsInMs = goingDown.beginsInMs();
     assert.ok(beginsInMs > 0 && beginsInMs <= AHEAD_MS, `${beginsInMs}`);
 
-    await until('the lead begins', () => goingDown.beginsInMs() === 0);
+    await waitFor('the lead begins', () => goingDown.beginsInMs() === 0);
     const reason = 'node reboot requested by root: kernel update';
     assert.deepEqual(await goingDown.read(t.signal), {
       kind: 'yes',
@@ -83,7 +84,7 @@ describe('a shutdown that is scheduled', () => {
     });
     changes = 0;
     await rig.call('CancelScheduledShutdown', '', []);
-    await until('the cancellation is seen', () => changes > 0, 1_000);
+    await waitFor('the cancellation is seen', () => changes > 0, { timeoutMs: 1_000 });
     assert.deepEqual(await goingDown.read(t.signal), { kind: 'no' });
     assert.equal(goingDown.beginsInMs(), Number.POSITIVE_INFINITY);
     stop.abort();
@@ -129,7 +130,7 @@ describe('logind off the bus', () => {
     const { rig, host, goingDown } = bench;
     assert.ok(((await host.login1.processId(t.signal)) ?? 0) > 1);
     await rig.stopLogind();
-    await until('gone', async () => (await host.login1.processId(t.signal)) === undefined);
+    await waitFor('gone', async () => (await host.login1.processId(t.signal)) === undefined);
     assert.deepEqual(await goingDown.read(t.signal), { kind: 'unknown' });
     assert.ok(host.logged.includes('the hold on the machine is weaker than it should be'));
     await rig.call('StartUnit', 'ss', ['reboot.target', 'replace-irreversibly'], 'systemd1');
@@ -150,19 +151,19 @@ describe('logind that leaves the bus in the middle of a shutdown', () => {
     rig.standIn.units.set('systemd-logind.service', { active: true, start, stop: rig.stopLogind });
     const holder = spawn('systemd-inhibit', ['--what=shutdown', '--mode=delay', 'sleep', '60'], { stdio: 'ignore' });
     t.after(() => holder.kill());
-    await until('the shutdown is held', async () => (await host.login1.listInhibitors(t.signal)).length > 0);
+    await waitFor('the shutdown is held', async () => (await host.login1.listInhibitors(t.signal)).length > 0);
     await rig.reboot();
     const reboot = { kind: 'yes', origin: 'logind', reason: 'node reboot', shutdownKind: 'reboot' } as const;
     assert.deepEqual(await goingDown.read(t.signal), reboot);
     await rig.stopLogind();
-    await until('gone', async () => (await host.login1.processId(t.signal)) === undefined);
+    await waitFor('gone', async () => (await host.login1.processId(t.signal)) === undefined);
     assert.deepEqual(await goingDown.read(t.signal), { kind: 'unknown' });
     const isPreparedAgain = async (): Promise<boolean> => {
       const { kind } = await goingDown.read(t.signal);
       await goingDown.restore(t.signal);
       return kind === 'yes';
     };
-    await until('it is prepared again', isPreparedAgain, 30_000);
+    await waitFor('it is prepared again', isPreparedAgain, { timeoutMs: 30_000 });
     assert.ok(host.logged.includes('logind has left the bus in the middle of a shutdown, restarting it'));
     assert.ok(host.logged.includes('logind was restarted and has forgotten the shutdown, asking for it again'));
   });
@@ -223,7 +224,7 @@ describe('garbage in the place of logind', () => {
     emit(properties, 'PropertiesChanged', 'sa{sv}as', [MANAGER, { IdleHint: new Variant('b', true) }, []]);
     emit(properties, 'PropertiesChanged', 's', ['nonsense']);
     emit(properties, 'PropertiesChanged', 'sa{sv}as', [MANAGER, {}, ['ScheduledShutdown']]);
-    await until('the last signal', () => changes > 0);
+    await waitFor('the last signal', () => changes > 0);
     assert.deepEqual(heard, [
       [true, undefined],
       [true, 'soft-reboot'],

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
-import { until } from '../../logind/host.ts';
 import { CHECKOUT, NODE, type SystemContainer, startSystemContainer } from '../../systemd/container.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 /** Logs a user in at pts/0, and records what that terminal shows. */
 const LOG_IN = `systemd-run --quiet --unit=terminal script --quiet --flush --append --command 'sleep 1000' /root/terminal
@@ -47,7 +47,7 @@ describe('users at terminals', () => {
       const sandbox = '--property=PrivateDevices=yes --property=NoNewPrivileges=yes --property=ProtectSystem=strict';
       await container.must(`systemd-run --quiet --wait --pipe ${sandbox} sh -c '${tell}'`, line);
       const read = async (): Promise<string> => await container.must('cat /root/terminal');
-      await until('the terminal shows it', async () => shown.test(await read())).catch(() => undefined);
+      await waitFor('the terminal shows it', async () => shown.test(await read())).catch(() => undefined);
       const text = await read();
       assert.match(text, shown);
       assert.ok(!text.includes('\u001b[31m') && !text.includes('\u009b'), JSON.stringify(text));

@@ -9,13 +9,13 @@ import * as z from 'zod';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createSystemBus } from '../../../src/host/dbus/bus.ts';
 import { createSystemd, type Systemd } from '../../../src/host/systemd/systemd1.ts';
-import { until } from '../../logind/host.ts';
 import { readAgentStatus } from '../../support/commands/nodemaint.ts';
 import { PROGRAM } from '../../support/commands/program.ts';
 import { startManager } from '../../systemd/manager.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
+import { eventually, waitFor } from '../../support/wait-for.ts';
 
 const UNIT = 'nodemaint.service';
 const WATCHDOG_SEC = 4;
@@ -67,18 +67,20 @@ describe('the watchdog of the agent', () => {
         () => true,
         () => false,
       );
-    await until('the agent is up', starts, 60_000);
+    await waitFor('the agent is up', starts, { timeoutMs: 60_000 });
     await delay(WATCHDOG_SEC * 2_000);
     assert.equal(await numberOf(systemd, 'NRestarts', t.signal), 0);
-    assert.equal((await readAgentStatus(runDirectory)).phase.kind, 'watching');
+    await eventually(async () => {
+      assert.equal((await readAgentStatus(runDirectory)).phase.kind, 'watching');
+    });
 
     const manager1 = { destination: 'org.freedesktop.systemd1', path: '/org/freedesktop/systemd1' };
     const kill = { member: 'KillUnit', signature: 'ssi', body: [UNIT, 'main', 19] };
     await bus.call({ ...manager1, interface: 'org.freedesktop.systemd1.Manager', ...kill }, t.signal);
     const isAnew = async (): Promise<boolean> => (await numberOf(systemd, 'NRestarts', t.signal)) === 1;
-    await until('the agent is started anew', isAnew, 30_000);
+    await waitFor('the agent is started anew', isAnew, { timeoutMs: 30_000 });
     const answers = async (): Promise<boolean> =>
       (await readAgentStatus(runDirectory).catch(() => undefined))?.phase.kind === 'watching';
-    await until('it answers again', answers, 30_000);
+    await waitFor('it answers again', answers, { timeoutMs: 30_000 });
   });
 });

@@ -135,12 +135,12 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
     assert.equal(message, `${POD}-${NODE} is terminating the pod due to node maintenance (firmware).`);
     assert.deepEqual(await takeWitness(), [`${POD} TERM`, `${POD} END`]);
     await waitFor('the mirror pod is gone', async () => (await mirror()) === '', { ...SLOW, program: agent });
-    await controlPlane.kubectl(['wait', '--for=condition=Drained', 'nm/firmware', '--timeout=60s']);
+    await controlPlane.kubectl(['wait', '--for=condition=Drained', 'nm/firmware', '--timeout=300s']);
 
     await node.restartKubelet();
     await assertStaysAway();
     assert.equal(await mirror(), '');
-    await controlPlane.kubectl(['delete', 'nm', 'firmware', '--timeout=60s']);
+    await controlPlane.kubectl(['delete', 'nm', 'firmware', '--timeout=300s']);
     await assertBack();
   });
 

@@ -99,7 +99,7 @@ export async function useManifests(controlPlane: ControlPlane): Promise<string> 
 export async function applyManifests(controlPlane: ControlPlane, documents: string): Promise<string> {
   await controlPlane.kubectl(['apply', '-f', '-'], documents);
   for (const crd of ['nodemaintenances.nodemaintenance.x-k8s.io', 'evictionrequests.coordination.x-k8s.io']) {
-    await controlPlane.kubectl(['wait', '--for=condition=Established', `crd/${crd}`, '--timeout=30s']);
+    await controlPlane.kubectl(['wait', '--for=condition=Established', `crd/${crd}`, '--timeout=300s']);
   }
   return await useManifests(controlPlane);
 }

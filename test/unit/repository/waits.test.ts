@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import path from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { eventually, never, waitFor } from '../../support/wait-for.ts';
+
+const ROOT = path.join(import.meta.dirname, '..', '..', '..');
+
+/** Keeps all processors busy with more than they can do, until the test ends. */
+function overload(t: TestContext): void {
+  const workers = Array.from({ length: 3 * availableParallelism() }, () => new Worker('for (;;);', { eval: true }));
+  t.after(() => Promise.all(workers.map((worker) => worker.terminate())));
+}
+
+describe('a wait of a test', () => {
+  const skip = existsSync('/proc/pressure/cpu') ? false : 'this kernel does not measure it';
+  it('a wait on a busy machine lasts longer than its limit, and at most ten times as long', { skip }, async (t) => {
+    overload(t);
+    const begunAt = performance.now();
+    await waitFor('it is late', () => performance.now() - begunAt > 600, { timeoutMs: 300 });
+    await assert.rejects(
+      waitFor('it never is', () => false, { timeoutMs: 100 }),
+      /it never is: not within 0.1 s/,
+    );
+  });
+
+  it('a wait fails with what its question threw last', async () => {
+    const ask = (): never => {
+      throw new Error('no answer');
+    };
+    await assert.rejects(
+      waitFor('an answer', ask, { timeoutMs: 10 }),
+      ({ cause }: Error) => cause instanceof Error && cause.message === 'no answer',
+    );
+  });
+
+  it('an assertion may become true', async () => {
+    let count = 0;
+    await eventually(() => assert.equal((count += 1), 3));
+    assert.equal(count, 3);
+    await assert.rejects(eventually(() => assert.equal(count, 4), { timeoutMs: 10 }));
+  });
+
+  it('what must not be is asked for all the time', async () => {
+    let count = 0;
+    await never('it is true', () => (count += 1) > 100, 300);
+    assert.ok(count > 1);
+    await assert.rejects(
+      never('it is true', () => true, 300),
+      /it is true, within 0.3 s/,
+    );
+  });
+});
+
+/** Lines of test files that match, each with its place. */
+function linesOf(files: string, pattern: RegExp): readonly string[] {
+  return globSync(files, { cwd: ROOT }).flatMap((file) =>
+    readFileSync(path.join(ROOT, file), 'utf8')
+      .split('\n')
+      .flatMap((line, index) => (pattern.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
+  );
+}
+
+/** What other processes do comes in their own time: these are reads of it that no wait repeats. It may only be lowered. */
+const READS_AT_ONCE = 37;
+
+describe('the tests', () => {
+  it('no test fails because something took long: that is for the benches', () => {
+    const elapsed =
+      /assert\.ok\(.*(?:(?:performance|Date)\.now\(\) - \w+|\b(?:took|elapsed|late|latency|after)\w*Ms) <=? /;
+    assert.deepEqual(linesOf('test/{unit,property,crash,integration,e2e}/**/*.test.ts', elapsed), []);
+  });
+
+  it('few tests read only once what another process does', () => {
+    const read =
+      /^ {4}assert\.\w+\(\s*\(*!?\(?await [\w.]*(?:kubectl|getPod|readAgentStatus|podsOf|podOn|lines|phase)\w*\(/;
+    const found = linesOf('test/integration/**/*.test.ts', read);
+    assert.ok(
+      found.length <= READS_AT_ONCE,
+      `${found.length}: write eventually(), see test/README.md\n${found.join('\n')}`,
+    );
+  });
+});
