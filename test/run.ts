@@ -13,7 +13,8 @@ import { DECLARED, type Need } from './needs/declared.ts';
 import { type Making, startMaking } from './needs/making.ts';
 import { needsOf } from './needs/imports.ts';
 import { TABLE } from './needs/table.ts';
-import { type FilesOutcome, nodeTestArguments, type Readiness, runFilesApart, runProgram } from './processes.ts';
+import { type FilesOutcome, nodeTestArguments, type Readiness, runFilesApart } from './files.ts';
+import { type Cost, HAS_NAMESPACES, runCommand, takeLock } from './processes.ts';
 import { lacksOf } from './requirements.ts';
 import { setUp } from './set-up.ts';
 import { planOf, type Suite, SUITES } from './suites.ts';
@@ -23,11 +24,12 @@ import { BUNDLE, PROGRAM_VARIABLE } from './support/commands/program.ts';
 interface Run {
   readonly name: string;
   readonly suite: Suite;
-  /** Those that run together, and those that run alone after them. */
-  readonly groups: readonly (readonly string[])[];
+  /** Those that run together, and those that run after them. */
+  readonly groups: readonly [readonly string[], readonly string[]];
 }
 
 const THOROUGH = process.env['NODEMAINT_TESTS'] === 'all';
+const REPORTER = process.stdout.isTTY ? 'spec' : (process.env['TEST_REPORTER'] ?? 'spec');
 
 /** What is to run, by the names of suites and the paths of files; says which name there is not, and is undefined then. */
 function runsOf(names: readonly string[]): readonly Run[] | undefined {
@@ -37,7 +39,8 @@ function runsOf(names: readonly string[]): readonly Run[] | undefined {
     const isWhole = names.includes(name);
     // A file that is asked for by its path runs, whatever the suite leaves out.
     const { leftOut, groups: all } = planOf(name, suite, THOROUGH || !isWhole);
-    const groups = isWhole ? all : all.map((files) => files.filter((file) => left.has(file)));
+    const chosen = (files: readonly string[]): readonly string[] => files.filter((file) => isWhole || left.has(file));
+    const groups = [chosen(all[0]), chosen(all[1])] as const;
     for (const file of leftOut) console.error(`left out, NODEMAINT_TESTS=all runs it: ${file}`);
     for (const each of [name, ...groups.flat()]) left.delete(each);
     if (groups.flat().length > 0) runs.push({ name, suite, groups });
@@ -63,39 +66,82 @@ function readinessOf(making: Making, needs: Needs): Readiness {
   };
 }
 
-/** Runs a suite. The suites that run in one runner print their failures themselves. */
-async function runSuite({ suite, groups }: Run, readiness: Readiness, needs: Needs): Promise<FilesOutcome> {
-  const reporter = process.stdout.isTTY ? 'spec' : (process.env['TEST_REPORTER'] ?? 'spec');
-  const outcomes: FilesOutcome[] = [];
+/** Runs a suite whose files run in one runner, which prints its failures itself. */
+async function runQuick({ name, suite, groups }: Run): Promise<FilesOutcome> {
+  const costs: (Cost & { readonly file: string })[] = [];
+  let passed = true;
   for (const [index, files] of groups.entries()) {
-    const concurrency = index === 0 ? suite.concurrency : 1;
-    const { timeoutMs, inNamespaces = false } = suite;
-    const options = { concurrency, timeoutMs, inNamespaces, reporter };
     if (files.length === 0) continue;
-    if (suite.apart === true) {
-      const program = { [PROGRAM_VARIABLE]: BUNDLE };
-      const environmentOf = (file: string) => ({ ...program, [DECLARED]: (needs.get(file) ?? []).join(',') });
-      outcomes.push(await runFilesApart(files, { ...options, readiness, environmentOf }));
-    } else {
-      const code = await runProgram(process.execPath, [...nodeTestArguments(options), ...files], { [DECLARED]: '' });
-      outcomes.push({ passed: code === 0, failures: [] });
-    }
+    const limits = nodeTestArguments(index === 0 ? suite.concurrency : 1, suite.timeoutMs, REPORTER);
+    const words = [process.execPath, ...limits, ...files];
+    const ended = await runCommand({ words, variables: { [DECLARED]: '' }, inNamespace: HAS_NAMESPACES });
+    passed &&= ended.passed;
+    costs.push({ file: `suite ${name}, ${files.length} files`, wallSec: ended.wallSec, cpuSec: ended.cpuSec });
   }
-  return {
-    passed: outcomes.every(({ passed }) => passed),
-    failures: outcomes.flatMap(({ failures }) => failures),
-  };
+  return { passed, failures: [], again: [], costs };
+}
+
+/** Runs suites on real parts, as one: a file of one suite fills the time in which those of another wait. */
+async function runReal(runs: readonly Run[], readiness: Readiness, needs: Needs): Promise<FilesOutcome> {
+  using _lock = await takeLock();
+  const program = { [PROGRAM_VARIABLE]: BUNDLE };
+  const concurrency = Math.max(...runs.map(({ suite }) => suite.concurrency));
+  const suiteOf = (file: string): Suite | undefined => runs.find(({ groups }) => groups.flat().includes(file))?.suite;
+  return await runFilesApart(
+    [
+      { files: runs.flatMap(({ groups }) => groups[0]), concurrency },
+      { files: runs.flatMap(({ groups }) => groups[1]), concurrency: Math.max(1, concurrency - 1) },
+    ],
+    {
+      reporter: REPORTER,
+      inNamespace: HAS_NAMESPACES,
+      readiness,
+      timeoutMsOf: (file) => suiteOf(file)?.timeoutMs ?? 0,
+      environmentOf: (file) => ({ ...program, [DECLARED]: (needs.get(file) ?? []).join(',') }),
+    },
+  );
 }
 
 /** Starts the scripts that run before suites, each once, while other suites already run. */
-function startPreparing(suites: readonly Suite[]): ReadonlyMap<string, Promise<number>> {
+function startPreparing(suites: readonly Suite[]): ReadonlyMap<string, Promise<boolean>> {
   const scripts = new Set(suites.flatMap(({ prepare = [] }) => prepare));
-  const run = (script: string): Promise<number> =>
-    runProgram('nice', ['-n', '10', process.execPath, '--disable-warning=ExperimentalWarning', script]);
+  const words = (script: string) => ['nice', process.execPath, '--disable-warning=ExperimentalWarning', script];
+  const run = async (script: string): Promise<boolean> => (await runCommand({ words: words(script) })).passed;
   return new Map([...scripts].map((script) => [script, run(script)]));
 }
 
-/** Runs suites and files one after another; resolves to the exit code. */
+const MOST_EXPENSIVE = 20;
+
+/** What a person wants to know of a run at its end: the output of all suites is long. */
+function report({ failures, again, costs }: FilesOutcome): string {
+  const rows = costs.toSorted((a, b) => b.cpuSec - a.cpuSec).slice(0, MOST_EXPENSIVE);
+  const number = (value: number): string => value.toFixed(0).padStart(8);
+  const total = costs.reduce((sum, { cpuSec }) => sum + cpuSec, 0);
+  return [
+    ...failures.map((failure) => `\n=== ${failure}`),
+    `\n${costs.length} files, suites and needs took ${total.toFixed(0)} s of the processors; the most expensive:`,
+    ' seconds  cpu sec',
+    ...rows.map(({ wallSec, cpuSec, file }) => `${number(wallSec)} ${number(cpuSec)}  ${file}`),
+    `second try: ${again.length === 0 ? 'none' : `${again.length}: ${again.join(', ')}`}`,
+  ].join('\n');
+}
+
+/** The runs that this machine can do, with their scripts done; says which ones it cannot. */
+async function possibleRuns(
+  runs: readonly Run[],
+  prepared: ReadonlyMap<string, Promise<boolean>>,
+): Promise<readonly Run[]> {
+  const possible: Run[] = [];
+  for (const run of runs) {
+    const scripts = run.suite.prepare ?? [];
+    const done = await Promise.all(scripts.map(async (script) => await prepared.get(script)));
+    if (done.every((each) => each === true)) possible.push(run);
+    else console.error(`suite ${run.name} NOT RUN: ${scripts.join(' ')} failed`);
+  }
+  return possible;
+}
+
+/** Runs suites and files: those that need nothing one after the other, then those on real parts; resolves to the exit code. */
 async function main(names: readonly string[], signal: AbortSignal): Promise<number> {
   const chosen = runsOf(names);
   if (chosen === undefined) return 2;
@@ -103,37 +149,40 @@ async function main(names: readonly string[], signal: AbortSignal): Promise<numb
     chosen.flatMap(({ suite }) => suite.requires),
     signal,
   );
-  const runs = chosen.map((run) => ({ ...run, lacks: lacksOf(run.suite.requires) }));
-  const possible = runs.filter(({ lacks }) => lacks === '');
-  const prepared = startPreparing(possible.map(({ suite }) => suite));
-  const files = possible.flatMap(({ groups }) => groups.flat());
+  const able = chosen.filter(({ name, suite }) => {
+    const lacks = lacksOf(suite.requires);
+    if (lacks !== '') console.error(`suite ${name} NOT RUN: this machine lacks ${lacks}`);
+    return lacks === '';
+  });
+  const prepared = startPreparing(able.map(({ suite }) => suite));
+  const files = able.filter(({ suite }) => suite.apart === true).flatMap(({ groups }) => groups.flat());
   const needs = await needsOf(files);
   const wanted = new Set([...needs.values()].flat());
   const making = startMaking(TABLE.map(({ need }) => need).filter((need) => wanted.has(need)));
-  const readiness = readinessOf(making, needs);
-  let passed = true;
-  const failures: string[] = [];
-  for (const run of runs) {
-    const { name, suite, lacks } = run;
-    if (lacks !== '') {
-      console.error(`suite ${name} NOT RUN: this machine lacks ${lacks}`);
-      passed &&= process.env['CI'] === undefined;
-      continue;
-    }
-    console.error(`suite ${name}`);
-    const codes = await Promise.all((suite.prepare ?? []).map(async (script) => await prepared.get(script)));
-    if (codes.some((code) => code !== 0)) {
-      console.error(`suite ${name} NOT RUN: ${(suite.prepare ?? []).join(' ')} failed`);
-      passed = false;
-      continue;
-    }
-    const outcome = await runSuite(run, readiness, needs);
-    passed &&= outcome.passed;
-    failures.push(...outcome.failures);
+  const outcomes: FilesOutcome[] = [];
+  for (const run of able.filter(({ suite }) => suite.apart !== true)) {
+    console.error(`suite ${run.name}`);
+    outcomes.push(await runQuick(run));
   }
-  // At the end too: the output of all suites is long.
-  for (const failure of failures) console.log(`\n=== ${failure}`);
-  return passed ? 0 : 1;
+  const runs = await possibleRuns(
+    able.filter(({ suite }) => suite.apart === true),
+    prepared,
+  );
+  if (runs.length > 0) {
+    console.error(runs.map(({ name }) => `suite ${name}`).join(', '));
+    outcomes.push(await runReal(runs, readinessOf(making, needs), needs));
+  }
+  console.log(
+    report({
+      passed: true,
+      failures: outcomes.flatMap(({ failures }) => failures),
+      again: outcomes.flatMap(({ again }) => again),
+      costs: [...making.costs, ...outcomes.flatMap(({ costs }) => costs)],
+    }),
+  );
+  const isWhole = able.length === chosen.length || process.env['CI'] === undefined;
+  const isPrepared = runs.length === able.filter(({ suite }) => suite.apart === true).length;
+  return isWhole && isPrepared && outcomes.every(({ passed }) => passed) ? 0 : 1;
 }
 
 // Each program of each test compiles the same source: with a cache that takes a third of the time.

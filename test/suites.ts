@@ -14,14 +14,12 @@ export interface Suite {
   readonly thorough?: readonly string[];
   /** Scripts that run once before all of its files. */
   readonly prepare?: readonly string[];
-  /** Whether each file runs in a process of its own, and once more where it fails. */
+  /** Whether each file runs in a process and a process namespace of its own, and once more where it fails: its agents see no kubelet of another file. */
   readonly apart?: boolean;
-  /** Whether each has a process namespace of its own, too: its agents see no kubelet of another file. */
-  readonly inNamespaces?: boolean;
   /** The files that take longest, which start first, so that none of them is left over at the end. */
   readonly first?: readonly string[];
-  /** Files that run one at a time after the others: they measure times. */
-  readonly alone?: readonly string[];
+  /** Files that run after the others, fewer at a time: the programs that they start have short time-outs of their own. */
+  readonly last?: readonly string[];
 }
 
 /** What tests of real parts start is what ships. */
@@ -31,16 +29,15 @@ const ON_REAL_PARTS = {
   prepare: [BUNDLE],
   // Two processors are busy with three; with four, some programs start later than tests bear.
   concurrency: 3,
-  timeoutMs: 600_000,
+  timeoutMs: 1_200_000,
   apart: true,
-  inNamespaces: true,
   requires: INTEGRATION,
 } as const satisfies Suite;
 
 export const SUITES: Readonly<Record<string, Suite>> = {
   unit: {
     ...QUICK,
-    alone: [
+    last: [
       'host/kubelet/finder',
       'decide/machine/kubelet-graceful-shutdown',
       'agent/static-pods/find-directory',
@@ -114,6 +111,8 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       'release/{architectures,plugin,reproducible}',
     ],
     first: [
+      'matrix/matrix',
+      'controller/deployment',
       'shutdown/beside-others',
       'drain/drain',
       'drain/offline',
@@ -134,17 +133,12 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       'eviction/hostile-times',
       'eviction/interceptor-deadline',
     ],
-    alone: [
-      'controller/deployment',
+    last: [
       'controller/flood',
       'controller/leader',
-      'daemon-set/gate',
-      'matrix/matrix',
       'notices/notices',
       'shutdown/inhibitor-lock',
       'shutdown/lock',
-      'shutdown/logind',
-      'shutdown/schedule',
       'shutdown/watchdog',
     ],
   },
@@ -157,23 +151,19 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
 };
 
-/** The files of a suite that this run leaves out, and the groups of the others: those that run together, the slowest first, and those that run alone. */
+/** The files of a suite that this run leaves out, and the groups of the others: those that run together, the slowest first, and those that run after them. */
 export interface Plan {
   readonly leftOut: readonly string[];
   readonly groups: readonly [readonly string[], readonly string[]];
 }
 
 /** Which files of a suite run. */
-export function planOf(
-  name: string,
-  { first = [], alone = [], part, thorough = [] }: Suite,
-  isThorough: boolean,
-): Plan {
+export function planOf(name: string, { first = [], last = [], part, thorough = [] }: Suite, isThorough: boolean): Plan {
   const folder = `test/${part?.of ?? name}`;
   const pathOf = (each: string): string => `${folder}/${each}.test.ts`;
   const all = globSync(`${folder}/**/*.test.ts`).sort();
   const listed = part?.files instanceof RegExp ? [] : (part?.files ?? []);
-  const missing = [...listed, ...first, ...alone].map(pathOf).filter((file) => !all.includes(file));
+  const missing = [...listed, ...first, ...last].map(pathOf).filter((file) => !all.includes(file));
   const unused = thorough.map(pathOf).filter((pattern) => !all.some((file) => path.matchesGlob(file, pattern)));
   if (all.length === 0 || missing.length + unused.length > 0)
     throw new Error(`suite ${name} has no file ${[...missing, ...unused].join(', ')}`);
@@ -185,9 +175,9 @@ export function planOf(
     (part.files instanceof RegExp ? part.files.test(readFileSync(file, 'utf8')) : listed.map(pathOf).includes(file));
   const files = all.filter((file) => isOf(file) && !leftOut.includes(file));
   const slow = first.map(pathOf).filter((file) => files.includes(file));
-  const last = alone.map(pathOf).filter((file) => files.includes(file));
+  const late = last.map(pathOf).filter((file) => files.includes(file));
   return {
     leftOut,
-    groups: [[...slow, ...files.filter((file) => !slow.includes(file) && !last.includes(file))], last],
+    groups: [[...slow, ...files.filter((file) => !slow.includes(file) && !late.includes(file))], late],
   };
 }

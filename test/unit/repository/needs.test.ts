@@ -8,7 +8,7 @@ import { describe, it } from 'node:test';
 import { assertDeclared, DECLARED } from '../../needs/declared.ts';
 import { needsOf } from '../../needs/imports.ts';
 import { TABLE } from '../../needs/table.ts';
-import { type Readiness, runFilesApart } from '../../processes.ts';
+import { type Readiness, runFilesApart } from '../../files.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
@@ -84,8 +84,12 @@ describe('a file that the runner starts', () => {
       order.push(path.basename(file, '.test.mjs'));
       return { [DECLARED]: 'kubernetes' };
     };
-    const options = { concurrency: 1, timeoutMs: 60_000, reporter: 'tap', readiness, environmentOf };
-    const { passed, failures } = await runFilesApart([first, second, third], options);
+    const timeoutMsOf = (): number => 60_000;
+    const options = { reporter: 'tap', inNamespace: false, readiness, environmentOf, timeoutMsOf };
+    const groups = [{ files: [first, second, third], concurrency: 1 }];
+    const { passed, failures, again, costs } = await runFilesApart(groups, options);
+    assert.deepEqual(again, []);
+    assert.ok(costs.some(({ cpuSec }) => cpuSec > 0));
     assert.deepEqual(order, ['ready', 'waits']);
     assert.equal(passed, false);
     assert.deepEqual(failures, [`FAILED: ${third}\nhelm could not be made`]);
