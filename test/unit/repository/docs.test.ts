@@ -14,7 +14,7 @@ const DOCS = path.join(ROOT, 'docs');
 
 /** The pages of the repository for people, as absolute paths. */
 function pages(): readonly string[] {
-  const names = globSync(['*.md', 'docs/**/*.md', 'test/**/README.md'], { cwd: ROOT });
+  const names = globSync(['*.md', 'docs/**/*.md', '{test,examples}/**/README.md'], { cwd: ROOT });
   return names.map((name) => path.join(ROOT, name)).toSorted();
 }
 
