@@ -67,7 +67,7 @@ class Way implements Connection {
   }
 
   #isCut(): boolean {
-    return this.#network.time.now() < this.#cutUntil;
+    return this.#network.time.now() < this.#cutUntil || this.#network.isAway(this.#program);
   }
 
   #send(request: KubeRequest, signal: AbortSignal): Promise<KubeResponse> {
@@ -122,7 +122,7 @@ class Way implements Connection {
     let bookmarkAt = begun + BOOKMARK_MS;
     while (!signal.aborted) {
       if (this.#isDead) await new Promise(() => undefined);
-      if (this.#cutUntil > begun) throw unreachable(`GET ${path}`);
+      if (this.#cutUntil > begun || this.#network.isAway(this.#program)) throw unreachable(`GET ${path}`);
       const next = watching.next();
       if (next !== undefined) {
         // One event comes after the other, each some time after its change.
@@ -161,6 +161,8 @@ export class Network {
   readonly server: ModelServer;
   readonly onAnswer: OnAnswer;
   readonly #random: Random;
+  /** Whether no API server answers a program now; `breakWatches` tells those that watch when that begins. */
+  isAway: (program: string) => boolean = () => false;
   /** The watches that wait for a change. */
   readonly waiting = new Map<() => void, ModelKind | undefined>();
   /** How many changes the watches were told of. */
@@ -182,6 +184,11 @@ export class Network {
     const kinds = new Set(changes.slice(this.#told).map(({ kind }) => kind));
     this.#told = changes.length;
     for (const [wake, kind] of this.waiting) if (kind === undefined || kinds.has(kind)) wake();
+  }
+
+  /** Lets every watch look whether it has ended. */
+  breakWatches(): void {
+    for (const wake of [...this.waiting.keys()]) wake();
   }
 
   /** Mostly some milliseconds, sometimes much longer. */

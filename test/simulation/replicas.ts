@@ -2,6 +2,8 @@
 import path from 'node:path';
 import type * as Controller from '../../src/controller/leader/controller.ts';
 import { controllerOptionsSchema } from '../../src/controller/options.ts';
+import type { Clock } from '../../src/host/clock.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
 import { SILENT_LOG } from '../support/silent-log.ts';
 import type { Cluster } from '../chaos/world.ts';
 import type { Connection, Network } from './network.ts';
@@ -51,12 +53,22 @@ export interface SimulatedReplicas {
   end(): Promise<void>;
 }
 
+const controllerOptions = controllerOptionsSchema.parse(OPTIONS);
+
+/** Runs a replica until `stop` is aborted; rejects where it ends by itself. */
+export async function startReplica(
+  runController: RunController,
+  { client, clock }: { readonly client: KubeClient; readonly clock: Clock },
+  stop: AbortSignal,
+): Promise<void> {
+  await runController({ client, clock, log: SILENT_LOG, options: controllerOptions }, stop);
+}
+
 export function createSimulatedReplicas(
   runController: RunController,
   time: VirtualTime,
   network: Network,
 ): SimulatedReplicas {
-  const options = controllerOptionsSchema.parse(OPTIONS);
   const running: Replica[] = [];
   /** Those that are to end at a write. */
   const dying: Replica[] = [];
@@ -75,11 +87,10 @@ export function createSimulatedReplicas(
     const connection = network.connect(`${CONTROLLER}-${started}`);
     const stop = new AbortController();
     const clock = time.clock(() => aheadMs);
-    const ended = runController({ client: connection.client, clock, log: SILENT_LOG, options }, stop.signal).catch(
-      (error: unknown) => {
-        failures.push(error);
-      },
-    );
+    const replica = { client: connection.client, clock };
+    const ended = startReplica(runController, replica, stop.signal).catch((error: unknown) => {
+      failures.push(error);
+    });
     running.push({ connection, stop, ended });
     return Promise.resolve('started');
   };

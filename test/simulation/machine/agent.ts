@@ -1,19 +1,20 @@
 /**
  * The agent in a simulation: its loop and all of its parts for the cluster as they are. What reaches the machine is replaced by
- * memory: its files, its static pod directory, its container runtime, and the file that announces a shutdown. There is neither
- * logind nor systemd, as for an agent that is configured to hold no lock; nobody stops the kubelet.
+ * memory: its files, its static pod directory, its container runtime, and what announces a shutdown.
  */
-import { createAgent } from '../../../src/agent/agent.ts';
+import { type Agent, createAgent } from '../../../src/agent/agent.ts';
 import { openCluster } from '../../../src/agent/cluster-parts.ts';
 import type { AgentContext } from '../../../src/agent/context.ts';
 import { createDrainParts } from '../../../src/agent/drain-parts.ts';
 import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
+import { createOfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
 import { createWakeup } from '../../../src/agent/iteration/wakeup.ts';
 import { openNoticeMemory } from '../../../src/agent/notices/memory.ts';
 import { createNotices } from '../../../src/agent/notices/notices.ts';
 import { readRecord } from '../../../src/agent/phase/record.ts';
 import { createAnnouncer } from '../../../src/agent/shutdown/announce.ts';
 import { createShutdownDetector } from '../../../src/agent/shutdown/detector.ts';
+import type { Host } from '../../../src/agent/shutdown/lock-kind.ts';
 import { createLockReconciler } from '../../../src/agent/shutdown/lock.ts';
 import { createOtherLocks } from '../../../src/agent/shutdown/other-locks.ts';
 import { openStoryRecorder } from '../../../src/agent/shutdown/story-recorder.ts';
@@ -21,11 +22,13 @@ import { createManualRequests } from '../../../src/agent/static-pods/manual.ts';
 import { createStaticPods } from '../../../src/agent/static-pods/static-pods.ts';
 import type { NoticeSource } from '../../../src/cloud/notice-source.ts';
 import type { AgentConfig } from '../../../src/config/schema.ts';
+import { chooseKubeletUnit, type KubeletHome } from '../../../src/decide/machine/kubelet-unit.ts';
 import { phaseAtStart } from '../../../src/decide/shutdown/lost-record.ts';
 import type { Clock } from '../../../src/host/clock.ts';
 import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';
 import type { StateFiles } from '../../../src/host/files/state-files.ts';
-import { createNoLock } from '../../../src/host/systemd/inhibitor.ts';
+import { createKubeletUnit } from '../../../src/host/kubelet/unit.ts';
+import { createNoLock, type ShutdownLock } from '../../../src/host/systemd/inhibitor.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { createEventRecorder } from '../../../src/kube/events.ts';
 import type { Log } from '../../../src/telemetry/log.ts';
@@ -42,6 +45,18 @@ export interface AgentHost {
   readonly runtime: ContainerRuntime;
   /** Where shutdowns are announced. */
   readonly notices: NoticeSource;
+  /** Its logind, systemd and kubelet; without them nothing but notices announces a shutdown, and nobody stops the kubelet. */
+  readonly system?: AgentSystem;
+}
+
+/** What of a machine announces and holds its shutdown. */
+export interface AgentSystem {
+  readonly host: Host;
+  readonly lock: ShutdownLock;
+  readonly kubeletHome: KubeletHome;
+  readonly isKubeletUp: () => boolean;
+  /** Is given the agent when it runs. */
+  readonly onAgent: (agent: Agent) => void;
 }
 
 const NO_STORY = { read: () => Promise.resolve(undefined), write: () => Promise.resolve() };
@@ -54,7 +69,7 @@ export async function runSimulatedAgent(
   stop: AbortSignal,
   signal: AbortSignal,
 ): Promise<void> {
-  const { nodeName, bootId, config, clock, state, manifests, runtime } = host;
+  const { nodeName, bootId, config, clock, state, manifests, runtime, system } = host;
   const lifetime = new AbortController();
   const living = AbortSignal.any([signal, lifetime.signal]);
   const wakeup = createWakeup(clock);
@@ -78,7 +93,30 @@ export async function runSimulatedAgent(
   );
   const events = createEventRecorder('nodemaint-agent', cluster.dependencies);
   const announce = createAnnouncer({ nodeName, events, wall: false, log }, living);
-  const lock = createLockReconciler({ kind: 'none', lock: createNoLock(), host: undefined, clock, log });
+  const lock = createLockReconciler({
+    kind: system === undefined ? 'none' : 'child',
+    lock: system?.lock ?? createNoLock(),
+    host: undefined,
+    clock,
+    log,
+  });
+  const kubelet =
+    system &&
+    createKubeletUnit(system.host.systemd, {
+      choose: () => Promise.resolve(chooseKubeletUnit(undefined, system.kubeletHome)),
+      state,
+      bootId,
+    });
+  const knownPods = createKnownPods({
+    state,
+    nodeName,
+    client: cluster.client,
+    kubeletPods: () => Promise.resolve(undefined),
+    clock,
+    log,
+  });
+  const offlinePods = kubelet && createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
+  system?.host.login1.onPrepareForShutdown(wake);
   const notices = createNotices({
     sources: () => Promise.resolve([host.notices]),
     options: { leadMs: config.cloud.leadSec * 1000, rebalance: config.cloud.rebalance, freeze: config.cloud.freeze },
@@ -94,14 +132,14 @@ export async function runSimulatedAgent(
     nodeName,
     bootId,
     runtime,
-    kubeletUp: () => Promise.resolve(true),
-    kubeletStopped: () => Promise.resolve(false),
+    kubeletUp: () => Promise.resolve(system?.isKubeletUp() ?? true),
+    kubeletStopped: async () => (await kubelet?.isStopped()) === true,
     clock,
     log,
     read: manifests.read,
   });
   const drain = createDrainParts(
-    { pods: undefined, staticPods: pods, runtime, drainPlan: config.drainPlan, clock, log },
+    { pods: offlinePods, staticPods: pods, runtime, drainPlan: config.drainPlan, clock, log },
     {
       cluster: cluster.cluster,
       liveness: cluster.liveness,
@@ -124,19 +162,12 @@ export async function runSimulatedAgent(
     node: { name: nodeName, bootId },
     notices,
     machine: {
-      detector: createShutdownDetector({ host: undefined, triggered, leadMs: 0, clock, log }),
+      detector: createShutdownDetector({ host: system?.host, triggered, leadMs: 0, clock, log }),
       lock,
-      otherLocks: createOtherLocks({ host: undefined, clock, log }),
+      otherLocks: createOtherLocks({ host: system?.host, clock, log }),
       runtime,
-      knownPods: createKnownPods({
-        state,
-        nodeName,
-        client: cluster.client,
-        kubeletPods: () => Promise.resolve(undefined),
-        clock,
-        log,
-      }),
-      offlinePods: undefined,
+      knownPods,
+      offlinePods,
     },
     people: { announce, notify: () => Promise.resolve(), story, hooks: HOOKS },
     staticPods: {
@@ -151,6 +182,7 @@ export async function runSimulatedAgent(
     loop: { wakeup, markProgress: () => undefined },
   };
   const agent = createAgent(context, record);
+  system?.onAgent(agent);
   const beside = [cluster.cluster, cluster.presence, events, notices, story].map((part) => part.run(living));
   try {
     await agent.run(stop, signal);

@@ -27,7 +27,7 @@ const CONFIG = {
 };
 
 /** The files of the agent, which outlive it. */
-function createMemoryFiles(): StateFiles & { text(name: string): string | undefined } {
+export function createMemoryFiles(): StateFiles & { text(name: string): string | undefined } {
   const files = new Map<string, string>();
   return {
     text: (name) => files.get(name),

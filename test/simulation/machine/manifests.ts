@@ -17,7 +17,7 @@ export interface MachineManifests {
   readonly inPlace: ReadonlyMap<string, Manifest>;
   readonly parked: ReadonlyMap<string, Parked>;
   /** Puts one in place, as an administrator does; returns whether there was none of this name. */
-  add(name: string, namespace: string): boolean;
+  add(name: string, namespace: string, labels?: Readonly<Record<string, string>>): boolean;
   remove(name: string): boolean;
   /** What the agent moves them by. */
   readonly store: StaticPodStore;
@@ -25,9 +25,12 @@ export interface MachineManifests {
   readonly read: typeof readStaticPods;
 }
 
-function manifestOf(name: string, namespace: string, nodeName: string): Manifest {
+function manifestOf(
+  { name, namespace, labels }: { readonly name: string; readonly namespace: string; readonly labels: object },
+  nodeName: string,
+): Manifest {
   const spec = { priorityClassName: 'system-node-critical', containers: [{ name: 'main', image: 'none.invalid/n' }] };
-  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace, labels: { app: 'static' } }, spec };
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace, labels }, spec };
   const parsed = parseManifest({ name: `${name}.yaml`, bytes: Buffer.from(JSON.stringify(pod)) }, nodeName);
   if (parsed.kind !== 'pod') throw new Error(parsed.reason);
   return parsed;
@@ -64,8 +67,8 @@ export function createMachineManifests(nodeName: string): MachineManifests {
   return {
     inPlace,
     parked,
-    add: (name, namespace) => {
-      const manifest = manifestOf(name, namespace, nodeName);
+    add: (name, namespace, labels = { app: 'static' }) => {
+      const manifest = manifestOf({ name, namespace, labels }, nodeName);
       if (inPlace.has(manifest.file) || parked.has(manifest.file)) return false;
       inPlace.set(manifest.file, manifest);
       return true;

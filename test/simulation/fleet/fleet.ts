@@ -1,0 +1,422 @@
+/** A fleet while its history is played: machines, the cluster around them, and who reaches the API server. */
+import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
+import type { Node, Pod } from '../../../src/api/pod.ts';
+import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
+import { collectionPath, DISRUPTION_BUDGETS } from '../../../src/kube/resource.ts';
+import type { Random } from '../../chaos/random.ts';
+import { actOnRequests } from '../../chaos/stand-ins/interceptors.ts';
+import type { ClusterPart } from '../../chaos/world.ts';
+import { refused } from '../api-server/answer.ts';
+import { createModelServer, type ModelServer } from '../api-server/server.ts';
+import { type Connection, Network } from '../network.ts';
+import { type RunController, startReplica } from '../replicas.ts';
+import { admitted } from '../stand-ins/admission.ts';
+import { runBudgets } from '../stand-ins/controllers.ts';
+import type { VirtualTime } from '../time.ts';
+import { CONTROLLER, createRecord, type Record } from '../world.ts';
+import type { Container } from './containers.ts';
+import { type ControlledCluster, nodeOf, runControllers } from './controllers.ts';
+import { runKubelet } from './kubelet.ts';
+import { FleetMachine, type MachineEvents } from './machine.ts';
+import { GUARDED, type Refused, REFUSALS } from './refusals.ts';
+import type { Settings, Workload } from './settings.ts';
+
+/** Controllers and kubelets act so long after a change, and so often without one. */
+const REACTION_MS = 150;
+const TICK_MS = 10_000;
+/** The heart of an interceptor beats so often. */
+const BEAT_MS = 5 * 60_000;
+const OUTSIDE = 'outside';
+
+interface Replica {
+  readonly connection: Connection;
+  readonly stop: AbortController;
+  readonly machine: FleetMachine;
+}
+
+/** Told what happens in a fleet, before it has consequences. */
+export type FleetWatcher = Pick<MachineEvents, 'stopping' | 'goesDown'> & {
+  /** A program of the product sends a request that the API server will carry out. */
+  asked(program: string, request: KubeRequest): void;
+};
+
+/** Everything that a fleet is made of. */
+export interface FleetParts {
+  readonly time: VirtualTime;
+  readonly random: Random;
+  readonly settings: Settings;
+  readonly runController: RunController;
+}
+
+/** A fleet of machines. */
+export class Fleet implements ControlledCluster {
+  readonly time: VirtualTime;
+  readonly random: Random;
+  readonly settings: Settings;
+  readonly server: ModelServer;
+  readonly record: Record;
+  readonly network: Network;
+  readonly machines: readonly FleetMachine[];
+  workloads: readonly Workload[];
+  /** Why programs of the product ended by themselves. */
+  readonly failures: unknown[] = [];
+  watcher: FleetWatcher = { asked: () => undefined, stopping: () => undefined, goesDown: () => undefined };
+  /** The program whose request is carried out now. */
+  writer = '';
+  readonly #runController: RunController;
+  readonly #replicas = new Map<string, Replica>();
+  readonly #refusals = new Map<Refused, number>();
+  readonly #cutUntil = new Map<string, number>();
+  #downUntil = -Infinity;
+  #isDue = false;
+  #isOver = false;
+  #beatAt = 0;
+  #started = 0;
+  /** Since when the API server has answered nothing or refused something, by the user of an agent. */
+  readonly #troubleSince = new Map<string, number>();
+
+  constructor({ time, random, settings, runController }: FleetParts) {
+    this.time = time;
+    this.random = random;
+    this.settings = settings;
+    this.workloads = settings.workloads;
+    this.#runController = runController;
+    const model = createModelServer(time.now);
+    this.server = {
+      objects: model.objects,
+      compact: () => {
+        model.compact();
+      },
+      watch: (path) => model.watch(path),
+      handle: (request, program) => this.#handle(model, request, program),
+    };
+    this.record = createRecord(time);
+    this.network = new Network(time, this.server, random, (program, request, response) => {
+      this.record.note(program, request, response);
+    });
+    this.network.isAway = (program) => !this.#isProgramReached(program);
+    const events: MachineEvents = {
+      changed: () => {
+        this.lookAfter(REACTION_MS);
+      },
+      ended: ({ id }) => {
+        this.#endReplica(id);
+      },
+      stopping: (machine, container) => {
+        this.note(`${machine.name} the agent tells ${container.name} to end`);
+        this.watcher.stopping(machine, container);
+      },
+      goesDown: (machine) => {
+        this.note(`${machine.name} goes down: ${JSON.stringify(machine.phase())}`);
+        this.watcher.goesDown(machine);
+      },
+      failed: (error) => {
+        this.failures.push(error);
+      },
+    };
+    const names = Array.from({ length: settings.nodes }, (_, index) => `n${index}`);
+    this.machines = names.map((name) => new FleetMachine(name, this.network, settings, events));
+    model.objects.onChange(({ kind }) => {
+      if (kind !== 'Lease' && kind !== 'Event') this.lookAfter(REACTION_MS);
+    });
+  }
+
+  readonly now = (): number => this.time.now();
+
+  note(what: string): void {
+    const first = this.record.trace.length === 0 ? this.now() : this.#begun;
+    this.#begun = first;
+    this.record.trace.push(`${((this.now() - first) / 1_000).toFixed(3).padStart(9)} ${what}`);
+  }
+  #begun = 0;
+
+  nodes(): readonly Node[] {
+    return this.server.objects.list('Node') as readonly Node[];
+  }
+
+  pods(): readonly Pod[] {
+    return this.server.objects.list('Pod') as readonly Pod[];
+  }
+
+  maintenances(): readonly NodeMaintenance[] {
+    return this.server.objects.list('NodeMaintenance') as readonly NodeMaintenance[];
+  }
+
+  requests(): readonly EvictionRequest[] {
+    return this.server.objects.list('EvictionRequest') as readonly EvictionRequest[];
+  }
+
+  isMember(machine: FleetMachine): boolean {
+    return this.machines.indexOf(machine) < this.settings.members;
+  }
+
+  workloadOf({ metadata }: Pod): Workload | undefined {
+    return this.workloads.find(
+      ({ name, namespace }) => metadata.namespace === namespace && metadata.labels?.['app'] === name,
+    );
+  }
+
+  /** Sends a request as somebody outside. */
+  send(request: KubeRequest): KubeResponse {
+    const response = this.server.handle(admitted(this.server, request), OUTSIDE);
+    this.record.note(OUTSIDE, request, response);
+    this.network.changed();
+    return response;
+  }
+
+  /** The members whose part of the control plane runs. */
+  serving(component: 'etcd' | 'kube-apiserver'): readonly FleetMachine[] {
+    return this.machines.filter(
+      (machine) =>
+        this.isMember(machine) &&
+        machine.isUp() &&
+        machine.containers.running().some(({ name }) => name.startsWith(`${component}-`)),
+    );
+  }
+
+  isApiUp(): boolean {
+    if (this.now() < this.#downUntil) return false;
+    const { members } = this.settings;
+    if (members === 0) return true;
+    const hasQuorum = this.serving('etcd').length > members / 2;
+    return hasQuorum && this.serving('kube-apiserver').length > 0;
+  }
+
+  isReached(machine: FleetMachine): boolean {
+    return machine.isUp() && this.now() >= (this.#cutUntil.get(machine.name) ?? -Infinity) && this.isApiUp();
+  }
+
+  /** For how long the API server has given this machine's agent no answer, or refused something of somebody; 0 where all is well. */
+  troubledMs(machine: FleetMachine): number {
+    const since = this.#troubleSince.get(machine.name);
+    return since === undefined ? 0 : this.now() - since;
+  }
+
+  #isProgramReached(program: string): boolean {
+    const machine =
+      this.#replicas.get(program)?.machine ?? this.machines.find(({ user }) => user === program);
+    return machine === undefined || this.isReached(machine);
+  }
+
+  #handle(model: ModelServer, request: KubeRequest, program: string): KubeResponse {
+    const answer = program === OUTSIDE ? undefined : this.#refusal(request);
+    if (answer !== undefined) return { ...answer, headers: { date: new Date(this.now()).toUTCString() } };
+    if (program !== OUTSIDE) this.watcher.asked(program, request);
+    const before = this.writer;
+    this.writer = program;
+    try {
+      return model.handle(request, program);
+    } finally {
+      this.writer = before;
+    }
+  }
+
+  /** Why a request of the product is not carried out; undefined where it is. */
+  #refusal(request: KubeRequest): Pick<KubeResponse, 'status' | 'body'> | undefined {
+    for (const [what, until] of this.#refusals) {
+      if (this.now() < until && REFUSALS[what](request)) return refused(403, 'Forbidden', `a policy refuses ${what}`);
+    }
+    const { guarded } = this.settings;
+    if (guarded === undefined || !GUARDED[guarded](request) || this.isWebhookUp()) return undefined;
+    const why = 'failed calling webhook "validate.guard.example": no endpoints available for service "guard"';
+    return refused(500, 'InternalError', `Internal error occurred: ${why}`);
+  }
+
+  isWebhookUp(): boolean {
+    return this.machines.some((machine) =>
+      machine.containers.running().some(({ labels, toldAt }) => labels['app'] === 'guard' && toldAt === undefined),
+    );
+  }
+
+  /** Whether something that the product asks for is refused now. */
+  isRefusing(): boolean {
+    const isRefused = [...this.#refusals.values()].some((until) => this.now() < until);
+    return isRefused || (this.settings.guarded !== undefined && !this.isWebhookUp());
+  }
+
+  refuse(what: Refused, ms: number): void {
+    this.#refusals.set(what, this.now() + ms);
+    this.#watchTrouble(ms);
+  }
+
+  /** Cuts machines off the API server, or takes that away from everybody. */
+  cutOff(machines: readonly FleetMachine[] | 'all', ms: number): void {
+    const until = this.now() + ms;
+    if (machines === 'all') this.#downUntil = Math.max(this.#downUntil, until);
+    else for (const { name } of machines) this.#cutUntil.set(name, until);
+    this.network.breakWatches();
+    this.#watchTrouble(ms);
+  }
+
+  #watchTrouble(ms: number): void {
+    this.#noteTrouble();
+    this.time.after(ms + 1, () => {
+      this.#noteTrouble();
+      this.lookAfter(REACTION_MS);
+    });
+  }
+
+  #noteTrouble(): void {
+    for (const machine of this.machines) {
+      const isTroubled = !this.isReached(machine) || this.isRefusing();
+      if (!isTroubled) this.#troubleSince.delete(machine.name);
+      else if (!this.#troubleSince.has(machine.name)) this.#troubleSince.set(machine.name, this.now());
+    }
+  }
+
+  /** Ends a program at a write so many writes from now, or takes the API server away from a node just after one. */
+  onWrite(user: string, writes: number, act: () => void): void {
+    let left = writes;
+    const before = this.watcher;
+    this.watcher = {
+      ...before,
+      asked: (program, request) => {
+        before.asked(program, request);
+        if (program !== user || request.method === 'GET') return;
+        left -= 1;
+        if (left === 0) act();
+      },
+    };
+  }
+
+  /** Lets controllers and kubelets act once within this time. */
+  lookAfter(ms: number): void {
+    if (this.#isDue || this.#isOver) return;
+    this.#isDue = true;
+    this.time.after(ms, () => {
+      this.#isDue = false;
+      if (!this.#isOver) void this.#look();
+    });
+  }
+
+  async #look(): Promise<void> {
+    const wasUp = this.#wasUp;
+    this.#wasUp = this.isApiUp();
+    if (wasUp && !this.#wasUp) this.network.breakWatches();
+    this.#noteTrouble();
+    for (const machine of this.machines) runKubelet(this, machine);
+    if (this.isApiUp()) {
+      runControllers(this);
+      await runBudgets(this.#part(), this.server);
+      await this.#runInterceptor();
+    }
+    this.#runReplicas();
+  }
+  #wasUp = true;
+
+  /** The interceptor that pods name, if it is alive. */
+  async #runInterceptor(): Promise<void> {
+    const { interceptor } = this.settings;
+    if (interceptor === 'silent' || (interceptor === 'beats' && this.now() < this.#beatAt)) return;
+    this.#beatAt = this.now() + BEAT_MS;
+    await actOnRequests(this.#part());
+  }
+
+  #part(): ClusterPart {
+    return {
+      interceptors: this.settings.interceptor,
+      pods: () => this.pods(),
+      nodes: () => this.nodes(),
+      requests: () => this.requests(),
+      send: (request: KubeRequest) => Promise.resolve(this.send(request).status),
+    } as unknown as ClusterPart;
+  }
+
+  /** Each container of the controller is a replica of it. */
+  #runReplicas(): void {
+    for (const machine of this.machines) {
+      for (const container of machine.containers.running()) {
+        if (container.labels['app'] !== 'nodemaint-controller') continue;
+        const known = this.#replicaOf(container);
+        if (container.toldAt !== undefined) known?.replica.stop.abort();
+        else if (known === undefined) this.#startReplica(machine, container);
+      }
+    }
+  }
+
+  readonly #byContainer = new Map<string, string>();
+
+  #replicaOf({ id }: Pick<Container, 'id'>): { readonly program: string; readonly replica: Replica } | undefined {
+    const program = this.#byContainer.get(id);
+    const replica = program === undefined ? undefined : this.#replicas.get(program);
+    return program === undefined || replica === undefined ? undefined : { program, replica };
+  }
+
+  #startReplica(machine: FleetMachine, { id }: Container): void {
+    this.#started += 1;
+    const program = `${CONTROLLER}-${this.#started}`;
+    const connection = this.network.connect(program);
+    const stop = new AbortController();
+    this.#replicas.set(program, { connection, stop, machine });
+    this.#byContainer.set(id, program);
+    const replica = { client: connection.client, clock: this.time.clock() };
+    startReplica(this.#runController, replica, stop.signal).catch((error: unknown) => {
+      if (!stop.signal.aborted) this.failures.push(error);
+    });
+  }
+
+  #endReplica(containerId: string): void {
+    const found = this.#replicaOf({ id: containerId });
+    if (found === undefined) return;
+    found.replica.connection.kill();
+    found.replica.stop.abort();
+    this.#replicas.delete(found.program);
+  }
+
+  /** Replicas of the controller that somebody wants. */
+  scaleController(replicas: number): void {
+    this.workloads = this.workloads.map((each) => (each.role === 'controller' ? { ...each, replicas } : each));
+    if (replicas === 0) {
+      const pods = this.pods().filter((pod) => this.workloadOf(pod)?.role === 'controller');
+      for (const { metadata } of pods) {
+        this.send({ method: 'DELETE', path: `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}` });
+      }
+    }
+    this.lookAfter(REACTION_MS);
+  }
+
+  /** Lays out nodes, static pods and budgets, and starts the agents. */
+  begin(): void {
+    for (const machine of this.machines) {
+      this.send({ method: 'POST', path: '/api/v1/nodes', body: nodeOf(machine.name, this.isMember(machine)) });
+      if (this.isMember(machine)) {
+        for (const component of ['etcd', 'kube-apiserver']) {
+          machine.manifests.add(component, 'kube-system', { component, tier: 'control-plane' });
+        }
+      }
+      runKubelet(this, machine);
+    }
+    for (const { name, namespace, minAvailable } of this.workloads) {
+      if (minAvailable === undefined) continue;
+      const body = {
+        apiVersion: 'policy/v1',
+        kind: 'PodDisruptionBudget',
+        metadata: { name, namespace },
+        spec: { minAvailable, selector: { matchLabels: { app: name } } },
+      };
+      this.send({ method: 'POST', path: collectionPath(DISRUPTION_BUDGETS, namespace), body });
+    }
+    for (const machine of this.machines) machine.startAgent();
+    this.#tick();
+  }
+
+  #tick(): void {
+    if (this.#isOver) return;
+    this.lookAfter(1);
+    this.time.after(TICK_MS, () => {
+      this.#tick();
+    });
+  }
+
+  /** Ends all programs. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    for (const machine of this.machines) machine.end();
+    for (const { connection, stop } of this.#replicas.values()) {
+      stop.abort();
+      connection.kill();
+    }
+    await this.time.pass(60_000);
+  }
+}

@@ -1,0 +1,254 @@
+/** The invariants of machines that go down, judged while a history is played: by what runs, and not by what is said of it. */
+import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import type { Node, Pod } from '../../../src/api/pod.ts';
+import { isReady, isTerminal } from '../../../src/decide/pod.ts';
+import { nodeStatusesOf } from '../../../src/decide/maintenance/recorded-node.ts';
+import { drainsOfNode, selectsNode, stageOf } from '../../../src/decide/maintenance/maintenance.ts';
+import type { KubeRequest } from '../../../src/kube/client.ts';
+import { isDrained } from '../../chaos/objects.ts';
+import { budgetsOf } from '../api-server/eviction.ts';
+import { placeOf } from '../api-server/kinds.ts';
+import type { ModelChange } from '../api-server/objects.ts';
+import type { Container } from './containers.ts';
+import type { Fleet } from './fleet.ts';
+import type { FleetMachine } from './machine.ts';
+
+/** The invariants, as findings name them. */
+export type FleetInvariant = 'told' | 'owned' | 'budgets' | 'kept' | 'quorum' | 'complete' | 'runs';
+
+/** What a history has found. */
+export interface FleetFinding {
+  readonly invariant: FleetInvariant;
+  readonly what: string;
+  readonly detail: string;
+}
+
+/** An API server that answers nothing, or refuses, for so long may be done without where a drain has begun; before it, sooner. */
+const PATIENCE_MS = 120_000;
+const FIRST_PATIENCE_MS = 14_000;
+/** The copies of a program are younger than this. */
+const COPY_MS = 5_000;
+/** A runtime that was away for so long, or lately, explains a pod that nobody could end. */
+const RUNTIME_MS = 180_000;
+
+/** Judges one fleet. */
+export class Judge {
+  readonly found: FleetFinding[] = [];
+  readonly #fleet: Fleet;
+  /** Machines of which a person has said in the cluster that they may go. */
+  readonly released = new Set<FleetMachine>();
+
+  constructor(fleet: Fleet) {
+    this.#fleet = fleet;
+    fleet.watcher = {
+      asked: (program, request) => {
+        this.#asked(program, request);
+      },
+      stopping: (machine, container) => {
+        this.#stopping(machine, container);
+      },
+      goesDown: (machine) => {
+        this.#goesDown(machine);
+      },
+    };
+    fleet.server.objects.onChange((change) => {
+      if (change.kind === 'Node') this.#nodeChanged(change);
+      if (change.kind === 'NodeMaintenance') this.#maintenanceChanged(change);
+    });
+  }
+
+  #add(invariant: FleetInvariant, what: string, detail: string): void {
+    this.#fleet.note(`VIOLATION ${invariant}: ${what}: ${detail}`);
+    this.found.push({ invariant, what, detail });
+  }
+
+  /** Whether a machine stays, beside another one: a reboot comes back. */
+  #isOtherLeft(machine: FleetMachine): boolean {
+    return this.#fleet.machines.some((other) => {
+      const { prepared } = other;
+      const goesForGood = prepared?.kind === 'poweroff';
+      return other !== machine && other.power === 'up' && other.isKubeletUp() && !goesForGood;
+    });
+  }
+
+  /** The budget that forbids the end of a pod now; undefined where none does. */
+  #closedBudget(pod: Pod): string | undefined {
+    if (!isReady(pod) || isTerminal(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
+    const closed = budgetsOf(this.#fleet.server.objects, pod).find(
+      ({ status }) => (status?.disruptionsAllowed ?? 0) <= 0,
+    );
+    return closed?.metadata.name;
+  }
+
+  /** A pod that a program deletes without the Eviction API. */
+  #asked(program: string, { method, path }: KubeRequest): void {
+    const place = placeOf(path.split('?')[0] ?? '');
+    if (method !== 'DELETE' || place?.kind !== 'Pod' || place.name === undefined) return;
+    const stored = this.#fleet.server.objects.get('Pod', `${place.namespace}/${place.name}`);
+    const pod = stored?.object as Pod | undefined;
+    const machine = this.#fleet.machines.find(({ name }) => name === pod?.spec.nodeName);
+    if (pod === undefined || machine === undefined || !this.#isOtherLeft(machine)) return;
+    const budget = this.#closedBudget(pod);
+    if (budget === undefined || this.#fleet.troubledMs(machine) >= PATIENCE_MS) return;
+    this.#add('budgets', 'a pod is deleted in spite of its budget while another node stays', `${path} by ${program}`);
+  }
+
+  /** A pod that an agent ends over the container runtime. */
+  #stopping(machine: FleetMachine, container: Container): void {
+    const pod = this.#fleet.pods().find(({ metadata }) => metadata.uid === container.uid);
+    if (pod === undefined || !this.#isOtherLeft(machine)) return;
+    const budget = this.#closedBudget(pod);
+    const hasBegun = this.#ownMaintenance(machine) !== undefined;
+    const patience = hasBegun ? PATIENCE_MS : FIRST_PATIENCE_MS;
+    if (budget === undefined || this.#fleet.troubledMs(machine) >= patience) return;
+    this.#add(
+      'budgets',
+      'an agent ends a pod alone in spite of its budget while another node stays',
+      `${machine.name} ${container.name}, the API server away for ${this.#fleet.troubledMs(machine)} ms`,
+    );
+  }
+
+  /** The NodeMaintenance of the shutdown of a machine, where the API server has it. */
+  #ownMaintenance(machine: FleetMachine): NodeMaintenance | undefined {
+    const phase = machine.phase();
+    if (phase.kind === 'watching') return undefined;
+    return this.#fleet.maintenances().find(({ metadata }) => metadata.name === phase.maintenance);
+  }
+
+  #goesDown(machine: FleetMachine): void {
+    const phase = machine.phase();
+    const running = machine.containers.running();
+    const isDone = ({ toldAt, graceSec }: Container): boolean =>
+      toldAt !== undefined && this.#fleet.now() - toldAt >= graceSec * 1_000;
+    const forced = phase.kind === 'released' ? phase.forced : undefined;
+    const early = running.filter((container) => container.source === 'api' && !isDone(container));
+    const [first] = early;
+    if (first !== undefined && !this.#isExcused(machine)) {
+      const how = first.toldAt === undefined ? 'was not told to end' : 'had not its grace period';
+      this.#add('told', `a machine goes down with a pod that ${how}`, `${machine.name}: ${first.name}; ${forced}`);
+    }
+    const unnamed = early.find(({ name }) => forced?.includes(name) !== true);
+    if (unnamed !== undefined && forced !== undefined && !this.released.has(machine)) {
+      this.#add('told', 'a machine goes down with a pod that is not named as left', `${unnamed.name}: ${forced}`);
+    }
+    if (phase.kind === 'released' && forced === undefined && first !== undefined) {
+      this.#add('complete', 'a machine is recorded as drained while pods run', `${machine.name}: ${first.name}`);
+    }
+    this.#checkQuorum(machine);
+  }
+
+  /** Whether somebody chose that pods are left, or nobody could end them. */
+  #isExcused(machine: FleetMachine): boolean {
+    if (this.released.has(machine)) return true;
+    const isRuntimeAway = this.#fleet.now() - machine.containers.awayAt < RUNTIME_MS;
+    const isHelpless = this.#fleet.settings.isOneUnit && this.#fleet.troubledMs(machine) >= PATIENCE_MS;
+    return isRuntimeAway || isHelpless;
+  }
+
+  #checkQuorum(machine: FleetMachine): void {
+    const { members } = this.#fleet.settings;
+    if (members < 3 || !this.#fleet.isMember(machine) || machine.prepared?.kind === 'poweroff') return;
+    if (this.released.has(machine) || this.#fleet.troubledMs(machine) >= PATIENCE_MS) return;
+    const others = this.#fleet.serving('etcd').filter((other) => other !== machine && other.power === 'up');
+    const needed = Math.floor(members / 2) + 1;
+    if (others.length >= needed) return;
+    // It took the majority only where there was one with it.
+    if (others.length + 1 < needed) return;
+    const names = others.map(({ name }) => name).join(', ');
+    this.#add('quorum', 'a member goes although that takes the quorum', `${machine.name}, and only ${names} stay`);
+  }
+
+  /** The drains that have targets for a node and are under way. */
+  #drainsOf(node: Node): readonly string[] {
+    const selecting = this.#fleet
+      .maintenances()
+      .filter((each) => selectsNode(each, node) && each.metadata.deletionTimestamp === undefined);
+    return drainsOfNode(selecting, node.metadata.name)
+      .filter(({ drainTargets }) => drainTargets.length > 0)
+      .map(({ maintenance }) => maintenance);
+  }
+
+  #nodeChanged({ before, object }: ModelChange): void {
+    const { writer } = this.#fleet;
+    if (before === undefined || writer === 'outside') return;
+    const [old, fresh] = [before as Node, object as Node];
+    if (old.spec?.unschedulable !== true || fresh.spec?.unschedulable === true) return;
+    const [drain] = this.#drainsOf(fresh);
+    if (drain === undefined) return;
+    this.#add('kept', 'a node is made schedulable whose drain has begun', `${fresh.metadata.name} of ${drain} by ${writer}`);
+  }
+
+  #maintenanceChanged({ before, object, deleted }: ModelChange): void {
+    if (deleted || before === undefined) return;
+    const [old, fresh] = [before as NodeMaintenance, object as NodeMaintenance];
+    if (stageOf(old) !== 'Drain' || stageOf(fresh) !== 'Drain') return;
+    for (const { nodeRef, drainTargets = [] } of nodeStatusesOf(old.status)) {
+      const now = nodeStatusesOf(fresh.status).find((each) => each.nodeRef.name === nodeRef.name);
+      if (now !== undefined && (now.drainTargets ?? []).length < drainTargets.length) {
+        this.#add('kept', 'the targets of a node become fewer', `${nodeRef.name} of ${fresh.metadata.name}`);
+      }
+    }
+    if (!isDrained(old) && isDrained(fresh)) this.#checkDrained(fresh);
+  }
+
+  #checkDrained(maintenance: NodeMaintenance): void {
+    const nodes = this.#fleet.nodes().filter((node) => selectsNode(maintenance, node));
+    for (const { metadata } of nodes) {
+      const machine = this.#fleet.machines.find(({ name }) => name === metadata.name);
+      const left = machine?.containers
+        .running()
+        .find(({ source, createdAt }) => source === 'api' && this.#fleet.now() - createdAt > COPY_MS);
+      if (left === undefined || (machine !== undefined && this.#isExcused(machine))) continue;
+      const detail = `${maintenance.metadata.name}: ${left.name}`;
+      this.#add('complete', 'a maintenance is Drained while pods of it run', detail);
+    }
+  }
+
+  /** A program of the product ended by itself. */
+  failed(error: unknown): void {
+    this.#add('runs', 'a program ends by itself', String(error));
+  }
+
+  /** Judges machines that are still held when nothing has happened for long: somebody has to own that. */
+  judgeHeld(): void {
+    for (const machine of this.#fleet.machines.filter((each) => each.isHeld())) {
+      const owner = this.ownerOf(machine);
+      const status = machine.status();
+      const waiting = status?.waitingFor.map(({ what, on, message }) => `${what} on ${on}: ${message}`) ?? [];
+      const detail = `${machine.name} ${status?.summary}; ${waiting.join('; ').slice(0, 600)}`;
+      if (owner === undefined) this.#add('owned', 'a machine is held and nobody owns that', detail);
+      else if (waiting.length === 0) {
+        this.#add('owned', 'a machine is held and its status names nothing', `${detail} (owner: ${owner})`);
+      }
+    }
+  }
+
+  /** Who owns that a machine is held; undefined where nobody does. */
+  ownerOf(machine: FleetMachine): string | undefined {
+    const fleet = this.#fleet;
+    const pods = fleet.pods().filter(({ spec }) => spec.nodeName === machine.name);
+    const running = machine.containers.running().filter(({ source }) => source === 'api');
+    const isTroubled = fleet.troubledMs(machine) >= PATIENCE_MS;
+    for (const container of running) {
+      const { toldAt, graceSec, name } = container;
+      if (toldAt !== undefined && fleet.now() - toldAt < graceSec * 1_000) return `the grace period of ${name}`;
+      const pod = pods.find(({ metadata }) => metadata.uid === container.uid);
+      if (pod === undefined || isTroubled) continue;
+      if (this.#isOtherLeft(machine) && this.#closedBudget(pod) !== undefined) return `the budget of ${name}`;
+      const isBeating = fleet.settings.interceptor === 'beats' && fleet.workloadOf(pod)?.hasInterceptor === true;
+      if (isBeating && fleet.requests().some(({ metadata }) => metadata.name === container.uid)) return 'an interceptor';
+    }
+    if (isTroubled) return undefined;
+    if (this.#wouldTakeQuorum(machine)) return 'the control plane';
+    const others = fleet.machines.filter((other) => other !== machine && other.isHeld());
+    const isFirst = others.every((other) => other.askedAt > machine.askedAt);
+    return isFirst ? undefined : 'the limit of parallel reboots';
+  }
+
+  #wouldTakeQuorum(machine: FleetMachine): boolean {
+    const { members } = this.#fleet.settings;
+    if (members < 3 || !this.#fleet.isMember(machine) || machine.prepared?.kind === 'poweroff') return false;
+    const others = this.#fleet.serving('etcd').filter((other) => other !== machine);
+    return others.length < Math.floor(members / 2) + 1;
+  }
+}

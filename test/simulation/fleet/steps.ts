@@ -1,0 +1,178 @@
+/** What happens to a fleet: people, machines, networks, policies and programs that end. */
+import { collectionPath, NODE_MAINTENANCES, objectPath } from '../../../src/kube/resource.ts';
+import type { ShutdownKind } from '../../../src/decide/shutdown/kind.ts';
+import type { Arguments } from '../../chaos/history.ts';
+import type { Random } from '../../chaos/random.ts';
+import { maintenanceOf } from '../../support/maintenance/objects.ts';
+import type { Fleet } from './fleet.ts';
+import type { FleetMachine } from './machine.ts';
+import { type Refused, REFUSALS } from './refusals.ts';
+
+/** A kind of step, as in the chaos test. */
+interface FleetStep {
+  /** How often it is drawn, compared with the other kinds. */
+  readonly weight: number;
+  draw(random: Random, nodes: number): Arguments;
+  perform(fleet: Fleet, step: Arguments): void | Promise<void>;
+}
+
+/** For ever, as far as a history lasts. */
+const EVER = 1e9;
+const SHORT = [3_000, 20_000, 45_000, 90_000, 600_000, EVER] as const;
+const REFUSED = Object.keys(REFUSALS) as [Refused, ...Refused[]];
+const KINDS = ['reboot', 'reboot', 'reboot', 'poweroff', 'unknown'] as const;
+
+const node = (random: Random, nodes: number): Arguments => ({ node: random.whole(nodes) });
+
+function machineOf(fleet: Fleet, step: Arguments): FleetMachine {
+  const machine = fleet.machines[Number(step['node']) % fleet.machines.length];
+  if (machine === undefined) throw new Error('a fleet has at least one machine');
+  return machine;
+}
+
+/** How long a machine is away: a reboot takes a minute or four, or the machine does not come back. */
+const drawAway = (random: Random): number => random.pick([60_000, 60_000, 240_000, EVER]);
+
+function shutDown(machine: FleetMachine, step: Arguments): void {
+  const kind = step['kind'] === 'unknown' ? undefined : (step['kind'] as ShutdownKind);
+  machine.shutDown(kind, kind === 'poweroff' ? Infinity : Number(step['awayMs']));
+}
+
+const nameOf = (step: Arguments): string => `person-${step['node']}`;
+
+/** All kinds. */
+export const FLEET_STEPS: Readonly<Record<string, FleetStep>> = {
+  'shut down': {
+    weight: 10,
+    draw: (random, nodes) => ({ ...node(random, nodes), kind: random.pick(KINDS), awayMs: drawAway(random) }),
+    perform: (fleet, step) => {
+      shutDown(machineOf(fleet, step), step);
+    },
+  },
+  'shut down all': {
+    weight: 2,
+    draw: (random) => ({ kind: random.pick(KINDS), awayMs: drawAway(random) }),
+    perform: (fleet, step) => {
+      for (const machine of fleet.machines) shutDown(machine, step);
+    },
+  },
+  'call off': {
+    weight: 1,
+    draw: node,
+    perform: (fleet, step) => {
+      machineOf(fleet, step).callOff();
+    },
+  },
+  wait: {
+    weight: 8,
+    draw: (random) => ({ ms: random.pick([300, 3_000, 20_000, 70_000, 300_000, 1_000_000]) }),
+    perform: async ({ time }, { ms }) => {
+      await time.pass(Number(ms));
+    },
+  },
+  'drain node': {
+    weight: 2,
+    draw: node,
+    perform: (fleet, step) => {
+      const nodeSelector = {
+        nodeSelectorTerms: [
+          { matchFields: [{ key: 'metadata.name', operator: 'In', values: [machineOf(fleet, step).name] }] },
+        ],
+      };
+      const body = maintenanceOf({ nodeSelector, stage: 'Drain', reason: 'a person' }, { name: nameOf(step) });
+      fleet.send({ method: 'POST', path: collectionPath(NODE_MAINTENANCES), body });
+    },
+  },
+  complete: {
+    weight: 2,
+    draw: node,
+    perform: (fleet, step) => {
+      const path = objectPath(NODE_MAINTENANCES, { name: nameOf(step) });
+      fleet.send({ method: 'PATCH', path, body: { spec: { stage: 'Complete' } }, patch: { kind: 'merge' } });
+    },
+  },
+  'cut off node': {
+    weight: 3,
+    draw: (random, nodes) => ({ ...node(random, nodes), ms: random.pick(SHORT) }),
+    perform: (fleet, step) => {
+      fleet.cutOff([machineOf(fleet, step)], Number(step['ms']));
+    },
+  },
+  'cut off all': {
+    weight: 3,
+    draw: (random) => ({ ms: random.pick(SHORT) }),
+    perform: (fleet, { ms }) => {
+      fleet.cutOff('all', Number(ms));
+    },
+  },
+  'cut off node at a write': {
+    weight: 3,
+    draw: (random, nodes) => ({
+      ...node(random, nodes),
+      writes: 1 + random.whole(4),
+      afterMs: random.pick([0, 5, 10, 20, 100]),
+      ms: random.pick(SHORT),
+    }),
+    perform: (fleet, step) => {
+      const machine = machineOf(fleet, step);
+      fleet.onWrite(machine.user, Number(step['writes']), () => {
+        fleet.time.after(Number(step['afterMs']), () => {
+          fleet.cutOff([machine], Number(step['ms']));
+        });
+      });
+    },
+  },
+  refuse: {
+    weight: 3,
+    draw: (random) => ({ what: random.pick(REFUSED), ms: random.pick(SHORT) }),
+    perform: (fleet, step) => {
+      fleet.refuse(step['what'] as Refused, Number(step['ms']));
+    },
+  },
+  'stop kubelet': {
+    weight: 2,
+    draw: (random, nodes) => ({ ...node(random, nodes), ms: random.pick(SHORT) }),
+    perform: (fleet, step) => {
+      machineOf(fleet, step).stopKubelet(Number(step['ms']));
+    },
+  },
+  'disturb runtime': {
+    weight: 1,
+    draw: (random, nodes) => ({
+      ...node(random, nodes),
+      how: random.pick(['away', 'silent']),
+      ms: random.pick(SHORT),
+    }),
+    perform: (fleet, step) => {
+      machineOf(fleet, step).containers.disturb(step['how'] as 'away' | 'silent', Number(step['ms']));
+    },
+  },
+  'kill agent': {
+    weight: 1,
+    draw: node,
+    perform: (fleet, step) => {
+      machineOf(fleet, step).killAgent();
+    },
+  },
+  'kill agent at a write': {
+    weight: 2,
+    draw: (random, nodes) => ({ ...node(random, nodes), writes: 1 + random.whole(6), arrives: random.whole(2) }),
+    perform: (fleet, step) => {
+      machineOf(fleet, step).killAgentAtWrite(Number(step['writes']), step['arrives'] === 1);
+    },
+  },
+  'scale controller': {
+    weight: 2,
+    draw: (random) => ({ replicas: random.whole(3) }),
+    perform: (fleet, { replicas }) => {
+      fleet.scaleController(Number(replicas));
+    },
+  },
+  'cut power': {
+    weight: 1,
+    draw: (random, nodes) => ({ ...node(random, nodes), awayMs: drawAway(random) }),
+    perform: (fleet, step) => {
+      machineOf(fleet, step).cutPower(Number(step['awayMs']));
+    },
+  },
+};
