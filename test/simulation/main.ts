@@ -4,9 +4,10 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { signatureOf } from '../chaos/invariants/violation.ts';
 import { findFaults } from './faults.ts';
-import type { Finding } from './judge.ts';
+import { type AnyFinding, isKnown } from './findings.ts';
+import { playFleet } from './fleet/play.ts';
 import { playHistory } from './play.ts';
-import type { HistoryExchange } from './thread.ts';
+import type { HistoryExchange, WorldName } from './thread.ts';
 import { playInThreads, threadCount } from './threads.ts';
 
 const { values } = parseArgs({
@@ -17,6 +18,8 @@ const { values } = parseArgs({
     seconds: { type: 'string' },
     threads: { type: 'string' },
     agents: { type: 'string', default: '50' },
+    world: { type: 'string' },
+    known: { type: 'boolean', default: false },
     first: { type: 'boolean', default: false },
     faults: { type: 'boolean', default: false },
   },
@@ -26,18 +29,30 @@ const THREAD = path.join(import.meta.dirname, 'thread.ts');
 /** One history in so many has an agent: its time passes ten times as slowly. */
 const hasAgent = (seed: number): boolean => seed % Number(values.agents) === 0;
 
-function show(seed: number, violations: readonly Finding[]): void {
-  for (const violation of violations) {
-    console.log(`seed ${seed}: ${signatureOf(violation)}\n    ${violation.detail.slice(0, 2_000)}`);
+/** The worlds in which each seed is played. */
+const WORLDS = (['cluster', 'fleet'] as const).filter((world) => [undefined, world].includes(values.world as WorldName));
+
+/** Whether it makes the run fail: with --known, what is known does so too. */
+const counts = (finding: AnyFinding): boolean => values.known || !isKnown(finding);
+
+function show(seed: number, world: WorldName, violations: readonly AnyFinding[]): void {
+  for (const violation of violations.filter(counts)) {
+    const at = `at ${(performance.now() / 1_000).toFixed(0)} s`;
+    console.log(`${world} ${seed}: ${signatureOf(violation)} (${at})\n    ${violation.detail.slice(0, 2_000)}`);
   }
 }
 
 /** Plays one seed and prints everything that happened; returns whether nothing was found. */
 async function playOne(seed: number): Promise<boolean> {
-  const { trace, violations } = await playHistory(seed, { hasAgent: hasAgent(seed) });
-  for (const line of trace) console.log(line);
-  show(seed, violations);
-  return violations.length === 0;
+  let isGood = true;
+  for (const world of WORLDS) {
+    const isFleet = world === 'fleet';
+    const played = isFleet ? await playFleet(seed) : await playHistory(seed, { hasAgent: hasAgent(seed) });
+    for (const line of played.trace) console.log(line);
+    show(seed, world, played.violations);
+    isGood &&= !played.violations.some(counts);
+  }
+  return isGood;
 }
 
 /** Plays seeds until they are through, the time is over, or, with --first, something is found; returns whether nothing was. */
@@ -47,19 +62,19 @@ async function playSeeds(from: number, count: number, limitMs: number): Promise<
   function* seeds(): Generator<HistoryExchange['input']> {
     for (let seed = from; seed < from + count; seed += 1) {
       if (performance.now() - begun >= limitMs || (bad > 0 && values.first)) return;
-      yield { seed, hasAgent: hasAgent(seed) };
+      for (const world of WORLDS) yield { seed, world, hasAgent: hasAgent(seed) };
     }
   }
   const threads = Math.min(threadCount(values.threads), count);
   await playInThreads<HistoryExchange>(THREAD, seeds(), threads, (outcome) => {
     played += 1;
     writes += outcome.writes;
-    if (outcome.violations.length > 0) bad += 1;
-    show(outcome.seed, outcome.violations);
+    if (outcome.violations.some(counts)) bad += 1;
+    show(outcome.input.seed, outcome.input.world, outcome.violations);
   });
   const seconds = (performance.now() - begun) / 1_000;
   const rate = ((played / seconds) * 60).toFixed(0);
-  const range = `seeds ${from} to ${from + played - 1}`;
+  const range = `seeds ${from} to ${from + Math.ceil(played / WORLDS.length) - 1} of ${WORLDS.join(' and ')}`;
   console.log(
     `${range}: ${bad} of ${played} with violations, ${writes} writes, ${seconds.toFixed(1)} s, ${rate} a minute`,
   );

@@ -121,18 +121,19 @@ export class Judge {
     const isDone = ({ toldAt, graceSec }: Container): boolean =>
       toldAt !== undefined && this.#fleet.now() - toldAt >= graceSec * 1_000;
     const forced = phase.kind === 'released' ? phase.forced : undefined;
+    const mode = phase.kind === 'watching' ? 'unasked' : phase.mode;
     const early = running.filter((container) => container.source === 'api' && !isDone(container));
     const [first] = early;
     if (first !== undefined && !this.#isExcused(machine)) {
       const how = first.toldAt === undefined ? 'was not told to end' : 'had not its grace period';
-      this.#add('told', `a machine goes down with a pod that ${how}`, `${machine.name}: ${first.name}; ${forced}`);
+      this.#add('told', `a machine goes down (${mode}) with a pod that ${how}`, `${machine.name}: ${first.name}; ${forced}`);
     }
     const unnamed = early.find(({ name }) => forced?.includes(name) !== true);
-    if (unnamed !== undefined && forced !== undefined && !this.released.has(machine)) {
+    if (unnamed !== undefined && forced !== undefined && !this.#isExcused(machine)) {
       this.#add('told', 'a machine goes down with a pod that is not named as left', `${unnamed.name}: ${forced}`);
     }
     if (phase.kind === 'released' && forced === undefined && first !== undefined) {
-      this.#add('complete', 'a machine is recorded as drained while pods run', `${machine.name}: ${first.name}`);
+      this.#add('complete', `a machine is recorded as drained (${mode}) while pods run`, `${machine.name}: ${first.name}`);
     }
     this.#checkQuorum(machine);
   }
