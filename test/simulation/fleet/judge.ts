@@ -37,6 +37,8 @@ export class Judge {
   readonly #fleet: Fleet;
   /** Machines of which a person has said in the cluster that they may go. */
   readonly released = new Set<FleetMachine>();
+  /** Pods that were told to end, by their UID. */
+  readonly #told = new Set<string>();
 
   constructor(fleet: Fleet) {
     this.#fleet = fleet;
@@ -71,9 +73,15 @@ export class Judge {
     });
   }
 
+  /** Whether the API server has been away, or refusing, for so long that the agent of a machine may do without it. */
+  #mayGoAlone(machine: FleetMachine): boolean {
+    const patience = this.#ownMaintenance(machine) === undefined ? FIRST_PATIENCE_MS : PATIENCE_MS;
+    return this.#fleet.troubledMs(machine) >= patience;
+  }
+
   /** The budget that forbids the end of a pod now; undefined where none does. */
   #closedBudget(pod: Pod): string | undefined {
-    if (!isReady(pod) || isTerminal(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
+    if (this.#told.has(pod.metadata.uid ?? '') || !isReady(pod) || isTerminal(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
     const closed = budgetsOf(this.#fleet.server.objects, pod).find(
       ({ status }) => (status?.disruptionsAllowed ?? 0) <= 0,
     );
@@ -84,12 +92,14 @@ export class Judge {
   #asked(program: string, { method, path }: KubeRequest): void {
     const place = placeOf(path.split('?')[0] ?? '');
     if (method !== 'DELETE' || place?.kind !== 'Pod' || place.name === undefined) return;
+    if (place.subresource !== undefined) return;
     const stored = this.#fleet.server.objects.get('Pod', `${place.namespace}/${place.name}`);
     const pod = stored?.object as Pod | undefined;
     const machine = this.#fleet.machines.find(({ name }) => name === pod?.spec.nodeName);
     if (pod === undefined || machine === undefined || !this.#isOtherLeft(machine)) return;
     const budget = this.#closedBudget(pod);
-    if (budget === undefined || this.#fleet.troubledMs(machine) >= PATIENCE_MS) return;
+    this.#told.add(pod.metadata.uid ?? '');
+    if (budget === undefined || this.#mayGoAlone(machine)) return;
     this.#add('budgets', 'a pod is deleted in spite of its budget while another node stays', `${path} by ${program}`);
   }
 
@@ -98,9 +108,8 @@ export class Judge {
     const pod = this.#fleet.pods().find(({ metadata }) => metadata.uid === container.uid);
     if (pod === undefined || !this.#isOtherLeft(machine)) return;
     const budget = this.#closedBudget(pod);
-    const hasBegun = this.#ownMaintenance(machine) !== undefined;
-    const patience = hasBegun ? PATIENCE_MS : FIRST_PATIENCE_MS;
-    if (budget === undefined || this.#fleet.troubledMs(machine) >= patience) return;
+    this.#told.add(container.uid);
+    if (budget === undefined || this.#mayGoAlone(machine)) return;
     this.#add(
       'budgets',
       'an agent ends a pod alone in spite of its budget while another node stays',
@@ -142,14 +151,13 @@ export class Judge {
   #isExcused(machine: FleetMachine): boolean {
     if (this.released.has(machine)) return true;
     const isRuntimeAway = this.#fleet.now() - machine.containers.awayAt < RUNTIME_MS;
-    const isHelpless = this.#fleet.settings.isOneUnit && this.#fleet.troubledMs(machine) >= PATIENCE_MS;
-    return isRuntimeAway || isHelpless;
+    return isRuntimeAway || (this.#fleet.settings.isOneUnit && this.#mayGoAlone(machine));
   }
 
   #checkQuorum(machine: FleetMachine): void {
     const { members } = this.#fleet.settings;
     if (members < 3 || !this.#fleet.isMember(machine) || machine.prepared?.kind === 'poweroff') return;
-    if (this.released.has(machine) || this.#fleet.troubledMs(machine) >= PATIENCE_MS) return;
+    if (this.released.has(machine) || this.#mayGoAlone(machine)) return;
     const others = this.#fleet.serving('etcd').filter((other) => other !== machine && other.power === 'up');
     const needed = Math.floor(members / 2) + 1;
     if (others.length >= needed) return;
@@ -159,11 +167,21 @@ export class Judge {
     this.#add('quorum', 'a member goes although that takes the quorum', `${machine.name}, and only ${names} stay`);
   }
 
+  /** Whether the shutdown of a maintenance is over: it was called off, or the machine was booted since and waits for nobody. */
+  #isShutdownOver({ metadata }: NodeMaintenance): boolean {
+    const machine = this.#fleet.machines.find(({ name }) => metadata.name.startsWith(`shutdown-${name}-`));
+    if (machine === undefined) return false;
+    const isBooted = machine.bootedAt > Date.parse(metadata.creationTimestamp ?? '');
+    if (isBooted) return this.#fleet.settings.onBoot === 'complete';
+    return machine.prepared === undefined && machine.power === 'up';
+  }
+
   /** The drains that have targets for a node and are under way. */
   #drainsOf(node: Node): readonly string[] {
     const selecting = this.#fleet
       .maintenances()
-      .filter((each) => selectsNode(each, node) && each.metadata.deletionTimestamp === undefined);
+      .filter((each) => selectsNode(each, node) && each.metadata.deletionTimestamp === undefined)
+      .filter((each) => !this.#isShutdownOver(each));
     return drainsOfNode(selecting, node.metadata.name)
       .filter(({ drainTargets }) => drainTargets.length > 0)
       .map(({ maintenance }) => maintenance);
