@@ -25,6 +25,8 @@ import type { Settings, Workload } from './settings.ts';
 /** Controllers and kubelets act so long after a change, and so often without one. */
 const REACTION_MS = 150;
 const TICK_MS = 10_000;
+/** Nothing happens where no pod and no node has changed for so long. */
+const CALM_MS = 60_000;
 /** The heart of an interceptor beats so often. */
 const BEAT_MS = 5 * 60_000;
 const OUTSIDE = 'outside';
@@ -69,6 +71,7 @@ export class Fleet implements ControlledCluster {
   readonly #refusals = new Map<Refused, number>();
   readonly #cutUntil = new Map<string, number>();
   #downUntil = -Infinity;
+  #movedAt = 0;
   #isDue = false;
   #isOver = false;
   #beatAt = 0;
@@ -97,6 +100,7 @@ export class Fleet implements ControlledCluster {
     });
     this.network.isAway = (program) => !this.#isProgramReached(program);
     const events: MachineEvents = {
+      isCalm: () => this.now() - this.#movedAt > CALM_MS,
       changed: () => {
         this.lookAfter(REACTION_MS);
       },
@@ -119,12 +123,14 @@ export class Fleet implements ControlledCluster {
     this.machines = names.map((name) => new FleetMachine(name, this.network, settings, events));
     model.objects.onChange(({ kind }) => {
       if (kind !== 'Lease' && kind !== 'Event') this.lookAfter(REACTION_MS);
+      if (kind === 'Pod' || kind === 'Node') this.#movedAt = this.now();
     });
   }
 
   readonly now = (): number => this.time.now();
 
   note(what: string): void {
+    this.#movedAt = this.now();
     const first = this.record.trace.length === 0 ? this.now() : this.#begun;
     this.#begun = first;
     this.record.trace.push(`${((this.now() - first) / 1_000).toFixed(3).padStart(9)} ${what}`);
@@ -265,7 +271,7 @@ export class Fleet implements ControlledCluster {
     }
   }
 
-  /** Ends a program at a write so many writes from now, or takes the API server away from a node just after one. */
+  /** Acts at a write of a program so many writes from now. */
   onWrite(user: string, writes: number, act: () => void): void {
     let left = writes;
     const before = this.watcher;

@@ -4,6 +4,7 @@ import type { Pod } from '../../../src/api/pod.ts';
 import type { Agent } from '../../../src/agent/agent.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
 import type { ShutdownKind } from '../../../src/decide/shutdown/kind.ts';
+import type { Clock } from '../../../src/host/clock.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
 import { parseAgentConfig } from '../../support/agent/config.ts';
 import { runSimulatedAgent } from '../machine/agent.ts';
@@ -19,8 +20,14 @@ const GOING_DOWN_MS = 1_500;
 /** systemd starts an agent that has ended again. */
 const AGENT_RESTART_MS = 2_000;
 
-/** What a machine tells of itself. */
+/** An agent that waits looks each second; where nothing has happened for a while, each tenth look tells as much. */
+const LOOK_MS = 1_000;
+const CALM_LOOK_MS = 10_000;
+
+/** What a machine tells of itself, and asks of its fleet. */
 export interface MachineEvents {
+  /** Whether nothing has happened for a while. */
+  isCalm(): boolean;
   /** Something has changed that kubelets and controllers act on. */
   changed(): void;
   ended(container: Container): void;
@@ -176,7 +183,7 @@ export class FleetMachine {
       nodeName: this.name,
       bootId: this.bootId,
       config: parseAgentConfig(text, 'agent.yaml'),
-      clock: this.#network.time.clock(),
+      clock: this.#clock(),
       state: this.#state,
       manifests: this.manifests,
       runtime: this.containers.runtime((container) => {
@@ -191,6 +198,14 @@ export class FleetMachine {
         if (!kill.signal.aborted) this.#events.failed(error);
       },
     );
+  }
+
+  #clock(): Clock {
+    const clock = this.#network.time.clock();
+    return {
+      ...clock,
+      sleep: (ms, signal) => clock.sleep(ms === LOOK_MS && this.#events.isCalm() ? CALM_LOOK_MS : ms, signal),
+    };
   }
 
   /** Ends the agent as SIGKILL does; systemd starts it again. */

@@ -16,9 +16,9 @@ const PAUSE_MS = 80;
 /** Steps of a history, and up to twice as many. */
 const LENGTH = 5;
 /** After the last step a machine that nobody holds has gone by now: each wait without an owner ends before. */
-const END_MS = 75 * 60_000;
+const END_MS = 50 * 60_000;
 /** Whoever is held for so long with an owner is held rightly. */
-const OWNED_MS = 35 * 60_000;
+const OWNED_MS = 15 * 60_000;
 
 /** What came of a history of a fleet. */
 export interface FleetOutcome {

@@ -44,7 +44,7 @@ const GUARDS = Object.keys(GUARDED) as [Guarded, ...Guarded[]];
 function drawApplication(random: Random, name: string, nodes: number): Workload {
   const replicas = 1 + random.whole(3);
   const graceSec = random.pick([5, 30, 600]);
-  const hasBudget = random.whole(2) === 0;
+  const hasBudget = random.whole(3) > 0;
   const isPinned = random.whole(4) === 0;
   return {
     name,
@@ -55,7 +55,7 @@ function drawApplication(random: Random, name: string, nodes: number): Workload 
     graceSec,
     endingMs: random.pick([200, 3_000, Infinity]),
     priorityClassName: random.pick(['', '', 'chaos-highest']),
-    ...(hasBudget ? { minAvailable: Math.max(1, replicas - 1) } : {}),
+    ...(hasBudget ? { minAvailable: Math.max(1, replicas - random.whole(2)) } : {}),
     ...(isPinned ? { pinnedTo: random.whole(nodes) } : {}),
     hasInterceptor: random.whole(4) === 0,
   };

@@ -38,19 +38,41 @@ function shutDown(machine: FleetMachine, step: Arguments): void {
   machine.shutDown(kind, kind === 'poweroff' ? Infinity : Number(step['awayMs']));
 }
 
+/** The API server goes away just after a write of the agent: its answer may still come, and what the write has changed is not heard. */
+const drawCut = (random: Random): Arguments => ({
+  cutAt: random.pick([1, 1, 2, 3]),
+  afterMs: random.pick([2, 5, 8, 12, 30]),
+  cutMs: random.pick([45_000, 600_000, EVER, EVER]),
+});
+
+function cutAtWrite(fleet: Fleet, machine: FleetMachine, step: Arguments): void {
+  fleet.onWrite(machine.user, Number(step['cutAt']), () => {
+    fleet.time.after(Number(step['afterMs']), () => {
+      fleet.cutOff([machine], Number(step['cutMs']));
+    });
+  });
+}
+
 const nameOf = (step: Arguments): string => `person-${step['node']}`;
 
 /** All kinds. */
 export const FLEET_STEPS: Readonly<Record<string, FleetStep>> = {
   'shut down': {
     weight: 10,
-    draw: (random, nodes) => ({ ...node(random, nodes), kind: random.pick(KINDS), awayMs: drawAway(random) }),
+    draw: (random, nodes) => ({
+      ...node(random, nodes),
+      kind: random.pick(KINDS),
+      awayMs: drawAway(random),
+      ...(random.whole(5) === 0 ? drawCut(random) : {}),
+    }),
     perform: (fleet, step) => {
-      shutDown(machineOf(fleet, step), step);
+      const machine = machineOf(fleet, step);
+      if (step['cutAt'] !== undefined) cutAtWrite(fleet, machine, step);
+      shutDown(machine, step);
     },
   },
   'shut down all': {
-    weight: 2,
+    weight: 3,
     draw: (random) => ({ kind: random.pick(KINDS), awayMs: drawAway(random) }),
     perform: (fleet, step) => {
       for (const machine of fleet.machines) shutDown(machine, step);
@@ -103,23 +125,6 @@ export const FLEET_STEPS: Readonly<Record<string, FleetStep>> = {
     draw: (random) => ({ ms: random.pick(SHORT) }),
     perform: (fleet, { ms }) => {
       fleet.cutOff('all', Number(ms));
-    },
-  },
-  'cut off node at a write': {
-    weight: 3,
-    draw: (random, nodes) => ({
-      ...node(random, nodes),
-      writes: 1 + random.whole(4),
-      afterMs: random.pick([0, 5, 10, 20, 100]),
-      ms: random.pick(SHORT),
-    }),
-    perform: (fleet, step) => {
-      const machine = machineOf(fleet, step);
-      fleet.onWrite(machine.user, Number(step['writes']), () => {
-        fleet.time.after(Number(step['afterMs']), () => {
-          fleet.cutOff([machine], Number(step['ms']));
-        });
-      });
     },
   },
   refuse: {
