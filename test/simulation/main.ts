@@ -30,7 +30,9 @@ const THREAD = path.join(import.meta.dirname, 'thread.ts');
 const hasAgent = (seed: number): boolean => seed % Number(values.agents) === 0;
 
 /** The worlds in which each seed is played. */
-const WORLDS = (['cluster', 'fleet'] as const).filter((world) => [undefined, world].includes(values.world as WorldName));
+const WORLDS = (['cluster', 'fleet'] as const).filter((world) =>
+  [undefined, world].includes(values.world as WorldName),
+);
 
 /** Whether it makes the run fail: with --known, what is known does so too. */
 const counts = (finding: AnyFinding): boolean => values.known || !isKnown(finding);

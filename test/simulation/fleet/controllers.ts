@@ -140,13 +140,11 @@ function watchNodes(cluster: ControlledCluster): void {
         body: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec },
         patch: { kind: 'apply', manager: 'kubelet' },
       });
-      const info = node?.status as { readonly nodeInfo?: { readonly bootID: string } } | undefined;
-      const isNew = info?.nodeInfo?.bootID !== machine.bootId;
+      const isNew = node?.status?.nodeInfo?.bootID !== machine.bootId;
       if (node !== undefined && (isNew || !isReadyNode(node))) setReady(cluster, machine.name, 'True', machine.bootId);
     } else if (cluster.now() - machine.heardAt > SILENT_MS) {
       if (node !== undefined && isReadyNode(node)) {
-        const info = node.status as { readonly nodeInfo?: { readonly bootID: string } } | undefined;
-        setReady(cluster, machine.name, 'Unknown', info?.nodeInfo?.bootID ?? '');
+        setReady(cluster, machine.name, 'Unknown', node.status?.nodeInfo?.bootID ?? '');
       }
       loseNode(cluster, machine);
     }

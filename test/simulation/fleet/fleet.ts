@@ -138,7 +138,7 @@ export class Fleet implements ControlledCluster {
   #begun = 0;
 
   nodes(): readonly Node[] {
-    return this.server.objects.list('Node') as readonly Node[];
+    return this.server.objects.list('Node');
   }
 
   pods(): readonly Pod[] {
@@ -200,8 +200,7 @@ export class Fleet implements ControlledCluster {
   }
 
   #isProgramReached(program: string): boolean {
-    const machine =
-      this.#replicas.get(program)?.machine ?? this.machines.find(({ user }) => user === program);
+    const machine = this.#replicas.get(program)?.machine ?? this.machines.find(({ user }) => user === program);
     return machine === undefined || this.isReached(machine);
   }
 

@@ -81,7 +81,13 @@ export class Judge {
 
   /** The budget that forbids the end of a pod now; undefined where none does. */
   #closedBudget(pod: Pod): string | undefined {
-    if (this.#told.has(pod.metadata.uid ?? '') || !isReady(pod) || isTerminal(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
+    if (
+      this.#told.has(pod.metadata.uid ?? '') ||
+      !isReady(pod) ||
+      isTerminal(pod) ||
+      pod.metadata.deletionTimestamp !== undefined
+    )
+      return undefined;
     const closed = budgetsOf(this.#fleet.server.objects, pod).find(
       ({ status }) => (status?.disruptionsAllowed ?? 0) <= 0,
     );
@@ -135,14 +141,26 @@ export class Judge {
     const [first] = early;
     if (first !== undefined && !this.#isExcused(machine)) {
       const how = first.toldAt === undefined ? 'was not told to end' : 'had not its grace period';
-      this.#add('told', `a machine goes down (${mode}) with a pod that ${how}`, `${machine.name}: ${first.name}; ${forced}`);
+      this.#add(
+        'told',
+        `a machine goes down (${mode}) with a pod that ${how}`,
+        `${machine.name}: ${first.name}; ${forced}`,
+      );
     }
     const unnamed = early.find(({ name }) => forced?.includes(name) !== true);
     if (unnamed !== undefined && forced !== undefined && !this.#isExcused(machine)) {
-      this.#add('told', 'a machine goes down with a pod that is not named as left', `${unnamed.name}: ${forced}`);
+      this.#add(
+        'told',
+        `a machine goes down (${mode}) with a pod that is not named as left`,
+        `${unnamed.name}: ${forced}`,
+      );
     }
     if (phase.kind === 'released' && forced === undefined && first !== undefined) {
-      this.#add('complete', `a machine is recorded as drained (${mode}) while pods run`, `${machine.name}: ${first.name}`);
+      this.#add(
+        'complete',
+        `a machine is recorded as drained (${mode}) while pods run`,
+        `${machine.name}: ${first.name}`,
+      );
     }
     this.#checkQuorum(machine);
   }
@@ -194,7 +212,11 @@ export class Judge {
     if (old.spec?.unschedulable !== true || fresh.spec?.unschedulable === true) return;
     const [drain] = this.#drainsOf(fresh);
     if (drain === undefined) return;
-    this.#add('kept', 'a node is made schedulable whose drain has begun', `${fresh.metadata.name} of ${drain} by ${writer}`);
+    this.#add(
+      'kept',
+      'a node is made schedulable whose drain has begun',
+      `${fresh.metadata.name} of ${drain} by ${writer}`,
+    );
   }
 
   #maintenanceChanged({ before, object, deleted }: ModelChange): void {
@@ -255,7 +277,8 @@ export class Judge {
       if (pod === undefined || isTroubled) continue;
       if (this.#isOtherLeft(machine) && this.#closedBudget(pod) !== undefined) return `the budget of ${name}`;
       const isBeating = fleet.settings.interceptor === 'beats' && fleet.workloadOf(pod)?.hasInterceptor === true;
-      if (isBeating && fleet.requests().some(({ metadata }) => metadata.name === container.uid)) return 'an interceptor';
+      if (isBeating && fleet.requests().some(({ metadata }) => metadata.name === container.uid))
+        return 'an interceptor';
     }
     if (isTroubled) return undefined;
     if (this.#wouldTakeQuorum(machine)) return 'the control plane';

@@ -1,5 +1,5 @@
 /** Plays one history of a fleet in virtual time. */
-import { type Arguments, describeStep, type Step } from '../../chaos/history.ts';
+import { describeStep, type Step } from '../../chaos/history.ts';
 import { signatureOf } from '../../chaos/invariants/violation.ts';
 import { CHECKOUT } from '../../chaos/product.ts';
 import { createRandom, type Random } from '../../chaos/random.ts';
@@ -44,7 +44,7 @@ function drawSteps(random: Random, nodes: number): readonly Step[] {
   const kind = FLEET_STEPS['shut down'];
   if (steps.some(isShutdown) || kind === undefined) return steps;
   const at = random.whole(steps.length);
-  const shutdown = { do: 'shut down', with: kind.draw(random, nodes) as Arguments };
+  const shutdown = { do: 'shut down', with: kind.draw(random, nodes) };
   return [...steps.slice(0, at), shutdown, ...steps.slice(at)];
 }
 

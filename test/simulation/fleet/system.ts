@@ -64,7 +64,7 @@ export function hostOf(state: SystemState, listeners: Set<() => void>): Host {
       endUnit: unasked,
       goDown: unasked,
       unitActiveState: () => Promise.resolve(state.isKubeletUp() ? 'active' : 'inactive'),
-    } as Host['systemd'],
+    },
   };
 }
 
