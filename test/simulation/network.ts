@@ -188,7 +188,7 @@ export class Network {
 
   /** Lets every watch look whether it has ended. */
   breakWatches(): void {
-    for (const wake of [...this.waiting.keys()]) wake();
+    for (const wake of this.waiting.keys()) wake();
   }
 
   /** Mostly some milliseconds, sometimes much longer. */

@@ -31,6 +31,11 @@ const COPY_MS = 5_000;
 /** A runtime that was away for so long, or lately, explains a pod that nobody could end. */
 const RUNTIME_MS = 180_000;
 
+/** Whether a machine waits for a pod: for replicas of the product's own controller none does, and static pods are judged elsewhere. */
+function isWaitedFor({ source, labels }: Container): boolean {
+  return source === 'api' && labels['app'] !== 'nodemaint-controller';
+}
+
 /** Judges one fleet. */
 export class Judge {
   readonly found: FleetFinding[] = [];
@@ -137,7 +142,7 @@ export class Judge {
       toldAt !== undefined && this.#fleet.now() - toldAt >= graceSec * 1_000;
     const forced = phase.kind === 'released' ? phase.forced : undefined;
     const mode = phase.kind === 'watching' ? 'unasked' : phase.mode;
-    const early = running.filter((container) => container.source === 'api' && !isDone(container));
+    const early = running.filter((container) => isWaitedFor(container) && !isDone(container));
     const [first] = early;
     if (first !== undefined && !this.#isExcused(machine)) {
       const how = first.toldAt === undefined ? 'was not told to end' : 'had not its grace period';
@@ -238,7 +243,7 @@ export class Judge {
       const machine = this.#fleet.machines.find(({ name }) => name === metadata.name);
       const left = machine?.containers
         .running()
-        .find(({ source, createdAt }) => source === 'api' && this.#fleet.now() - createdAt > COPY_MS);
+        .find((each) => isWaitedFor(each) && this.#fleet.now() - each.createdAt > COPY_MS);
       if (left === undefined || (machine !== undefined && this.#isExcused(machine))) continue;
       const detail = `${maintenance.metadata.name}: ${left.name}`;
       this.#add('complete', 'a maintenance is Drained while pods of it run', detail);
