@@ -1,6 +1,5 @@
 import { Command, CommanderError } from 'commander';
 import { addSurge } from '../addons/surge/program.ts';
-import { addBundle } from './bundle/program.ts';
 import { addCompletion } from './completion/program.ts';
 import { addConfig } from './config/program.ts';
 import { addAgent, addController } from './daemons.ts';
@@ -65,7 +64,6 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith, argv: read
   addStatus(program, terminal, exitWith);
   addShutdown(program, terminal, exitWith);
   addReport(program, terminal, exitWith);
-  addBundle(program, terminal, exitWith);
   addDoctor(program, terminal, exitWith);
   addConfig(program, terminal);
   addStaticPods(program, terminal, exitWith);

@@ -92,7 +92,7 @@ function requestTime(text: string): number {
 
 function verbosity(text: string): number {
   if (/^\d{1,2}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Write a number from 0 to 10: 6 shows the requests, 8 also what is in them.');
+  throw new InvalidArgumentError('Write a number from 0 to 10: from 6 on the requests are shown.');
 }
 
 /** Adds the flags that choose a cluster, and as whom, and how its API server is asked. */
@@ -109,9 +109,10 @@ export function addAccessOptions(command: Command): Command {
       ).argParser(requestTime),
     )
     .addOption(
-      new Option('-v, --v <level>', 'show requests on standard error: 6 and 7, or from 8 on with bodies').argParser(
-        verbosity,
-      ),
+      new Option(
+        '-v, --v <level>',
+        'from 6 on show each request to the API server, with its status and time, on standard error',
+      ).argParser(verbosity),
     );
 }
 

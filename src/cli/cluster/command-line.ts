@@ -7,7 +7,7 @@ function quote(word: string): string {
 }
 
 /** The words of a command line that choose the same cluster and user. */
-export function accessWords(flags: UserAccessFlags): readonly string[] {
+function accessWords(flags: UserAccessFlags): readonly string[] {
   const flag = (name: string, value: string | undefined): readonly string[] =>
     value === undefined ? [] : [name, value];
   return [

@@ -30,5 +30,5 @@ export async function openUserCluster(
   const say = (text: string): void => {
     terminal.warn(text);
   };
-  return { client: level < REQUESTS_SHOWN ? client : withShownRequests(client, access.server, level, say), access };
+  return { client: level < REQUESTS_SHOWN ? client : withShownRequests(client, access.server, say), access };
 }

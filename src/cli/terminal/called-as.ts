@@ -6,7 +6,6 @@ export type ProgramName = 'nodemaint' | 'kubectl nodemaint';
 
 /** Commands that people run where kubectl is; the others belong to a node, where the program has its own name. */
 const ANYWHERE = [
-  'bundle',
   'check',
   'complete',
   'cordon',

@@ -10,7 +10,7 @@ import { readCgroupText, readCommandLine, readEachProcess } from '../process-fac
 import type { Systemd } from '../systemd/systemd1.ts';
 
 /** The units in which kubelets usually run; patterns of the shell are among them. */
-export const USUAL_UNITS: readonly string[] = [
+const USUAL_UNITS: readonly string[] = [
   'kubelet.service',
   'k3s.service',
   'k3s-agent.service',

@@ -1,10 +1,9 @@
-/** What nodes, owners of Deployments and other programs write on objects, and what a support bundle has of all of them. */
+/** What nodes, owners of Deployments and other programs write on objects. */
 import {
   AGENT_STATUS_ANNOTATION,
   EVICTION_IN_PROGRESS_ANNOTATION,
   NODE_NOTE_ANNOTATION,
 } from '../../../src/api/names.ts';
-import { redacted } from '../../support/redacted.ts';
 import { annotatedSince } from '../../../src/decide/background-eviction/annotation.ts';
 import { nodeThatStays, observeLeases, type SeenLeases } from '../../../src/decide/disruption-budget/other-nodes.ts';
 import { commonVersion, fleetNode } from '../../../src/show/fleet/node-state.ts';
@@ -12,8 +11,7 @@ import { readPresence } from '../../../src/show/fleet/presence.ts';
 import { readNodeNote } from '../../../src/decide/maintenance/node-note.ts';
 import { disruptionModeOf } from '../../../src/decide/pod-group/pod-group.ts';
 import { drainsOfNode } from '../../../src/decide/maintenance/maintenance.ts';
-import { PLANTED } from '../../support/commands/planted-secrets.ts';
-import { mutatedJson, mutatedText } from '../mutate.ts';
+import { mutatedJson } from '../mutate.ts';
 import { assertFinite, type FuzzTarget, objectIn, textTarget } from '../target.ts';
 
 const NOW = Date.UTC(2026, 6, 1, 12);
@@ -49,19 +47,8 @@ const PRESENCE = {
 };
 const FIELD = { 'f:metadata': { 'f:annotations': { [`f:${EVICTION_IN_PROGRESS_ANNOTATION}`]: {} } } };
 
-function bundle(text: string): void {
-  const secret = 'hunt-5ecret-0';
-  const left = redacted(`${text}\npassword: ${secret}\n`);
-  if (left.includes(secret)) throw new Error('a secret is left');
-  const document = redacted(JSON.stringify({ text, list: [text], annotation: JSON.stringify({ text }), env: [text] }));
-  if (objectIn(document) === undefined) throw new Error('JSON does not stay JSON');
-  if (objectIn(text) !== undefined && objectIn(redacted(text)) === undefined)
-    throw new Error('JSON does not stay JSON');
-}
-
 /** The targets that are annotations and other words in objects. */
 export const ANNOTATION_TARGETS: readonly FuzzTarget[] = [
-  textTarget('bundle', mutatedText(...PLANTED.map(([text]) => text), 'env:\n- name: a\n  value: b\n- c=d\n'), bundle),
   textTarget('node-note', mutatedJson(NOTE), (text) => {
     const note = readNodeNote(text, 'n1');
     assertFinite(note, 'note');

@@ -1,23 +1,19 @@
-/** Commands about a whole cluster as a person runs them, on a real API server: bundle, nodes --watch, uninstall-cluster at a terminal. */
+/** Commands about a whole cluster as a person runs them, on a real API server: nodes --watch, uninstall-cluster at a terminal. */
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { promisify } from 'node:util';
 import { AGENT_STATUS_ANNOTATION } from '../../../src/api/names.ts';
 import { presenceText } from '../../../src/show/fleet/presence.ts';
 import { rfc3339 } from '../../../src/decide/time.ts';
 import { policyKinds } from '../../control-plane/releases.ts';
 import { nodemaintCommand, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
-import { PLANTED } from '../../support/commands/planted-secrets.ts';
 import { maintenanceOf } from '../../support/maintenance/objects.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
 import { eventually, waitFor } from '../../support/wait-for.ts';
 
-/** A secret that only the name of its variable tells. */
-const PLAIN = 'n0thing-special';
 /** A text that would steer a terminal. */
 const STEERING = 'EVIL\u001B[2J\u202Eend';
 
@@ -32,59 +28,6 @@ describe('the commands of a whole cluster on a real API server', () => {
   const apply = (object: object): Promise<string> =>
     rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
   const access = (): readonly string[] => ['--kubeconfig', rig.controlPlane.adminKubeconfig];
-
-  it('the bundle of a cluster has its parts and no secret that was planted in its objects', async () => {
-    const text = PLANTED.map(([planted]) => planted).join('\n');
-    const own = { namespace: 'nodemaint-system' };
-    await apply({
-      ...maintenanceOf({}, { name: 'planted', annotations: { planted: text } }),
-      apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1',
-      kind: 'NodeMaintenance',
-    });
-    await apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...own, name: 'default' } });
-    const env = PLANTED.map(([value], index) => ({ name: `PLANTED_${index}`, value }));
-    env.push({ name: 'DB_PASSWORD', value: PLAIN });
-    const securityContext = {
-      allowPrivilegeEscalation: false,
-      capabilities: { drop: ['ALL'] },
-      runAsNonRoot: true,
-      seccompProfile: { type: 'RuntimeDefault' },
-    };
-    const container = { name: 'main', image: 'none.invalid/none', env, securityContext };
-    await apply({ apiVersion: 'v1', kind: 'Pod', metadata: { ...own, name: 'p' }, spec: podSpec(container) });
-    await apply({
-      apiVersion: 'v1',
-      kind: 'Event',
-      metadata: { name: 'planted', namespace: 'default' },
-      involvedObject: { kind: 'Node', name: NODE, namespace: 'default' },
-      message: text.slice(0, 1_000),
-      reason: 'Planted',
-      type: 'Normal',
-    });
-    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
-    await apply({ ...lease, metadata: { ...own, name: 'planted', annotations: { planted: text } }, spec: {} });
-
-    const archive = path.join(rig.folder, 'cluster.tar.gz');
-    const { code, stdout, stderr } = await runNodemaint(['bundle', '--cluster', '-o', archive, ...access()]);
-    assert.deepEqual([code, stdout, stderr], [0, `${archive}\n`, '']);
-    await promisify(execFile)('tar', ['xzf', archive, '-C', rig.folder]);
-    const { stdout: list } = await promisify(execFile)('tar', ['tzf', archive]);
-    const files = new Map<string, string>();
-    for (const name of list.trim().split('\n')) {
-      files.set(path.basename(name), await readFile(path.join(rig.folder, name), 'utf8'));
-    }
-    for (const [name, content] of files) {
-      assert.ok(!content.includes(PLAIN), name);
-      for (const [, secret] of PLANTED) assert.ok(!content.includes(secret), `${name} has ${secret}`);
-    }
-    // What was planted was read.
-    for (const name of ['nodemaintenances.json', 'controller-pods.json', 'events.json', 'leases.json']) {
-      assert.match(files.get(name) ?? '', /planted/i, name);
-      assert.match(files.get(name) ?? '', /\[taken out\]/, name);
-    }
-    assert.match(files.get('nodes.txt') ?? '', new RegExp(`^${NODE} +unguarded`, 'm'));
-    assert.match(files.get('check.txt') ?? '', /^ok +policies/m);
-  });
 
   it('nodes --watch prints the list once and then each node that changes, and nothing that steers a terminal', async () => {
     const logFile = path.join(rig.folder, 'watch.log');
@@ -115,6 +58,11 @@ describe('the commands of a whole cluster on a real API server', () => {
   });
 
   it('uninstall-cluster shows first, asks at a terminal, and does nothing without the word yes', async () => {
+    await apply({
+      ...maintenanceOf({}, { name: 'planted' }),
+      apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1',
+      kind: 'NodeMaintenance',
+    });
     const isThere = async (): Promise<boolean> =>
       (await rig.controlPlane.kubectl(['get', policyKinds(), '-o', 'name'])).includes('/nodemaint-daemonset-gate') &&
       (await rig.controlPlane.kubectl(['get', 'nm', '-o', 'name'])).includes('/planted');
@@ -147,10 +95,6 @@ describe('the commands of a whole cluster on a real API server', () => {
     });
   });
 });
-
-function podSpec(container: object): object {
-  return { nodeName: NODE, tolerations: [{ operator: 'Exists' }], containers: [container] };
-}
 
 /** Runs nodemaint on a pseudo terminal and writes an answer to its question; returns what the terminal has shown. */
 async function atTerminal(

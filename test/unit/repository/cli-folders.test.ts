@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 
 const CLI = path.resolve('src/cli');
 /** The folders of the command line that every command may import. */
-const SHARED = ['arguments', 'cluster', 'follow', 'machine', 'secrets', 'terminal'];
+const SHARED = ['arguments', 'cluster', 'follow', 'machine', 'terminal'];
 
 /** The files of src/cli that a file of src/cli imports, as types too, relative to src/cli. */
 async function importsOf(file: string): Promise<readonly string[]> {
