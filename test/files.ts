@@ -1,4 +1,5 @@
 /** Test files that each run in a process of their own, some at a time. */
+import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { type Cost, runCommand } from './processes.ts';
 
@@ -50,6 +51,9 @@ export interface FilesOutcome {
 /** With more failed files than this, the change or the machine is at fault and nothing runs again. */
 const MAX_FILES_AGAIN = 2;
 const FAILURE_LINES = 60;
+const BUSY_PERCENT = 50;
+/** Longer than a file takes to become busy. */
+const LOOK_MS = 15_000;
 
 /** Runs a file in a process of its own; prints what it printed when it is over. */
 async function runFile(file: string, options: FileOptions): Promise<FileResult> {
@@ -70,6 +74,14 @@ async function runFile(file: string, options: FileOptions): Promise<FileResult> 
   return { file, passed, wallSec, cpuSec, output };
 }
 
+/** Files that run so many at a time. */
+export interface FileGroup {
+  readonly files: readonly string[];
+  readonly concurrency: number;
+  /** How many run at most where processors are idle; no more than that number unless given. */
+  readonly most?: number;
+}
+
 /** Takes the first of the files that need not wait any more; undefined when none is left. */
 async function takeReady(waiting: string[], readiness: Readiness): Promise<string | undefined> {
   for (;;) {
@@ -80,10 +92,24 @@ async function takeReady(waiting: string[], readiness: Readiness): Promise<strin
   }
 }
 
-/** Runs the files, `concurrency` at a time in their order; one that waits for what it needs lets the next one pass. */
+/** Whether the processors are idle at times: the share of the last ten seconds in which some program waited for one is small. */
+function isIdle(): boolean {
+  try {
+    const [, percent = '100'] = /^some avg10=([\d.]+)/.exec(readFileSync('/proc/pressure/cpu', 'utf8')) ?? [];
+    return Number(percent) < BUSY_PERCENT;
+  } catch {
+    // Not every kernel measures it.
+    return false;
+  }
+}
+
+/**
+ * Runs the files, `concurrency` at a time in their order; one that waits for what it needs lets the next one pass. Many a test
+ * only waits: where that leaves processors idle, more files run.
+ */
 async function runInOrder(
   files: readonly string[],
-  concurrency: number,
+  { concurrency, most = concurrency }: Omit<FileGroup, 'files'>,
   options: FileOptions,
 ): Promise<readonly FileResult[]> {
   const waiting = [...files];
@@ -92,7 +118,23 @@ async function runInOrder(
     const take = (): Promise<string | undefined> => takeReady(waiting, options.readiness);
     for (let file = await take(); file !== undefined; file = await take()) results.push(await runFile(file, options));
   };
+  const helpers = new Set<Promise<void>>();
+  const help = async (): Promise<void> => {
+    const file = waiting.splice(
+      waiting.findIndex((each) => options.readiness.of(each).kind === 'ready'),
+      1,
+    )[0];
+    if (file !== undefined) results.push(await runFile(file, options));
+  };
+  const looking = setInterval(() => {
+    const isAnyReady = waiting.some((each) => options.readiness.of(each).kind === 'ready');
+    if (!isAnyReady || concurrency + helpers.size >= most || !isIdle()) return;
+    const helper = help().finally(() => helpers.delete(helper));
+    helpers.add(helper);
+  }, LOOK_MS);
   await Promise.all(Array.from({ length: concurrency }, work));
+  clearInterval(looking);
+  await Promise.all(helpers);
   return results;
 }
 
@@ -102,12 +144,6 @@ function describeFailure({ file, output }: FileResult, again: FileResult | undef
   return [`${title}: ${file}`, ...lines.slice(-FAILURE_LINES)].join('\n');
 }
 
-/** Files that run so many at a time. */
-export interface FileGroup {
-  readonly files: readonly string[];
-  readonly concurrency: number;
-}
-
 /**
  * Runs groups of files one after the other, each file in a process of its own. The files share the processors, and real parts
  * have time-outs: where at most two fail, each of these runs once more, alone, and counts as failed when it fails again. Both
@@ -115,10 +151,10 @@ export interface FileGroup {
  */
 export async function runFilesApart(groups: readonly FileGroup[], options: FileOptions): Promise<FilesOutcome> {
   const results: FileResult[] = [];
-  for (const { files, concurrency } of groups) results.push(...(await runInOrder(files, concurrency, options)));
+  for (const { files, ...width } of groups) results.push(...(await runInOrder(files, width, options)));
   const failed = results.filter(({ passed }) => !passed);
   const runAgain = failed.length <= MAX_FILES_AGAIN ? failed.map(({ file }) => file) : [];
-  const again = await runInOrder(runAgain, 1, options);
+  const again = await runInOrder(runAgain, { concurrency: 1 }, options);
   const failures = failed.map((first) => ({ first, second: again.find(({ file }) => file === first.file) }));
   return {
     passed: failures.every(({ second }) => second?.passed === true),

@@ -110,18 +110,22 @@ export const E2E: readonly Requirement[] = [
   ROOT,
   NAMESPACES,
   GO,
-  program('qemu-system-x86_64', 'qemu-system-x86'),
-  program('qemu-img', 'qemu-utils'),
   program('debootstrap', 'debootstrap', 'debian-archive-keyring'),
   program('mke2fs', 'e2fsprogs'),
-  program('ssh', 'openssh-client'),
-  program('nc', 'netcat-openbsd'),
   program('openssl', 'openssl'),
   program('busybox', 'busybox-static'),
   program('pkill', 'procps'),
   program('ip', 'iproute2'),
   program('unshare', 'util-linux'),
   program('rpm', 'rpm'),
+];
+
+/** What the files of "e2e" with a virtual machine require beside it. */
+export const VIRTUAL_MACHINE: readonly Requirement[] = [
+  program('qemu-system-x86_64', 'qemu-system-x86'),
+  program('qemu-img', 'qemu-utils'),
+  program('ssh', 'openssh-client'),
+  program('nc', 'netcat-openbsd'),
 ];
 
 /** The packages that are needed and missing, each once; the unmet requirements of which no package helps are not among them. */

@@ -19,6 +19,7 @@ import { lacksOf } from './requirements.ts';
 import { setUp } from './set-up.ts';
 import { planOf, type Suite, SUITES } from './suites.ts';
 import { BUNDLE, PROGRAM_VARIABLE } from './support/commands/program.ts';
+import { IS_THOROUGH } from './support/thorough.ts';
 
 /** A suite that is to run, or some files of it. */
 interface Run {
@@ -28,7 +29,6 @@ interface Run {
   readonly groups: readonly [readonly string[], readonly string[]];
 }
 
-const THOROUGH = process.env['NODEMAINT_TESTS'] === 'all';
 const REPORTER = process.stdout.isTTY ? 'spec' : (process.env['TEST_REPORTER'] ?? 'spec');
 
 /** What is to run, by the names of suites and the paths of files; says which name there is not, and is undefined then. */
@@ -38,7 +38,7 @@ function runsOf(names: readonly string[]): readonly Run[] | undefined {
   for (const [name, suite] of Object.entries(SUITES)) {
     const isWhole = names.includes(name);
     // A file that is asked for by its path runs, whatever the suite leaves out.
-    const { leftOut, groups: all } = planOf(name, suite, THOROUGH || !isWhole);
+    const { leftOut, groups: all } = planOf(name, suite, IS_THOROUGH || !isWhole);
     const chosen = (files: readonly string[]): readonly string[] => files.filter((file) => isWhole || left.has(file));
     const groups = [chosen(all[0]), chosen(all[1])] as const;
     for (const file of leftOut) console.error(`left out, NODEMAINT_TESTS=all runs it: ${file}`);
@@ -89,7 +89,7 @@ async function runReal(runs: readonly Run[], readiness: Readiness, needs: Needs)
   const suiteOf = (file: string): Suite | undefined => runs.find(({ groups }) => groups.flat().includes(file))?.suite;
   return await runFilesApart(
     [
-      { files: runs.flatMap(({ groups }) => groups[0]), concurrency },
+      { files: runs.flatMap(({ groups }) => groups[0]), concurrency, most: 2 * concurrency },
       { files: runs.flatMap(({ groups }) => groups[1]), concurrency: Math.max(1, concurrency - 1) },
     ],
     {
@@ -102,12 +102,14 @@ async function runReal(runs: readonly Run[], readiness: Readiness, needs: Needs)
   );
 }
 
-/** Starts the scripts that run before suites, each once, while other suites already run. */
-function startPreparing(suites: readonly Suite[]): ReadonlyMap<string, Promise<boolean>> {
-  const scripts = new Set(suites.flatMap(({ prepare = [] }) => prepare));
-  const words = (script: string) => ['nice', process.execPath, '--disable-warning=ExperimentalWarning', script];
-  const run = async (script: string): Promise<boolean> => (await runCommand({ words: words(script) })).passed;
-  return new Map([...scripts].map((script) => [script, run(script)]));
+/** Runs the scripts that run before suites, each once; resolves to those that failed, with what was to run after them. */
+async function prepare(suites: readonly Suite[]): Promise<readonly string[]> {
+  const scripts = [...new Set(suites.flatMap(({ prepare: own = [] }) => own))];
+  for (const [index, script] of scripts.entries()) {
+    const words = ['nice', process.execPath, '--disable-warning=ExperimentalWarning', script];
+    if (!(await runCommand({ words })).passed) return scripts.slice(index);
+  }
+  return [];
 }
 
 const MOST_EXPENSIVE = 20;
@@ -126,21 +128,6 @@ function report({ failures, again, costs }: FilesOutcome): string {
   ].join('\n');
 }
 
-/** The runs that this machine can do, with their scripts done; says which ones it cannot. */
-async function possibleRuns(
-  runs: readonly Run[],
-  prepared: ReadonlyMap<string, Promise<boolean>>,
-): Promise<readonly Run[]> {
-  const possible: Run[] = [];
-  for (const run of runs) {
-    const scripts = run.suite.prepare ?? [];
-    const done = await Promise.all(scripts.map(async (script) => await prepared.get(script)));
-    if (done.every((each) => each === true)) possible.push(run);
-    else console.error(`suite ${run.name} NOT RUN: ${scripts.join(' ')} failed`);
-  }
-  return possible;
-}
-
 /** Runs suites and files: those that need nothing one after the other, then those on real parts; resolves to the exit code. */
 async function main(names: readonly string[], signal: AbortSignal): Promise<number> {
   const chosen = runsOf(names);
@@ -154,7 +141,7 @@ async function main(names: readonly string[], signal: AbortSignal): Promise<numb
     if (lacks !== '') console.error(`suite ${name} NOT RUN: this machine lacks ${lacks}`);
     return lacks === '';
   });
-  const prepared = startPreparing(able.map(({ suite }) => suite));
+  const prepared = prepare(able.map(({ suite }) => suite));
   const files = able.filter(({ suite }) => suite.apart === true).flatMap(({ groups }) => groups.flat());
   const needs = await needsOf(files);
   const wanted = new Set([...needs.values()].flat());
@@ -164,11 +151,11 @@ async function main(names: readonly string[], signal: AbortSignal): Promise<numb
     console.error(`suite ${run.name}`);
     outcomes.push(await runQuick(run));
   }
-  const runs = await possibleRuns(
-    able.filter(({ suite }) => suite.apart === true),
-    prepared,
-  );
-  if (runs.length > 0) {
+  const runs = able.filter(({ suite }) => suite.apart === true);
+  const unprepared = await prepared;
+  if (unprepared.length > 0) {
+    console.error(`suites on real parts NOT RUN: ${unprepared[0]} failed`);
+  } else if (runs.length > 0) {
     console.error(runs.map(({ name }) => `suite ${name}`).join(', '));
     outcomes.push(await runReal(runs, readinessOf(making, needs), needs));
   }
@@ -181,8 +168,7 @@ async function main(names: readonly string[], signal: AbortSignal): Promise<numb
     }),
   );
   const isWhole = able.length === chosen.length || process.env['CI'] === undefined;
-  const isPrepared = runs.length === able.filter(({ suite }) => suite.apart === true).length;
-  return isWhole && isPrepared && outcomes.every(({ passed }) => passed) ? 0 : 1;
+  return isWhole && unprepared.length === 0 && outcomes.every(({ passed }) => passed) ? 0 : 1;
 }
 
 // Each program of each test compiles the same source: with a cache that takes a third of the time.

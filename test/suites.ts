@@ -1,7 +1,8 @@
 /** The suites of tests. */
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { E2E, INTEGRATION, type Requirement } from './requirements.ts';
+import { E2E, INTEGRATION, type Requirement, VIRTUAL_MACHINE } from './requirements.ts';
+import { IS_THOROUGH } from './support/thorough.ts';
 
 /** How the files of a suite run, and what they require of the machine. */
 export interface Suite {
@@ -12,7 +13,7 @@ export interface Suite {
   readonly part?: { readonly of: string; readonly files: RegExp | readonly string[] };
   /** Patterns of files that run only with NODEMAINT_TESTS=all: the thorough run. */
   readonly thorough?: readonly string[];
-  /** Scripts that run once before all of its files. */
+  /** Scripts that run once before all of its files, one after the other. */
   readonly prepare?: readonly string[];
   /** Whether each file runs in a process and a process namespace of its own, and once more where it fails: its agents see no kubelet of another file. */
   readonly apart?: boolean;
@@ -22,11 +23,10 @@ export interface Suite {
   readonly last?: readonly string[];
 }
 
-/** What tests of real parts start is what ships. */
-const BUNDLE = '.ci/bundle.ts';
 const QUICK: Suite = { concurrency: 2, timeoutMs: 120_000, requires: [] };
 const ON_REAL_PARTS = {
-  prepare: [BUNDLE],
+  // What tests of real parts start is what ships.
+  prepare: ['.ci/bundle.ts', '.ci/image.ts'],
   // Two processors are busy with three; with four, some programs start later than tests bear.
   concurrency: 3,
   timeoutMs: 1_200_000,
@@ -147,7 +147,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     concurrency: 1,
     timeoutMs: 2_400_000,
     thorough: ['!(reboot-all)'],
-    requires: E2E,
+    requires: IS_THOROUGH ? [...E2E, ...VIRTUAL_MACHINE] : E2E,
   },
 };
 

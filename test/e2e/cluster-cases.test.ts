@@ -4,7 +4,6 @@
  */
 import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { isThorough } from '../support/thorough.ts';
 import {
   assertBack,
   assertOrder,
@@ -87,7 +86,6 @@ const CASES: readonly ClusterCase[] = [
 ];
 
 describe('the shutdown of a real machine while its cluster is away', () => {
-  if (!isThorough(`${CASES.length} ways in which a cluster is away when a real machine goes down`)) return;
   const stack = new AsyncDisposableStack();
   let node: ClusterNode;
 

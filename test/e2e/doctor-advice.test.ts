@@ -13,7 +13,6 @@ import type { Check } from '../../src/show/checks/node-checks.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { installManifests } from '../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../support/folder.ts';
-import { isThorough } from '../support/thorough.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type ClusterNode, HOST_FROM_NODES, startClusterNode } from '../systemd/cluster-node.ts';
 import { CHECKOUT } from '../systemd/container.ts';
@@ -127,63 +126,62 @@ const ADVICE: readonly Advice[] = [
   },
 ];
 
-if (isThorough('the advice of nodemaint doctor on a node'))
-  describe('the advice of nodemaint doctor on a node', () => {
-    const { signal } = new AbortController();
-    const stack = new AsyncDisposableStack();
-    let node: ClusterNode;
+describe('the advice of nodemaint doctor on a node', () => {
+  const { signal } = new AbortController();
+  const stack = new AsyncDisposableStack();
+  let node: ClusterNode;
 
-    const must = (command: string): Promise<string> => node.system().must(command);
-    const examine = async (check: string): Promise<Check> => {
-      const { stdout } = await node.system().run('nodemaint doctor -o json');
-      const found = (JSON.parse(stdout) as { items: Check[] }).items.find(({ name }) => name === check);
-      assert.ok(found !== undefined, stdout);
-      return found;
-    };
-    const untilOk = (check: string): Promise<void> =>
-      waitFor(`the check "${check}" is content`, async () => (await examine(check)).result === 'ok', {
-        timeoutMs: 60_000,
-        signal,
-      });
-    const watches = (): Promise<void> =>
-      waitFor('the agent waits for a shutdown', async () => (await node.system().run(AGENT_WATCHES)).code === 0, {
-        timeoutMs: 60_000,
-        signal,
-      });
+  const must = (command: string): Promise<string> => node.system().must(command);
+  const examine = async (check: string): Promise<Check> => {
+    const { stdout } = await node.system().run('nodemaint doctor -o json');
+    const found = (JSON.parse(stdout) as { items: Check[] }).items.find(({ name }) => name === check);
+    assert.ok(found !== undefined, stdout);
+    return found;
+  };
+  const untilOk = (check: string): Promise<void> =>
+    waitFor(`the check "${check}" is content`, async () => (await examine(check)).result === 'ok', {
+      timeoutMs: 60_000,
+      signal,
+    });
+  const watches = (): Promise<void> =>
+    waitFor('the agent waits for a shutdown', async () => (await node.system().run(AGENT_WATCHES)).code === 0, {
+      timeoutMs: 60_000,
+      signal,
+    });
 
-    before(async () => {
-      await promisify(execFile)(process.execPath, [path.join(ROOT, '.ci', 'bundle.ts')], { cwd: ROOT });
-      const folder = await makeTestFolder('advice');
-      stack.defer(() => rm(folder, { recursive: true, force: true }));
-      const reached = { bindAddress: '0.0.0.0', extraSans: [HOST_FROM_NODES] };
-      const controlPlane = stack.use(await startControlPlane(reached, signal));
-      await installManifests(controlPlane);
-      const own = path.join(folder, 'node-d');
-      await mkdir(own);
-      const plan = { controlPlane, name: 'node-d', number: 41, folder: own, root: await systemRoot('12', signal) };
-      node = stack.use(await startClusterNode(plan, signal));
-      await must(`${CHECKOUT}/install.sh`);
+  before(async () => {
+    await promisify(execFile)(process.execPath, [path.join(ROOT, '.ci', 'bundle.ts')], { cwd: ROOT });
+    const folder = await makeTestFolder('advice');
+    stack.defer(() => rm(folder, { recursive: true, force: true }));
+    const reached = { bindAddress: '0.0.0.0', extraSans: [HOST_FROM_NODES] };
+    const controlPlane = stack.use(await startControlPlane(reached, signal));
+    await installManifests(controlPlane);
+    const own = path.join(folder, 'node-d');
+    await mkdir(own);
+    const plan = { controlPlane, name: 'node-d', number: 41, folder: own, root: await systemRoot('12', signal) };
+    node = stack.use(await startClusterNode(plan, signal));
+    await must(`${CHECKOUT}/install.sh`);
+    await watches();
+  });
+  after(() => stack.disposeAsync());
+
+  it('all is well at the beginning', async (t) => {
+    const { stdout } = await node.system().run('nodemaint doctor');
+    t.diagnostic(`\n${stdout}`);
+    for (const { check } of ADVICE) assert.equal((await examine(check)).result, 'ok', check);
+  });
+
+  for (const { check, provoke, words, follow, afterwards } of ADVICE) {
+    it(`the check "${check}" is content when its advice was followed: ${words.source}`, async (t) => {
+      await must(provoke);
+      const found = await examine(check);
+      t.diagnostic(`${found.result}: ${found.message} -> ${found.fix}`);
+      assert.notEqual(found.result, 'ok');
+      assert.match(found.fix, words);
+      await must(follow(found));
+      await untilOk(check);
+      if (afterwards !== undefined) await must(afterwards);
       await watches();
     });
-    after(() => stack.disposeAsync());
-
-    it('all is well at the beginning', async (t) => {
-      const { stdout } = await node.system().run('nodemaint doctor');
-      t.diagnostic(`\n${stdout}`);
-      for (const { check } of ADVICE) assert.equal((await examine(check)).result, 'ok', check);
-    });
-
-    for (const { check, provoke, words, follow, afterwards } of ADVICE) {
-      it(`the check "${check}" is content when its advice was followed: ${words.source}`, async (t) => {
-        await must(provoke);
-        const found = await examine(check);
-        t.diagnostic(`${found.result}: ${found.message} -> ${found.fix}`);
-        assert.notEqual(found.result, 'ok');
-        assert.match(found.fix, words);
-        await must(follow(found));
-        await untilOk(check);
-        if (afterwards !== undefined) await must(afterwards);
-        await watches();
-      });
-    }
-  });
+  }
+});

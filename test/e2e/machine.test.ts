@@ -8,7 +8,6 @@ import { after, before, describe, it } from 'node:test';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
 import { createAuthority } from '../control-plane/certificates.ts';
 import { freePort } from '../control-plane/port.ts';
-import { isThorough } from '../support/thorough.ts';
 import { machineImage } from './machine/image.ts';
 import { bootMachine, type Machine } from './machine/machine.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -32,7 +31,6 @@ cat error-* >&2
 `;
 
 describe('the machine of the e2e tests', () => {
-  if (!isThorough('the machine of the e2e tests itself')) return;
   const { signal } = new AbortController();
   let folder: string;
   let caFile: string;

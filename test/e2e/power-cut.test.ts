@@ -7,7 +7,6 @@ import assert from 'node:assert/strict';
 import process from 'node:process';
 import { describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { isThorough } from '../support/thorough.ts';
 import type { Machine } from './machine/machine.ts';
 import { allBack } from './machine/shutdown-case.ts';
 import { MANIFESTS, standaloneNode } from './machine/standalone-node.ts';
@@ -56,15 +55,14 @@ async function cutAt(machine: Machine, moment: number, manifests: string): Promi
 }
 
 describe('a power cut of a real machine in the middle of its shutdown', () => {
-  if (isThorough('power cuts at random moments of a shutdown'))
-    it(`each manifest is there once, unchanged, after ${CUTS} power cuts`, async () => {
-      await using machine = await standaloneNode({ stopSec: STOP_SEC }, new AbortController().signal);
-      const manifests = await machine.must(MANIFESTS);
-      const span = await spanOf(machine);
-      await allBack(machine);
-      console.log(`a shutdown takes ${Math.round(span)} ms; seed ${SEED}`);
-      const next = draw(SEED);
-      for (let count = 1; count <= CUTS; count += 1)
-        console.log(`${count}: ${await cutAt(machine, next() * span, manifests)}`);
-    });
+  it(`each manifest is there once, unchanged, after ${CUTS} power cuts`, async () => {
+    await using machine = await standaloneNode({ stopSec: STOP_SEC }, new AbortController().signal);
+    const manifests = await machine.must(MANIFESTS);
+    const span = await spanOf(machine);
+    await allBack(machine);
+    console.log(`a shutdown takes ${Math.round(span)} ms; seed ${SEED}`);
+    const next = draw(SEED);
+    for (let count = 1; count <= CUTS; count += 1)
+      console.log(`${count}: ${await cutAt(machine, next() * span, manifests)}`);
+  });
 });

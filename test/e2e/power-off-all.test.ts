@@ -4,7 +4,6 @@
  * The gate has three machines of which none stays, in reboot-all.test.ts.
  */
 import { after, before, describe, it } from 'node:test';
-import { isThorough } from '../support/thorough.ts';
 import { type Machines, startMachines } from './machines/machines.ts';
 import { playPowerOff, type PowerOffCase } from './machines/power-off.ts';
 
@@ -26,7 +25,6 @@ const CASES: readonly PowerOffCase[] = [
 ];
 
 describe('machines of a cluster are switched off at once', () => {
-  if (!isThorough('machines are switched off at once, and another one stays')) return;
   const signal = AbortSignal.timeout(2_300_000);
   const stack = new AsyncDisposableStack();
   let machines: Machines;

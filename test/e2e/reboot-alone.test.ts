@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { isThorough } from '../support/thorough.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Machines, startMachines } from './machines/machines.ts';
 import { assertInOrder, assertNothingForced, beginStory } from './machines/story.ts';
@@ -14,7 +13,6 @@ const DOWN_MS = 240_000;
 const REBOOTS = 10;
 
 describe('the only machine of a cluster', () => {
-  if (!isThorough(`the only machine of a cluster reboots ${REBOOTS} times in a row`)) return;
   const signal = AbortSignal.timeout(1_400_000);
   const stack = new AsyncDisposableStack();
   let machines: Machines;

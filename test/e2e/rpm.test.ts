@@ -6,8 +6,7 @@ import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
 import { makePackage } from '../../.ci/package.ts';
 import { makeTestFolder } from '../support/folder.ts';
-import { isThorough } from '../support/thorough.ts';
-import { findMirror, runContained } from './machine/image.ts';
+import { findMirror, runContained } from '../systemd/debian.ts';
 
 /** Files and folders, without what rpm keeps of its own and what is of no package. */
 const LIST = "cd $1 && find etc usr var opt -xdev ! -path 'var/lib/rpm*' ! -path 'var/cache/*' | sort";
@@ -31,33 +30,32 @@ ${RPM} -e nodemaint
 diff "$3.before" "$3.after" | grep '^[<>]' > "$3" || :
 `;
 
-if (isThorough('the .rpm in a root of its own'))
-  describe('the .rpm', () => {
-    let folder: string;
+describe('the .rpm', () => {
+  let folder: string;
 
-    before(async () => {
-      folder = await makeTestFolder('rpm');
-    });
-    after(async () => {
-      await rm(folder, { recursive: true, force: true });
-    });
-
-    it('the .rpm is installed, upgraded and erased, and leaves its configuration and nothing else', async () => {
-      const { signal } = new AbortController();
-      const root = path.join(folder, 'root');
-      const include = '--include=systemd,dbus,util-linux,findutils';
-      await runContained(['debootstrap', '--variant=minbase', include, 'bookworm', root, await findMirror()], signal);
-      const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
-      const rpm = await makePackage({ architecture, format: 'rpm', epochSec: 0, target: folder }, signal);
-      const script = path.join(folder, 'script');
-      await writeFile(script, SCRIPT);
-      const left = path.join(folder, 'left');
-      await runContained(['sh', script, root, rpm, left], signal);
-      const ofDistribution = /^> usr\/share\/(?:fish|zsh)(?:\/\w+-?\w*|\/vendor_completions\.d)?$/;
-      const lines = (await readFile(left, 'utf8')).trim().split('\n');
-      assert.deepEqual(
-        lines.filter((line) => !ofDistribution.test(line)),
-        ['> etc/nodemaint', '> etc/nodemaint/.places', '> etc/nodemaint/config.yaml', '> var/lib/nodemaint'],
-      );
-    });
+  before(async () => {
+    folder = await makeTestFolder('rpm');
   });
+  after(async () => {
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('the .rpm is installed, upgraded and erased, and leaves its configuration and nothing else', async () => {
+    const { signal } = new AbortController();
+    const root = path.join(folder, 'root');
+    const include = '--include=systemd,dbus,util-linux,findutils';
+    await runContained(['debootstrap', '--variant=minbase', include, 'bookworm', root, await findMirror()], signal);
+    const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
+    const rpm = await makePackage({ architecture, format: 'rpm', epochSec: 0, target: folder }, signal);
+    const script = path.join(folder, 'script');
+    await writeFile(script, SCRIPT);
+    const left = path.join(folder, 'left');
+    await runContained(['sh', script, root, rpm, left], signal);
+    const ofDistribution = /^> usr\/share\/(?:fish|zsh)(?:\/\w+-?\w*|\/vendor_completions\.d)?$/;
+    const lines = (await readFile(left, 'utf8')).trim().split('\n');
+    assert.deepEqual(
+      lines.filter((line) => !ofDistribution.test(line)),
+      ['> etc/nodemaint', '> etc/nodemaint/.places', '> etc/nodemaint/config.yaml', '> var/lib/nodemaint'],
+    );
+  });
+});

@@ -6,7 +6,6 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { isThorough } from '../support/thorough.ts';
 import { chosenDebian } from './machine/image.ts';
 import type { Machine } from './machine/machine.ts';
 import { runCase, type ShutdownCase } from './machine/shutdown-case.ts';
@@ -141,7 +140,6 @@ const SOFT_REBOOT: ShutdownCase = {
 const ALL = [...WAYS_DOWN, ...IN_MID_DRAIN, DEAD_MAN, NO_PROCESSES, ...(chosenDebian() === '13' ? [SOFT_REBOOT] : [])];
 
 describe('a real machine goes down', () => {
-  if (!isThorough(`${ALL.length} ways down`)) return;
   let machine: Machine;
 
   before(async () => {

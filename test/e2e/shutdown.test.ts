@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertBack, assertOrder, journalOfShutdown, say, startClusterNode } from './machine/cluster-node.ts';
-import { isThorough } from '../support/thorough.ts';
 import { assertReport } from './machine/report.ts';
 import { WITNESS, witnessed } from './machine/witness.ts';
 
@@ -25,8 +24,7 @@ describe('a real machine with a real kubelet reboots', () => {
     say(await machine.must('systemd-inhibit --list --no-pager; systemctl status nodemaint --no-pager | head -12'));
 
     // The second way is that of a machine in a container in reboot-all.test.ts; stories and removals have tests of their own.
-    const isWhole = isThorough('the second way, the report, and the removal of the agent');
-    for (const { command, isReachable } of isWhole ? WAYS : WAYS.slice(0, 1)) {
+    for (const { command, isReachable } of WAYS) {
       await machine.must(`: > ${WITNESS}/log`);
       const before = await machine.bootId();
       say(command);
@@ -42,11 +40,10 @@ describe('a real machine with a real kubelet reboots', () => {
       console.log(journal.join('\n'));
       assertOrder(journal);
       await assertBack(node);
-      if (isWhole) await assertReport(machine, journal);
+      await assertReport(machine, journal);
       say(await controlPlane.kubectl(['get', 'nm', '-o', 'wide']));
     }
 
-    if (!isWhole) return;
     say(
       await machine.must('/root/nodemaint/install.sh uninstall --purge; ls -A /etc/kubernetes/manifests', {
         timeoutMs: 600_000,

@@ -7,7 +7,6 @@ import process from 'node:process';
 import { describe, it } from 'node:test';
 import { freePort } from '../control-plane/port.ts';
 import { makeTestFolder } from '../support/folder.ts';
-import { isThorough } from '../support/thorough.ts';
 import { machineImage } from './machine/image.ts';
 import { bootMachine } from './machine/machine.ts';
 import { makeSoleCluster, MEMORY_MIB, rebootInOrder, SETTLE_MS } from './machine/sole-cluster.ts';
@@ -20,22 +19,20 @@ const say = (text: string): void => {
 };
 
 describe('a machine that is the only control plane of its cluster', () => {
-  const isWanted = isThorough('a machine that is the only control plane of its cluster reboots');
-  if (isWanted)
-    it(`the machine reboots by systemctl reboot and comes back by itself, ${REBOOTS} times in a row`, async () => {
-      const signal = AbortSignal.timeout(2_300_000 + REBOOTS * SETTLE_MS);
-      await using stack = new AsyncDisposableStack();
-      const folder = await makeTestFolder('sole');
-      stack.defer(() => rm(folder, { recursive: true, force: true }));
-      const port = await freePort();
-      const equipment = { memoryMib: MEMORY_MIB, ports: new Map([[port, PORT]]) };
-      const machine = stack.use(await bootMachine(await machineImage(signal), equipment, signal));
-      say('machine up');
-      const cluster = await makeSoleCluster(machine, { port, folder }, say, signal);
-      for (let count = 1; count <= REBOOTS; count += 1) {
-        const { journal, shellSec, orderSec } = await rebootInOrder(cluster);
-        console.log(journal.join('\n'));
-        say(`reboot ${count}: shell back after ${shellSec} s, all in order after ${orderSec} s`);
-      }
-    });
+  it(`the machine reboots by systemctl reboot and comes back by itself, ${REBOOTS} times in a row`, async () => {
+    const signal = AbortSignal.timeout(2_300_000 + REBOOTS * SETTLE_MS);
+    await using stack = new AsyncDisposableStack();
+    const folder = await makeTestFolder('sole');
+    stack.defer(() => rm(folder, { recursive: true, force: true }));
+    const port = await freePort();
+    const equipment = { memoryMib: MEMORY_MIB, ports: new Map([[port, PORT]]) };
+    const machine = stack.use(await bootMachine(await machineImage(signal), equipment, signal));
+    say('machine up');
+    const cluster = await makeSoleCluster(machine, { port, folder }, say, signal);
+    for (let count = 1; count <= REBOOTS; count += 1) {
+      const { journal, shellSec, orderSec } = await rebootInOrder(cluster);
+      console.log(journal.join('\n'));
+      say(`reboot ${count}: shell back after ${shellSec} s, all in order after ${orderSec} s`);
+    }
+  });
 });

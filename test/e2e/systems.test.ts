@@ -10,12 +10,11 @@ import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { makeTestFolder } from '../support/folder.ts';
 import { makeDebPair } from '../support/packages.ts';
-import { isThorough } from '../support/thorough.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { SHARE, startOtherContainer, type SystemContainer } from '../systemd/container.ts';
 import { ENDLESS_POD, startDemoRuntimeUnit } from '../systemd/demo-runtime.ts';
 import { systemRoot } from '../systemd/roots.ts';
-import type { Debian } from './machine/image.ts';
+import type { Debian } from '../systemd/debian.ts';
 
 type Bus = 'dbus-broker' | 'dbus-daemon';
 const SYSTEMS: readonly (readonly [Debian, Bus])[] = [
@@ -147,19 +146,18 @@ function addTests(debian: Debian, bus: Bus, folder: () => string): void {
   });
 }
 
-if (isThorough(`the agent on ${SYSTEMS.length} other systems`))
-  describe('the agent on other systems', () => {
-    let folder: string;
+describe('the agent on other systems', () => {
+  let folder: string;
 
-    before(async () => {
-      folder = await makeTestFolder('systems');
-      const { first } = await makeDebPair(folder, new AbortController().signal);
-      await rename(first, path.join(folder, 'first.deb'));
-    });
-
-    after(async () => {
-      await rm(folder, { recursive: true, force: true });
-    });
-
-    for (const [debian, bus] of SYSTEMS) addTests(debian, bus, () => folder);
+  before(async () => {
+    folder = await makeTestFolder('systems');
+    const { first } = await makeDebPair(folder, new AbortController().signal);
+    await rename(first, path.join(folder, 'first.deb'));
   });
+
+  after(async () => {
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  for (const [debian, bus] of SYSTEMS) addTests(debian, bus, () => folder);
+});

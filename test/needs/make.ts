@@ -5,6 +5,7 @@
 import process from 'node:process';
 import { setUp } from '../set-up.ts';
 import { planOf, SUITES } from '../suites.ts';
+import { IS_THOROUGH } from '../support/thorough.ts';
 import { needsOf } from './imports.ts';
 import { TABLE } from './table.ts';
 
@@ -17,8 +18,7 @@ async function allNeeds(): Promise<readonly string[]> {
     real.flatMap(([, { requires }]) => requires),
     signal,
   );
-  const isThorough = process.env['NODEMAINT_TESTS'] === 'all';
-  const files = real.flatMap(([name, suite]) => planOf(name, suite, isThorough).groups.flat());
+  const files = real.flatMap(([name, suite]) => planOf(name, suite, IS_THOROUGH).groups.flat());
   const needs = new Set([...(await needsOf([...new Set(files)])).values()].flat());
   return TABLE.map(({ need }) => need).filter((need) => needs.has(need));
 }

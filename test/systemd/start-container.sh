@@ -63,6 +63,8 @@ After=sysinit.target dbus.service systemd-logind.service
 AllowIsolate=yes
 TEXT
 rm -f etc/fstab
+# The index of the manual pages takes long to make, at each installation of a package.
+rm -f var/lib/man-db/auto-update
 
 mkdir -p root/.before
 pivot_root . root/.before

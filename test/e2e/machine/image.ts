@@ -5,6 +5,7 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
+import { type Debian, installDebian, runContained, SUITES } from '../../systemd/debian.ts';
 
 const run = promisify(execFile);
 
@@ -16,13 +17,7 @@ export interface MachineImage {
   readonly sshKey: string;
 }
 
-const SUITES = { '11': 'bullseye', '12': 'bookworm', '13': 'trixie', unstable: 'sid' } as const;
-
-/** A release of Debian, by its number; unstable has none. */
-export type Debian = keyof typeof SUITES;
-
 /** The kernel 6.12 of Debian 13 panics at random in software: all boot Debian 12's. */
-const KERNEL_OF: Debian = '12';
 const KERNEL = 'linux-image-cloud-amd64';
 const RUNTIME = ['containerd', 'runc'];
 /** The containerd 1.4 of Debian 11 has no CRI v1, so the kubelet needs that of Debian 12, which needs its C library. */
@@ -48,9 +43,6 @@ const PACKAGES = [
 ];
 const MODULES = ['virtio_pci', 'virtio_blk', 'virtio_net', 'ext4', 'overlay'];
 
-/** What mounts in here, such as debootstrap, leaves no mount and no process behind, however it ends. */
-const CONTAINED = ['--mount', '--pid', '--fork', '--kill-child', '--'] as const;
-
 /** Files of the machine that differ from what the packages bring. */
 const FILES: Readonly<Record<string, string>> = {
   'etc/hostname': 'node-a\n',
@@ -71,22 +63,6 @@ async function exists(file: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** The mirror that this machine's own apt uses; it has all releases. */
-export async function findMirror(): Promise<string> {
-  const suite = SUITES[KERNEL_OF];
-  const format = ['--format', '$(REPO_URI) $(CODENAME) $(COMPONENT)', 'Created-By: Packages'];
-  const { stdout } = await run('apt-get', ['indextargets', ...format]);
-  const line = stdout.split('\n').find((text) => text.endsWith(` ${suite} main`));
-  if (line === undefined) throw new Error(`apt on this machine has no source for ${suite} main; run apt-get update`);
-  return line.split(' ')[0] ?? '';
-}
-
-/** Runs a command whose mounts and processes end with it; rejects with what it printed if it fails. */
-export async function runContained(command: readonly string[], signal: AbortSignal): Promise<void> {
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  await run('unshare', [...CONTAINED, ...command], { signal, maxBuffer: 64 * 1024 * 1024, env });
 }
 
 /** The name of the package with the kernel itself. */
@@ -143,8 +119,7 @@ async function build(debian: Debian, target: string, signal: AbortSignal): Promi
   const root = path.join(folder, 'root');
   try {
     const isOld = debian === '11';
-    const include = `--include=${[...PACKAGES, ...(isOld ? [] : RUNTIME)].join(',')}`;
-    await runContained(['debootstrap', '--variant=minbase', include, SUITES[debian], root, await findMirror()], signal);
+    await installDebian(debian, root, [...PACKAGES, ...(isOld ? [] : RUNTIME)], signal);
     if (isOld) await installFromHost(root, RUNTIME_FOR_DEBIAN_11, signal);
     await configure(root, folder, signal);
     const boot = await readdir(path.join(root, 'boot'));
@@ -183,7 +158,7 @@ export async function machineImage(signal: AbortSignal): Promise<MachineImage> {
 }
 
 /** The image of the test machine of a release, built once and cached outside the repository by its recipe. */
-export async function imageOf(debian: Debian, signal: AbortSignal): Promise<MachineImage> {
+async function imageOf(debian: Debian, signal: AbortSignal): Promise<MachineImage> {
   const recipe = createHash('sha256')
     .update(await readFile(import.meta.filename))
     .digest('hex')

@@ -4,11 +4,8 @@
  * The cluster judges itself after a reboot or a power cut.
  */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import path from 'node:path';
-import process from 'node:process';
 import { setTimeout } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { deployment, staticPod } from '../../node/pods.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { installAgent } from './install.ts';
@@ -54,9 +51,6 @@ async function until(what: string, ask: () => Promise<boolean>): Promise<void> {
 }
 
 async function installController(machine: Machine, { kubectl }: SoleControlPlane): Promise<void> {
-  const run = promisify(execFile);
-  await run(process.execPath, [path.join(ROOT, '.ci', 'bundle.ts')], { cwd: ROOT });
-  await run(process.execPath, [path.join(ROOT, '.ci', 'image.ts')], { cwd: ROOT });
   await machine.copy({ '/root/nodemaint-image.tar': path.join(ROOT, 'dist', 'nodemaint-image.tar') });
   await machine.must('ctr -n k8s.io images import /root/nodemaint-image.tar', { timeoutMs: SETTLE_MS });
   // The second time for what the first found no kind for yet.

@@ -2,11 +2,9 @@
  * Several whole nodes of one cluster, each with its own systemd, logind, containerd and kubelet in a container, with the
  * agent as install.sh installs it, and the manifests exactly as they are shipped: two replicas of the controller, as pods.
  */
-import { execFile } from 'node:child_process';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
-import { promisify } from 'node:util';
 import { CONFIG_API_VERSION } from '../../../src/api/names.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { createKubeClient } from '../../../src/kube/client.ts';
@@ -193,11 +191,8 @@ class ContainerMachines {
   }
 }
 
-/** Builds the program and its image, and starts the machines, with nothing on them but the agent and their static pods. */
+/** Starts the machines, with nothing on them but the agent and their static pods. */
 export async function startMachines(plan: MachinesPlan, signal: AbortSignal): Promise<Machines> {
-  const run = promisify(execFile);
-  await run(process.execPath, [path.join(ROOT, '.ci', 'bundle.ts')], { cwd: ROOT });
-  await run(process.execPath, [path.join(ROOT, '.ci', 'image.ts')], { cwd: ROOT });
   await using stack = new AsyncDisposableStack();
   const folder = await makeTestFolder('machines');
   stack.defer(() => rm(folder, { recursive: true, force: true }));

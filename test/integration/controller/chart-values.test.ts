@@ -10,7 +10,6 @@ import { createHelm, type Helm } from '../../helm/helm.ts';
 import { conform, writeSchemas } from '../../helm/kubeconform/kubeconform.ts';
 import { CHART_LABELS, objectsOf, type PrintedObject } from '../../helm/objects.ts';
 import { makeTestFolder } from '../../support/folder.ts';
-import { isThorough } from '../../support/thorough.ts';
 import { VALUE_CASES } from '../../helm/values/cases.ts';
 
 const CHART = path.join(import.meta.dirname, '..', '..', '..', 'manifests', 'chart');
@@ -122,9 +121,6 @@ describe('the values of the Helm chart', () => {
       await assert.rejects(render('--set', values), message);
     }
   });
-
-  // Both are built from their modules, which takes minutes; the real API server is stricter than one of them.
-  if (!isThorough('kubeconform on the objects of the chart, and helm-docs on its README')) return;
 
   it('kubeconform takes the objects of all files of values, and none with a misspelled field', async (t) => {
     const schemas = await writeSchemas(controlPlane, path.join(folder, 'schemas'));

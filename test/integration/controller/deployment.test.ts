@@ -3,7 +3,6 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
@@ -54,8 +53,6 @@ describe('the Deployment of the controller on real nodes', () => {
   let controlPlane: ControlPlane;
   let folder: string;
   before(async () => {
-    await promisify(execFile)(process.execPath, [path.join(ROOT, '.ci', 'bundle.ts')], { cwd: ROOT });
-    await promisify(execFile)(process.execPath, [path.join(ROOT, '.ci', 'image.ts')], { cwd: ROOT });
     folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-deployment-'));
     stack.defer(() => rm(folder, { recursive: true, force: true }));
     // The API server calls the webhook at its pods, for there is no kube-proxy for the Service's address.

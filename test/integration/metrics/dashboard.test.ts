@@ -3,14 +3,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { openFleetDatabase } from '../../prometheus/fleet-database.ts';
 import { dashboardQueries } from '../../support/monitoring.ts';
-import { isThorough } from '../../support/thorough.ts';
 
-const SKIP = !isThorough('Prometheus, which is built from its Go module, with the metrics of 400 nodes');
 const NODES = 400;
 /** A reader tells no more lines apart. */
 const MOST_LINES = 12;
 
-describe('the dashboard with 400 nodes', { skip: SKIP }, () => {
+describe('the dashboard with 400 nodes', () => {
   it('each query answers with at least one line and at most twelve for an hour in which 25 nodes were drained', async (t) => {
     const { signal } = new AbortController();
     await using database = await openFleetDatabase(NODES, signal);

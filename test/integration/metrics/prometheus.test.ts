@@ -11,13 +11,11 @@ import { runNodemaint, startNodemaint } from '../../support/commands/nodemaint.t
 import { dashboardQueries, ruleGroups } from '../../support/monitoring.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
 import { type Replica, startReplica, untilLeads } from '../../support/rigs/leader.ts';
-import { isThorough } from '../../support/thorough.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const SKIP = !isThorough('Prometheus, which is built from its Go module, with the metrics of a drain');
 const PROMTOOL_TEST = path.join(import.meta.dirname, '..', '..', 'prometheus', 'rules-test.yaml');
 
-describe('the metrics with a real Prometheus', { skip: SKIP }, () => {
+describe('the metrics with a real Prometheus', () => {
   let rig: EvictionRig;
   let controller: Replica;
   let agentUrl: string;

@@ -9,7 +9,6 @@ import { type Architecture, ARCHITECTURES } from '../../../.ci/architecture.ts';
 import { makePackage, PACKAGE_FORMATS } from '../../../.ci/package.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { makeTestFolder } from '../../support/folder.ts';
-import { isThorough } from '../../support/thorough.ts';
 
 /** How each format names an architecture, and the number that an ELF file has for it. */
 const NAMES = {
@@ -38,9 +37,7 @@ async function machineOf(file: string): Promise<number | undefined> {
   return head.subarray(0, 4).toString('latin1') === '\x7fELF' ? head.readUInt16LE(18) : undefined;
 }
 
-describe('the packages', {
-  skip: !isThorough('the packages of both architectures, which take long to compress'),
-}, () => {
+describe('the packages', () => {
   let folder: string;
   const files = new Map<string, string>();
   const fileOf = (format: string, architecture: Architecture): string => files.get(`${format} ${architecture}`) ?? '';

@@ -10,7 +10,6 @@ import { krewManifest, type PluginArchive, pluginArchives } from '../../../.ci/p
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { krewBinary } from '../../krew/krew.ts';
 import { makeTestFolder } from '../../support/folder.ts';
-import { isThorough } from '../../support/thorough.ts';
 
 const run = promisify(execFile);
 /** Somebody without any right on this machine. */
@@ -81,9 +80,7 @@ describe('the plugin of kubectl', () => {
     await assert.rejects(kubectl(bin, 'status'), /old\/node is Node\.js v20\.19\.2; it needs 22 or later/);
   });
 
-  it('the plugin is installed by krew from its manifest, with a Node.js of its own', {
-    skip: !isThorough('krew, and the archives for Linux, which take long to compress'),
-  }, async () => {
+  it('the plugin is installed by krew from its manifest, with a Node.js of its own', async () => {
     const krew = path.join(folder, 'kubectl-krew');
     await copyFile(await krewBinary(signal), krew);
     const archives = await unpack('linux');

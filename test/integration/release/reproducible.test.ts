@@ -6,7 +6,6 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { makeTestFolder } from '../../support/folder.ts';
-import { isThorough } from '../../support/thorough.ts';
 
 const run = promisify(execFile);
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
@@ -25,7 +24,6 @@ async function release(commit: string, folder: string, signal: AbortSignal): Pro
 
 describe('a release', () => {
   it('a release of one commit has the same bytes in two checkouts', {
-    skip: !isThorough('two whole releases, which take ten minutes'),
     timeout: 30 * MINUTES,
   }, async (t) => {
     const folder = await makeTestFolder('release');
