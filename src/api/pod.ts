@@ -9,7 +9,7 @@ export interface Pod extends KubeObject {
     readonly schedulingGates?: readonly { readonly name: string }[];
     readonly evictionInterceptors?: readonly { readonly name: string }[];
     readonly workloadRef?: object;
-    readonly schedulingGroup?: { readonly podGroupName?: string };
+    readonly schedulingGroup?: object;
     readonly affinity?: PodAffinity;
     readonly nodeSelector?: Readonly<Record<string, string>>;
     readonly tolerations?: readonly Toleration[];

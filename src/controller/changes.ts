@@ -33,8 +33,6 @@ export interface Changes {
   readonly RefusedNode: string;
   /** It refuses the EvictionRequest of this key, or the eviction of a pod that has none. */
   readonly RefusedRequest: string;
-  /** A pod of a PodGroup leaves, or stays, because others of its group do; the key of its eviction. */
-  readonly Grouped: string;
 }
 
 /** By the kind of an object: notes that the one of a key was added, changed or deleted. */

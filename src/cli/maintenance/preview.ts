@@ -1,13 +1,11 @@
 import type { DrainPlanEntry, KeptPods } from '../../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
-import { type DisruptionMode, disruptionModeOf, groupNameOf, type PodGroup } from '../../decide/pod-group/pod-group.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
 import { isHindered, previewDrain } from '../../show/preview/drain-preview.ts';
 import type { PreviewDaemonSet, PreviewFacts } from '../../show/preview/preview-facts.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
-import { POD_GROUPS } from '../../kube/pod-group/disruption-mode.ts';
 import { DISRUPTION_BUDGETS, PODS, type Resource, onNode } from '../../kube/resource.ts';
 import { type ClusterFlags, withCluster } from '../cluster/cluster.ts';
 import { formatDocument } from '../terminal/document.ts';
@@ -74,29 +72,6 @@ async function readDaemonSets(
   return found.filter((set) => set !== undefined);
 }
 
-/** How the PodGroups of the pods can be disrupted; those that may not be read are left out. */
-async function readPodGroups(
-  client: MaintenanceClient,
-  pods: readonly Pod[],
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, DisruptionMode>> {
-  const modes = new Map<string, DisruptionMode>();
-  for (const pod of pods) {
-    const name = groupNameOf(pod);
-    const { namespace = 'default' } = pod.metadata;
-    if (name === undefined || modes.has(`${namespace}/${name}`)) continue;
-    try {
-      for (const resource of POD_GROUPS.toReversed()) {
-        const group = await client.find<PodGroup>(resource, { name, namespace }, signal);
-        if (group !== undefined) modes.set(`${namespace}/${name}`, disruptionModeOf(group));
-      }
-    } catch (error) {
-      if (!(error instanceof NodemaintError && error.code === 'API_REFUSED')) throw error;
-    }
-  }
-  return modes;
-}
-
 /** What is previewed. */
 interface PreviewScope {
   readonly plan: readonly DrainPlanEntry[] | undefined;
@@ -142,7 +117,6 @@ export async function readPreviewFacts(
     maintenances.find(isInProgress) ??
     maintenances.find((each) => stageOf(each) === 'Idle');
   const daemonSets = await readDaemonSets(client, pods, signal);
-  const podGroups = await readPodGroups(client, pods, signal);
   const kept = keep ?? own?.spec.keepPods ?? [];
   const harm = await controlPlaneHarm(client, { leaving: [node], keep: kept }, all, signal);
   return {
@@ -151,7 +125,6 @@ export async function readPreviewFacts(
     pods,
     budgets,
     daemonSets,
-    podGroups,
     isGateInstalled: isInstalled,
     ...(harm === undefined ? {} : { controlPlaneHarm: harm }),
     ...(await readOthers(client, pods, leaving, signal)),

@@ -2,7 +2,6 @@ import type { Pod } from '../../api/pod.ts';
 import { componentOf, isServing } from '../../decide/maintenance/control-plane-members.ts';
 import { type DrainPod, isTerminal, targetNodeOf } from '../../decide/pod.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
-import { groupNameOf } from '../../decide/pod-group/pod-group.ts';
 import type { Clock } from '../../host/clock.ts';
 import { type BackgroundEvictions, createBackgroundEvictions } from '../../kube/eviction/background-evictions.ts';
 import { createGrouping } from '../../kube/copy/grouping.ts';
@@ -30,8 +29,6 @@ export interface PodIndex extends ObjectCache<Pod> {
   /** The pods that wait to be scheduled on this node and on no other, as those of DaemonSets do. */
   meantFor(node: string): readonly Pod[];
   isEmpty(node: string): boolean;
-  /** The pods of the PodGroup, NAMESPACE/NAME, that are on any node and have not ended. */
-  inGroup(group: string): readonly Pod[];
   /** The pods that are annotated as being evicted in the background, and since when, in milliseconds since the epoch. */
   readonly inBackground: BackgroundEvictions;
   /** Notes that the pod, NAMESPACE/NAME, came, changed or went. */
@@ -52,7 +49,6 @@ export function createPodIndex(cache: ObjectCache<Pod>, clock: Pick<Clock, 'now'
   const inBackground = createBackgroundEvictions(cache, clock);
   const bound = createGrouping();
   const unbound = createGrouping();
-  const grouped = createGrouping();
   const components = new Map<string, string>();
   const isOtherComponent = (key: string, pod: Pod | undefined): boolean => {
     const [before, after] = [components.get(key), pod === undefined ? undefined : componentText(pod)];
@@ -72,7 +68,6 @@ export function createPodIndex(cache: ObjectCache<Pod>, clock: Pick<Clock, 'now'
     ...cache,
     on: (node) => found(bound.under(node)),
     meantFor: (node) => found(unbound.under(node)),
-    inGroup: (group) => found(grouped.under(group)),
     inBackground,
     isEmpty: (node) => bound.under(node).size === 0,
     note: (key) => {
@@ -88,8 +83,6 @@ export function createPodIndex(cache: ObjectCache<Pod>, clock: Pick<Clock, 'now'
       const hadPods = new Map([...before, ...after].map((each) => [each, bound.under(each).size > 0]));
       bound.set(key, after);
       unbound.set(key, meant);
-      const group = after.length === 0 || pod === undefined ? undefined : groupNameOf(pod);
-      grouped.set(key, group === undefined ? [] : [`${pod?.metadata.namespace}/${group}`]);
       const turned = [...hadPods].filter(([each, had]) => had !== bound.under(each).size > 0).map(([each]) => each);
       const nodes = [...new Set([...before, ...after, ...meantBefore, ...meant])];
       return { nodes, turned, isOtherControlPlane: isOtherComponent(key, pod) };

@@ -2,20 +2,12 @@
 import type { Pod } from '../../api/pod.ts';
 import { isMarked, isTakenOver } from '../../decide/eviction/imperative.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
-import { isInPodGroup } from '../../decide/pod.ts';
-import { groupNameOf } from '../../decide/pod-group/pod-group.ts';
 import { writeMark } from '../../kube/eviction/evict-mark.ts';
 import type { Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
-import { actsWhileInactive, drainOfPod } from '../spent-requests.ts';
-
-/** Whether a drain targets a pod of the group that the pod is of: pods of groups have no requests. */
-function isGroupDrained(context: ControllerContext, pod: Pod): boolean {
-  const members = context.pods.inGroup(`${pod.metadata.namespace}/${groupNameOf(pod)}`);
-  return [pod, ...members].some((each) => drainOfPod(context, each) !== undefined);
-}
+import { actsWhileInactive } from '../spent-requests.ts';
 
 /**
  * Whether the pod has a mark although nobody requests its eviction any more. It goes by the pod and by the requests for its
@@ -24,7 +16,6 @@ function isGroupDrained(context: ControllerContext, pod: Pod): boolean {
 export function isMarkObsolete(context: ControllerContext, pod: Pod): boolean {
   // A pod without the policy was marked by somebody else.
   if (!isMarked(pod) || !isTakenOver(pod) || pod.metadata.deletionTimestamp !== undefined) return false;
-  if (isInPodGroup(pod)) return !isGroupDrained(context, pod);
   const request = context.requests.get(`${pod.metadata.namespace}/${pod.metadata.uid}`);
   if (request === undefined) return true;
   return isFinished(request) && !actsWhileInactive(context, 'Default', { request, pod });

@@ -4,7 +4,7 @@ import type { EvictionOutcome } from '../../decide/eviction/api-answer.ts';
 import type { EvictionTarget } from '../../decide/eviction/imperative.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
 import { goesDownNow } from '../../decide/shutdown/machine-going-down.ts';
-import { createEvictionEngine, type EngineHabits, type EvictionEngine } from '../../kube/eviction/imperative.ts';
+import { createEvictionEngine, type EvictionEngine } from '../../kube/eviction/imperative.ts';
 import type { InterceptorStep } from '../../kube/eviction/interceptor.ts';
 import { type EvictionConcurrency, createEvictionConcurrency } from '../../kube/eviction/concurrency.ts';
 import type { Loop } from '../../kube/loop/loops.ts';
@@ -83,7 +83,6 @@ function stayForOthers(
  */
 export function createImperativeEviction(
   context: ControllerContext,
-  habits: Partial<Pick<EngineHabits, 'remember' | 'quietMs'>> = {},
   underWay: EvictionConcurrency = createEvictionConcurrency(context.clock),
 ): EvictionEngine {
   const { client, clock, log, requests, pods, budgets, budgetRule, options } = context;
@@ -96,7 +95,6 @@ export function createImperativeEviction(
     pods,
     budgets,
     underWay,
-    ...habits,
     request: (key) => requests.get(key),
     patience: { takeOverMs: options.takeOverTimeout, promiseMs: options.promiseTimeout },
     promiseWords: options.promiseWords,

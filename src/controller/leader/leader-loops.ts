@@ -18,9 +18,7 @@ import { createDrains, maintenanceLoop, requesterLoop } from '../maintenance/loo
 import { nodeLoop } from '../maintenance/nodes.ts';
 import { startupTaintLoop } from '../node/startup-taint.ts';
 import { storyLoops } from '../story/keeper.ts';
-import { createGroupEvictions } from '../pod-group/evictions.ts';
-import { withGroups } from '../pod-group/requests.ts';
-import { groupLoop } from '../pod-group/reconciler.ts';
+import { createGroupedEvictions } from '../eviction/grouped-pods.ts';
 
 /** After this time the runs under way are cut short when the leader is to stop. */
 const FINISH_MS = 5_000;
@@ -85,19 +83,14 @@ export function createLeader(context: ControllerContext): Leader {
   const { tell } = loops;
   const drains = createDrains(context, tell);
   const underWay = createEvictionConcurrency(clock);
-  const imperative = createImperativeEviction(context, undefined, underWay);
-  const groups = createGroupEvictions(context, underWay, (key) => {
-    tell('Grouped', key);
-  });
-  const drained = { ...context, requests: withGroups(context.requests, groups) };
+  const imperative = createImperativeEviction(context, underWay);
   const gate = createDaemonSetGate(context);
   const all: readonly Loop<Changes>[] = [
-    maintenanceLoop(drained, drains),
+    maintenanceLoop(context, drains),
     nodeLoop(context, drains.refused.nodes),
-    requesterLoop(context, drains, groups),
+    requesterLoop(context, drains, createGroupedEvictions(context, underWay)),
     evictionRequestLoop(context),
     imperativeLoop(context, imperative),
-    groupLoop(context, drains, groups),
     daemonSetLoop(context),
     gateLoop(context, gate),
     rolloutLoop(context, gate),
@@ -109,7 +102,7 @@ export function createLeader(context: ControllerContext): Leader {
   const notes = createChangeNotes(context, tell);
   return {
     notes,
-    promised: () => [...imperative.promised(), ...groups.promised()],
+    promised: () => imperative.promised(),
     run: async (stop, signal) => {
       const ending = AbortSignal.any([stop, signal]);
       // All are noted before the first is looked at.

@@ -7,7 +7,8 @@ import type { ControllerContext } from '../context.ts';
 import { createEvictionIntents, type EvictionIntents } from './wanted-evictions.ts';
 import { createMaintenanceReconciler } from './reconciler.ts';
 import { createRefusals, type Refusals } from './refusals.ts';
-import { createRequestReconciler, type GroupedPods } from './requests.ts';
+import type { GroupedEvictions } from '../eviction/grouped-pods.ts';
+import { createRequestReconciler } from './requests.ts';
 
 const PARALLEL_STEPS = 32;
 const PARALLEL_REQUESTS = 16;
@@ -18,7 +19,7 @@ const REST_MS_PER_DRAIN = 10;
 const FEW_NODES = 8;
 
 /** What the loops of drains share. */
-export interface Drains {
+interface Drains {
   readonly intents: EvictionIntents;
   readonly refused: { readonly nodes: Refusals; readonly requests: Refusals };
   readonly tell: Tell<Changes>;
@@ -105,21 +106,15 @@ export function maintenanceLoop(context: ControllerContext, drains: Drains): Loo
   return { name: 'nodemaintenances', parallel: PARALLEL_STEPS, reconcile, order: orderOf(context, drains), concerns };
 }
 
-/** The loop over the requests of drains, by their keys; `groups` knows the evictions of pods that have no request. */
+/** The loop over the requests of drains, by their keys; `grouped` evicts pods that have none. */
 export function requesterLoop(
   context: ControllerContext,
-  { intents, refused, tell }: Drains,
-  groups: { get(key: string): unknown },
+  { intents, refused }: Drains,
+  grouped: GroupedEvictions,
 ): Loop<Changes> {
   const { requests } = context;
   const onNode = (node: string): readonly string[] => [...requests.onNode(node)];
   const isUntouched = (node: string): boolean => onNode(node).length === 0;
-  const grouped: GroupedPods = {
-    has: (key) => groups.get(key) !== undefined,
-    add: (key) => {
-      tell('Grouped', key);
-    },
-  };
   return {
     name: 'requester',
     parallel: PARALLEL_REQUESTS,

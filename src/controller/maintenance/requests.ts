@@ -23,6 +23,7 @@ import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts
 import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations, graceOptions, hasDeadline } from '../deadline.ts';
 import { createRequestCleanup } from './request-cleanup.ts';
+import type { GroupedEvictions } from '../eviction/grouped-pods.ts';
 import type { EvictionIntent, EvictionIntents } from './wanted-evictions.ts';
 import type { Refusals } from './refusals.ts';
 
@@ -152,14 +153,14 @@ async function askFor(
 }
 
 /** The pod where it is one of a group that has not been told to end: an EvictionRequest of it would only be canceled. */
-export function groupedPod({ pods }: ControllerContext, wanted: DrainPod): Pod | undefined {
+function groupedPod({ pods }: ControllerContext, wanted: DrainPod): Pod | undefined {
   const pod = wanted.podType === 'Default' ? podByUid(pods, wanted) : undefined;
   if (pod === undefined || !isInPodGroup(pod)) return undefined;
   return pod.metadata.deletionTimestamp === undefined ? pod : undefined;
 }
 
 /** The intent of a maintenance that still drains in our copies: its loop may not have run since. */
-export function drainIntentOf(
+function drainIntentOf(
   { maintenances }: Pick<ControllerContext, 'maintenances'>,
   intents: EvictionIntents,
   key: string,
@@ -172,35 +173,24 @@ export function drainIntentOf(
   return undefined;
 }
 
-/** Who evicts the pods that have no request because they are of groups. */
-export interface GroupedPods {
-  /** Whether it knows of the eviction with this key. */
-  has(key: string): boolean;
-  /** Tells it that the pod with this key is wanted, or not any more. */
-  add(key: string): void;
-}
-
-/** For whoever has no pods of groups. */
-const NO_GROUPS: GroupedPods = { has: () => false, add: () => undefined };
-
 /**
  * One step of one EvictionRequest, by its key: it has this controller's requester entry while a drain wants the pod to leave,
- * and not longer.
+ * and not longer. A pod that can have none is evicted.
  */
 export function createRequestReconciler(
   context: ControllerContext,
   intents: EvictionIntents,
   refusals: Refusals,
-  groups: GroupedPods = NO_GROUPS,
+  grouped: GroupedEvictions,
 ): Reconcile {
   const cleanup = createRequestCleanup(context);
   const scope = { context, applied: createRequestNotes<Applied>(() => ({})) };
   return async (key, signal) => {
     const intent = drainIntentOf(context, intents, key);
-    const isGrouped = intent !== undefined && groupedPod(context, intent.pod) !== undefined;
-    if (isGrouped || groups.has(key)) groups.add(key);
-    if (isGrouped) return {};
+    const member = intent === undefined ? undefined : groupedPod(context, intent.pod);
     return await refusals.during(key, signal, async () => {
+      if (member !== undefined) return await grouped.evict(key, member, signal);
+      grouped.forget(key);
       const known = context.requests.get(key);
       if (known === undefined) cleanup.forget(key);
       if (known === undefined || isFinished(known)) scope.applied.forget(key);

@@ -137,9 +137,8 @@ export function awaitingPodOf(
   const podType = podTypeOf(pod);
   const own = ENDING_INTERCEPTOR[podType];
   const hold = (on: string, why: string): AwaitingPod => ({ pod, on, message: `${why}; ${missing}` });
-  if (isInPodGroup(pod)) {
-    return hold('eviction request controller', 'is part of a Workload or PodGroup, whose eviction is not supported');
-  }
+  // It can have no request (KEP-4563), so nobody is asked before its eviction.
+  if (isInPodGroup(pod)) return undefined;
   const active = request === undefined || isFinished(request) ? undefined : request.status?.activeInterceptors?.[0];
   const next = active ?? interceptorsOf(pod).names[0] ?? own;
   return next === own || waitsForNone ? undefined : hold(next, `waits for the interceptor ${next}`);

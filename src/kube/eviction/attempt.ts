@@ -8,19 +8,11 @@ import { NodemaintError } from '../../errors.ts';
 import type { KubeClient } from '../client.ts';
 import { postEviction, deletePod, type EndOptions } from './evictor.ts';
 
-/** What became of an attempt, and the answer in the words of the API server or of its webhook. */
-interface Attempted {
-  readonly outcome: EvictionOutcome;
-  readonly answer: string;
-}
-
 type Blocked = Extract<EvictionOutcome, { kind: 'blocked' }>;
 
 /** What an attempt goes by. */
 interface AttemptScope {
   readonly options: EndOptions;
-  /** Whether the API server is only to say whether it would evict the pod. */
-  readonly isTrial: boolean;
   readonly context: EvictionAnswerContext;
   /** Why budgets that refuse the eviction are not asked, as a sentence; undefined where they are. */
   readonly whyNotAsked: () => string | undefined;
@@ -49,18 +41,11 @@ async function endWithoutBudget(
 export async function attemptToEvict(
   client: KubeClient,
   pod: Pod,
-  { options, isTrial, context, whyNotAsked }: AttemptScope,
+  { options, context, whyNotAsked }: AttemptScope,
   signal: AbortSignal,
-): Promise<Attempted> {
-  const asking = isTrial ? { ...options, dryRun: ['All'] as const } : options;
-  const answered = await postEviction(client, pod, asking, signal);
-  const answer = answered.message;
-  // A webhook that cannot be asked for a trial says nothing about the pod.
-  if (isTrial && answered.status === 400) return { outcome: { kind: 'accepted' }, answer };
-  const outcome = decideEvictionOutcome(answered, context);
-  if (outcome.kind !== 'blocked' || !outcome.byBudget) return { outcome, answer };
+): Promise<EvictionOutcome> {
+  const outcome = decideEvictionOutcome(await postEviction(client, pod, options, signal), context);
+  if (outcome.kind !== 'blocked' || !outcome.byBudget) return outcome;
   const why = whyNotAsked();
-  if (why === undefined) return { outcome, answer };
-  if (isTrial) return { outcome: { kind: 'accepted' }, answer };
-  return { outcome: await endWithoutBudget(client, pod, { why, options, blocked: outcome }, signal), answer };
+  return why === undefined ? outcome : await endWithoutBudget(client, pod, { why, options, blocked: outcome }, signal);
 }

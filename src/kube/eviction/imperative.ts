@@ -2,13 +2,12 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
-import { DEFAULT_PROMISE_WORDS, type EvictionOutcome } from '../../decide/eviction/api-answer.ts';
+import type { EvictionOutcome } from '../../decide/eviction/api-answer.ts';
 import { budgetCovers, decideWakeUps } from '../../decide/disruption-budget/covers.ts';
 import { interceptorEntry, quietMs } from '../../decide/eviction/heartbeat.ts';
 import {
   afterAttempt,
   decideEvictionStep,
-  DEFAULT_PATIENCE,
   type EvictionMemory,
   type EvictionPatience,
   type EvictionTarget,
@@ -31,10 +30,10 @@ import { writeMark } from './evict-mark.ts';
 import type { EndOptions } from './evictor.ts';
 import type { Interceptor, InterceptorStep } from './interceptor.ts';
 import { blockedIn, createEvictionAttempts, type EvictionAttempts, unblocked } from './attempt-memory.ts';
-import { type EvictionConcurrency, createEvictionConcurrency } from './concurrency.ts';
+import type { EvictionConcurrency } from './concurrency.ts';
 
 /** What the engine works with. */
-interface EngineNeeds {
+interface EngineParts {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Log;
@@ -45,19 +44,11 @@ interface EngineNeeds {
   readonly budgets: Pick<ObjectCache<PodDisruptionBudget>, 'get' | 'list'>;
   /** Called with what became of each attempt. */
   readonly onAttempt: (request: EvictionRequest, outcome: EvictionOutcome) => void;
-}
-
-/** What users of the engine do differently. */
-export interface EngineHabits {
   /** The calls of all engines of this process. */
   readonly underWay: EvictionConcurrency;
   readonly patience: Pick<EvictionPatience, 'takeOverMs' | 'promiseMs'>;
   /** Words in a 429 that tell a promised eviction from a refused one (KEP-1397). */
   readonly promiseWords: readonly string[];
-  /** What is known of the attempts at a request when a process starts; `now` is in milliseconds since the epoch. */
-  readonly remember: (request: EvictionRequest, now: number) => EvictionMemory;
-  /** For how many milliseconds the end of a pod need not be reported. */
-  readonly quietMs: typeof quietMs;
   /** What is asked for beside the end of the pod. */
   readonly endOptions: (pod: Pod) => EndOptions;
   /** Whether the request is for the first pod of its node. */
@@ -73,20 +64,6 @@ export interface EngineHabits {
 /** Our copy of a pod shows a mark within this time. */
 const MARK_SEEN_MS = 2_000;
 
-type EngineParts = EngineNeeds & EngineHabits;
-
-const HABITS: Omit<EngineHabits, 'underWay'> = {
-  patience: DEFAULT_PATIENCE,
-  promiseWords: DEFAULT_PROMISE_WORDS,
-  remember: rememberedAttempts,
-  quietMs,
-  endOptions: () => ({}),
-  leads: () => false,
-  instead: () => undefined,
-  whyNotAsked: () => undefined,
-  budgetAgainMs: () => Infinity,
-};
-
 /** The engine as an interceptor, which also learns of changed budgets. */
 export interface EvictionEngine extends Interceptor {
   /** The requests that are worth another attempt after this PodDisruptionBudget (NAMESPACE/NAME) has changed. */
@@ -95,13 +72,6 @@ export interface EvictionEngine extends Interceptor {
   promised(): readonly string[];
   /** The number of requests of which anything is remembered. */
   remembered(): number;
-  /**
-   * Asks the API server whether it would evict the pod, without doing it; `memory` has the trials before this one. Waits while
-   * too many calls for pods of its namespace are under way. Throws API_UNREACHABLE.
-   */
-  tryOut(pod: Pod, memory: EvictionMemory, signal: AbortSignal): Promise<EvictionOutcome>;
-  /** Whether the last attempt at the request of this key was accepted. */
-  isAccepted(key: string): boolean;
 }
 
 /** The memory of the engine, by the key of the request. */
@@ -124,13 +94,12 @@ function atMost(
 /** One attempt at the eviction of a pod; `memory` has those before it. Throws API_UNREACHABLE. */
 async function attempt(
   parts: EngineParts,
-  { pod, memory, isTrial }: { readonly pod: Pod; readonly memory: EvictionMemory; readonly isTrial: boolean },
+  { pod, memory }: { readonly pod: Pod; readonly memory: EvictionMemory },
   signal: AbortSignal,
 ): Promise<EvictionOutcome> {
   const budgets = parts.budgets.list().filter((budget) => budgetCovers(budget, pod));
   const scope = {
     options: parts.endOptions(pod),
-    isTrial,
     context: {
       attempt: memory.count + 1,
       postponed: memory.postponed,
@@ -140,7 +109,7 @@ async function attempt(
     },
     whyNotAsked: () => parts.whyNotAsked(pod),
   };
-  return (await attemptToEvict(parts.client, pod, scope, signal)).outcome;
+  return await attemptToEvict(parts.client, pod, scope, signal);
 }
 
 async function evict(
@@ -154,9 +123,7 @@ async function evict(
   const pauseMs = parts.underWay.pauseMs(namespace, parts.leads(key));
   if (pauseMs > 0) return { kind: 'silent', againMs: pauseMs };
   unsure.add(key);
-  const outcome = await parts.underWay.during(namespace, () =>
-    attempt(parts, { pod, memory: before, isTrial: false }, signal),
-  );
+  const outcome = await parts.underWay.during(namespace, () => attempt(parts, { pod, memory: before }, signal));
   // A webhook may say that there is no such pod: it is read before anything else is done about it.
   if (outcome.kind !== 'gone') unsure.delete(key);
   parts.log.info({ pod: targetKeyOf(request), ...outcome }, 'asked for an eviction');
@@ -165,7 +132,7 @@ async function evict(
   const { memory, progress } = afterAttempt(pod, before, outcome, now);
   memories.set(key, memory);
   const againMs = atMost(parts, { pod, memory }, Math.max(0, memory.nextAt - now));
-  const silentMs = parts.quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
+  const silentMs = quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
   if (silentMs > 0) return { kind: 'silent', againMs: Math.min(againMs, silentMs) };
   return progress === undefined ? { kind: 'silent', againMs } : { kind: 'working', ...progress, againMs };
 }
@@ -204,7 +171,7 @@ async function act(
   const pod = unsure.has(key) ? await sendForObject<Pod>(client, read, [404], signal) : known;
   if (pod === undefined || pod.metadata.uid !== known.metadata.uid) return { kind: 'silent' };
   const now = clock.now();
-  const remembered = unblocked(parts, memories.get(key) ?? parts.remember(request, now), pod);
+  const remembered = unblocked(parts, memories.get(key) ?? rememberedAttempts(request), pod);
   const markedAt = markedSince({ request, pod }, remembered, patience.takeOverMs, now);
   const ready = withoutPauseIfNotAsked(remembered, () => parts.whyNotAsked(pod) !== undefined);
   const memory = { ...withoutPauseIfUnready(ready, pod), ...(markedAt === undefined ? {} : { markedAt }) };
@@ -219,7 +186,7 @@ async function act(
   const lookMs = atMost(parts, { pod, memory }, step.againMs);
   const againMs = step.kind === 'mark' ? Math.min(lookMs, MARK_SEEN_MS) : lookMs;
   if (step.kind === 'mark') await keepMarked(parts, memories, { key, pod, memory }, signal);
-  const silentMs = parts.quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
+  const silentMs = quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
   if (silentMs > 0) return { kind: 'silent', againMs: Math.min(againMs, silentMs) };
   const said = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message ?? '';
   if (step.kind === 'wait' && step.idle === true && step.progress.message === said) {
@@ -229,11 +196,8 @@ async function act(
 }
 
 /** Creates the engine (KEP-4563, "Eviction"): the Eviction API as the last resort. */
-export function createEvictionEngine(given: EngineNeeds & Partial<EngineHabits>): EvictionEngine {
-  const { clock } = given;
-  const parts: EngineParts = { underWay: createEvictionConcurrency(clock), ...HABITS, ...given };
-  const { underWay } = parts;
-  const memories = createEvictionAttempts(clock);
+export function createEvictionEngine(parts: EngineParts): EvictionEngine {
+  const memories = createEvictionAttempts(parts.clock);
   const unsure = new Set<string>();
   return {
     name: IMPERATIVE_INTERCEPTOR,
@@ -256,14 +220,6 @@ export function createEvictionEngine(given: EngineNeeds & Partial<EngineHabits>)
       }
       return woken;
     },
-    tryOut: async (pod, memory, signal) => {
-      const { namespace = '' } = pod.metadata;
-      for (let ms = underWay.pauseMs(namespace, false); ms > 0; ms = underWay.pauseMs(namespace, false)) {
-        await clock.sleep(ms, signal);
-      }
-      return await underWay.during(namespace, () => attempt(parts, { pod, memory, isTrial: true }, signal));
-    },
-    isAccepted: (key) => memories.get(key)?.acceptedAt !== undefined,
     remembered: () => new Set([...memories.list().map(([key]) => key), ...unsure]).size,
     promised: () => memories.list().flatMap(([key, { promisedAt }]) => (promisedAt === undefined ? [] : [key])),
   };

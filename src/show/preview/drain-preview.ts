@@ -9,7 +9,6 @@ import { gracefulPodOf } from '../../decide/deadline/maintenance.ts';
 import { interceptorsOf } from '../../decide/eviction/interceptors.ts';
 import { tolerates } from '../../decide/disruption-budget/placement.ts';
 import { isFromUrl, URL_POD_STAYS } from '../../decide/static-pod/url-pods.ts';
-import { describeGroup, groupNameOf } from '../../decide/pod-group/pod-group.ts';
 import { registersPlugin } from '../../decide/plugin-pods.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
 import { firstNames } from '../../decide/name-list.ts';
@@ -20,7 +19,7 @@ import { replicaFindings } from './own-replicas.ts';
 import type { PreviewFacts } from './preview-facts.ts';
 import { flagOfLoss } from '../../decide/kept-pods/consent.ts';
 import { isKept, withoutKept } from '../../decide/kept-pods/kept-pods.ts';
-import { drainPodOf, graceSecOf, isTerminal, lossOf, type PodLoss, podTypeOf } from '../../decide/pod.ts';
+import { drainPodOf, graceSecOf, isInPodGroup, isTerminal, lossOf, type PodLoss, podTypeOf } from '../../decide/pod.ts';
 
 /** At most this many kept pods are named; the others are counted. */
 const MAX_KEPT = 10;
@@ -128,10 +127,10 @@ function keptFindings(kept: readonly Pod[]): readonly Finding[] {
   return [{ level: 'note', message: `${are}, as keepPods of the maintenance says: ${firstNames(names, MAX_KEPT)}` }];
 }
 
-function groupFindings(pod: Pod, { podGroups }: PreviewFacts): readonly Finding[] {
-  const name = groupNameOf(pod);
-  if (name === undefined) return [];
-  return [{ level: 'note', message: describeGroup(name, podGroups?.get(`${pod.metadata.namespace}/${name}`)) }];
+function groupFindings(pod: Pod): readonly Finding[] {
+  if (!isInPodGroup(pod)) return [];
+  const message = 'it is of a Workload or PodGroup: its interceptors are not asked before its eviction';
+  return [{ level: 'note', message }];
 }
 
 /** What a cordon is for the scheduler. */
@@ -157,7 +156,7 @@ function previewPod(pod: Pod, facts: PreviewFacts, left: readonly GracefulPod[])
   const { names, ignored } = interceptorsOf(pod);
   const interceptors = names.filter((each) => each !== IMPERATIVE_INTERCEPTOR);
   const findings: Finding[] = [
-    ...groupFindings(pod, facts),
+    ...groupFindings(pod),
     ...(isFromUrl(pod) ? [{ level: 'note', message: URL_POD_STAYS } as const] : []),
     ...budgetFindings(pod, facts),
     ...daemonSetFindings(pod, facts),

@@ -2,7 +2,6 @@
 import type { KubeObject } from '../../api/meta.ts';
 import type { DrainPlanEntry, KeptPods, NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
-import type { DisruptionMode } from '../../decide/pod-group/pod-group.ts';
 
 /** The parts of an apps/v1 DaemonSet that a preview looks at. */
 export interface PreviewDaemonSet extends KubeObject {
@@ -23,8 +22,6 @@ export interface PreviewFacts {
   readonly daemonSets: readonly PreviewDaemonSet[];
   /** Whether the cluster has the policy that gates DaemonSet pods; undefined where that cannot be read. */
   readonly isGateInstalled: boolean | undefined;
-  /** How the PodGroups of the pods can be disrupted, by NAMESPACE/NAME, as far as they can be read. */
-  readonly podGroups?: ReadonlyMap<string, DisruptionMode>;
   /** How a drain would harm the control plane; absent where it would not. */
   readonly controlPlaneHarm?: string;
   /** The present, in milliseconds since the epoch; absent where the reports of agents do not matter. */

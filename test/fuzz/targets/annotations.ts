@@ -9,7 +9,6 @@ import { nodeThatStays, observeLeases, type SeenLeases } from '../../../src/deci
 import { commonVersion, fleetNode } from '../../../src/show/fleet/node-state.ts';
 import { readPresence } from '../../../src/show/fleet/presence.ts';
 import { readNodeNote } from '../../../src/decide/maintenance/node-note.ts';
-import { disruptionModeOf } from '../../../src/decide/pod-group/pod-group.ts';
 import { drainsOfNode } from '../../../src/decide/maintenance/maintenance.ts';
 import { mutatedJson } from '../mutate.ts';
 import { assertFinite, type FuzzTarget, objectIn, textTarget } from '../target.ts';
@@ -88,10 +87,5 @@ export const ANNOTATION_TARGETS: readonly FuzzTarget[] = [
     const since = annotatedSince(metadata, NOW);
     assertFinite(since, 'since');
     if (since > NOW) throw new Error('a time of a client is later than what was seen');
-  }),
-  textTarget('pod-group', mutatedJson({ spec: { disruptionMode: { all: {} } } }), (text) => {
-    const { spec } = (objectIn(text) ?? {}) as { spec?: unknown };
-    const group = { metadata: { name: 'g' }, ...(typeof spec === 'object' && spec !== null ? { spec } : {}) };
-    disruptionModeOf(group);
   }),
 ];

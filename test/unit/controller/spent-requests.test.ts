@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { createGroupedEvictions } from '../../../src/controller/eviction/grouped-pods.ts';
+import { createEvictionConcurrency } from '../../../src/kube/eviction/concurrency.ts';
 import type { EvictionRequest, EvictionRequestStatus } from '../../../src/api/eviction-request.ts';
 import { MAINTENANCE_REQUESTER } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/api/pod.ts';
@@ -157,7 +159,8 @@ describe('the request of a drain', () => {
     const wanted = createEvictionIntents();
     for (const { metadata } of scene.maintenances.values()) wanted.replace(metadata.name, intents);
     const refusals = createRefusals(scene.clock, () => undefined);
-    const reconcile = createRequestReconciler(scene.context, wanted, refusals);
+    const grouped = createGroupedEvictions(scene.context, createEvictionConcurrency(scene.clock));
+    const reconcile = createRequestReconciler(scene.context, wanted, refusals, grouped);
     for (const { pod: each } of intents) await reconcile(requestKeyOf(each), AbortSignal.timeout(10_000));
     return scene.calls();
   };

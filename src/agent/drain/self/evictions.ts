@@ -89,7 +89,7 @@ async function attempt(
     budgets: [],
     budgetRetryMs: BUDGET_RETRY_MS,
   };
-  const { outcome } = await attemptToEvict(client, pod, { options, isTrial: false, context, whyNotAsked }, signal);
+  const outcome = await attemptToEvict(client, pod, { options, context, whyNotAsked }, signal);
   log.info({ pod: keyOf(pod), ...outcome }, 'asked for an eviction on own node');
   return outcome;
 }

@@ -97,14 +97,6 @@ const CLUSTER: readonly Right[] = [
     fence: { alone: 'reading; the objects hold pod templates' },
   },
   {
-    group: 'scheduling.k8s.io',
-    resources: ['podgroups'],
-    verbs: ['get'],
-    why: 'whether the pods of a group leave only together',
-    usedBy: ['src/kube/pod-group/disruption-mode.ts'],
-    fence: { alone: 'reading' },
-  },
-  {
     group: 'storage.k8s.io',
     resources: ['volumeattachments'],
     verbs: ['list', 'watch'],

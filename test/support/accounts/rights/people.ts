@@ -173,14 +173,6 @@ export const PEOPLE: readonly Account[] = [
         fence: { alone: 'reading' },
       },
       {
-        group: 'scheduling.k8s.io',
-        resources: ['podgroups'],
-        verbs: ['get'],
-        why: '`nodemaint preview`',
-        usedBy: ['src/cli/maintenance/preview.ts'],
-        fence: { alone: 'reading' },
-      },
-      {
         group: 'apps',
         resources: ['daemonsets'],
         verbs: ['get'],

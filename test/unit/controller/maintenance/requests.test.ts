@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { createGroupedEvictions } from '../../../../src/controller/eviction/grouped-pods.ts';
+import { createEvictionConcurrency } from '../../../../src/kube/eviction/concurrency.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
 import { createEvictionIntents } from '../../../../src/controller/maintenance/wanted-evictions.ts';
@@ -68,6 +70,7 @@ describe('a pod that is gone before the loop of its maintenance has its turn', (
   /** What the step of its request sends, where the copies have these pods. */
   const sentWhere = async (pods: readonly Pod[]): Promise<readonly string[]> => {
     const sent: string[] = [];
+    const clock = createSystemClock();
     const context = {
       client: {
         send: (request: KubeRequest) => {
@@ -75,7 +78,7 @@ describe('a pod that is gone before the loop of its maintenance has its turn', (
           return Promise.resolve({ status: 200, body: undefined });
         },
       },
-      clock: createSystemClock(),
+      clock,
       log: createRecordingLog(),
       options: {},
       maintenances: { get: () => drainOf('m', ['one']), on: () => [] },
@@ -87,7 +90,12 @@ describe('a pod that is gone before the loop of its maintenance has its turn', (
     const intents = createEvictionIntents();
     intents.replace('m', [{ node: 'one', pod }]);
     const refusals = { during: (_key: string, _signal: AbortSignal, step: () => Promise<object>) => step() };
-    const reconcile = createRequestReconciler(context, intents, refusals as unknown as Refusals);
+    const reconcile = createRequestReconciler(
+      context,
+      intents,
+      refusals as unknown as Refusals,
+      createGroupedEvictions(context, createEvictionConcurrency(clock)),
+    );
     await reconcile('n/u', new AbortController().signal);
     return sent;
   };

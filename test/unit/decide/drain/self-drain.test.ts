@@ -141,7 +141,7 @@ const holds: readonly [string, Pod, EvictionRequest | undefined, string | undefi
   ['a pod whose interceptor has had its turn', podOf(SAVER), requestOf('imperative-eviction.k8s.io'), undefined],
   ['a pod whose interceptor is at work', podOf(), requestOf('saver.example.com'), 'saver.example.com'],
   ['a pod whose request is over', podOf(SAVER), requestOf('imperative-eviction.k8s.io', true), 'saver.example.com'],
-  ['a pod of a workload', { ...podOf(), spec: { workloadRef: {} } }, undefined, 'eviction request controller'],
+  ['a pod of a workload that names one', { ...podOf(SAVER), spec: { workloadRef: {} } }, undefined, undefined],
 ];
 
 describe('a pod while no controller is alive', () => {

@@ -126,10 +126,6 @@ describe('an interceptor before a deadline', () => {
   it('an interceptor does not delay the pod of an agent that drains its node alone', () => {
     assert.equal(awaitingPodOf(POD, requestOf(SAVER))?.on, SAVER);
     assert.equal(awaitingPodOf(POD, requestOf(SAVER), { waitsForNone: true }), undefined);
-    assert.ok(
-      awaitingPodOf({ ...POD, spec: { workloadRef: {} } }, undefined, { waitsForNone: true }),
-      'a workload is not evicted at all',
-    );
   });
 
   it('an interceptor is not followed by a take-over of the pod’s controller that has no time', () => {

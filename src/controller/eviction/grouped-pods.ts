@@ -1,0 +1,66 @@
+import type { Pod } from '../../api/pod.ts';
+import { budgetCovers } from '../../decide/disruption-budget/covers.ts';
+import { afterAttempt, isEvictOnly, NO_ATTEMPT } from '../../decide/eviction/imperative.ts';
+import { attemptToEvict } from '../../kube/eviction/attempt.ts';
+import { createEvictionAttempts } from '../../kube/eviction/attempt-memory.ts';
+import type { EvictionConcurrency } from '../../kube/eviction/concurrency.ts';
+import type { ControllerContext } from '../context.ts';
+import { graceOptions } from '../deadline.ts';
+
+/** No budget that changes ends the pause. */
+const BUDGET_RETRY_MS = 30_000;
+
+/**
+ * Evicts pods of a Workload or PodGroup for drains. An EvictionRequest does not support them (KEP-4563, "Validation"), so each
+ * is asked for directly, with a pause that grows.
+ */
+export interface GroupedEvictions {
+  /** Tries it unless it has to wait; `refused` says why the pod is still there. Throws API_UNREACHABLE and API_REFUSED. */
+  evict(key: string, pod: Pod, signal: AbortSignal): Promise<{ readonly againMs: number; readonly refused?: string }>;
+  /** Forgets the pod of the key, which no drain wants any more. */
+  forget(key: string): void;
+}
+
+/** Its calls count together with those of `underWay`. */
+export function createGroupedEvictions(context: ControllerContext, underWay: EvictionConcurrency): GroupedEvictions {
+  const { client, clock, log, metrics, budgets, budgetRule, options } = context;
+  const memories = createEvictionAttempts(clock);
+  const said = new Map<string, { readonly refused?: string }>();
+  return {
+    evict: async (key, pod, signal) => {
+      const memory = memories.get(key) ?? NO_ATTEMPT;
+      const { namespace = '', name } = pod.metadata;
+      const leftMs = Math.max(memory.nextAt - clock.now(), underWay.pauseMs(namespace, false));
+      if (leftMs > 0) return { againMs: leftMs, ...said.get(key) };
+      const covering = budgets.list().filter((budget) => budgetCovers(budget, pod));
+      const answer = {
+        attempt: memory.count + 1,
+        postponed: memory.postponed,
+        evictOnly: isEvictOnly(pod),
+        promiseWords: options.promiseWords,
+        budgets: covering.map(({ metadata }) => metadata.name).toSorted(),
+        budgetRetryMs: BUDGET_RETRY_MS,
+      };
+      const scope = {
+        options: graceOptions(context, pod),
+        context: answer,
+        whyNotAsked: () => budgetRule.whyNotAsked(pod),
+      };
+      const outcome = await underWay.during(namespace, () => attemptToEvict(client, pod, scope, signal));
+      log.info({ pod: `${namespace}/${name}`, ...outcome }, 'asked for an eviction');
+      metrics.evictionAttempted(outcome.kind);
+      const now = clock.now();
+      const after = afterAttempt(pod, memory, outcome, now);
+      const isPromised = outcome.kind === 'promised';
+      const nextAt = isPromised ? now + options.promiseTimeout : after.memory.nextAt;
+      memories.set(key, { ...after.memory, nextAt });
+      const isRefused = isPromised || outcome.kind === 'blocked';
+      said.set(key, isRefused && after.progress !== undefined ? { refused: after.progress.message } : {});
+      return { againMs: nextAt - now, ...said.get(key) };
+    },
+    forget: (key) => {
+      memories.delete(key);
+      said.delete(key);
+    },
+  };
+}
