@@ -2,6 +2,7 @@ import { nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
 import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
 import { askedRelease } from '../decide/machine/cluster-release.ts';
 import type { Phase } from '../decide/shutdown/phase.ts';
+import { standOf } from '../decide/shutdown/progress.ts';
 import type { RetentionFacts } from '../decide/static-pod/parked.ts';
 import type { AgentContext } from './context.ts';
 import { buildStatus, phaseWithLock } from './status-report.ts';
@@ -87,7 +88,8 @@ function phaseFactReader(
     detector: machine.detector,
     notices,
     cluster: cluster?.cluster.own,
-    apiSilentMs: () => drain.controller?.apiSilentMs() ?? 0,
+    stall: () => drain.observer?.stall(),
+    standOf: (name) => standOf(cluster?.cluster.maintenances.get(name), node.name),
     nodeGoneMs: (signal) => nodeGoneMs(context, signal),
     manifestsStuck: () => manifestsStuck(context),
     ...earlier,
@@ -109,7 +111,7 @@ function statusReader(
     lastShutdown: () => phases.record().last,
     lastPass,
     storageProblem,
-    cluster: cluster && { ...cluster, controller: () => drain.controller?.state() },
+    cluster: cluster && { ...cluster, controller: () => drain.observer?.state() },
     detector: machine.detector,
     lock: machine.lock,
     otherLocks: machine.otherLocks,
@@ -149,7 +151,7 @@ function isBusy({ cluster, drain }: AgentContext, lastPass: StaticPodPasses['las
   // The outcome of an action is seen, and shown, by the pass after it.
   const hasActed = (decision?.actions.length ?? 0) > 0;
   if (isEnding || hasActed || cluster === undefined) return isEnding || hasActed;
-  return cluster.cluster.requests.list().length > 0 || drain.controller?.isBusy() === true;
+  return cluster.cluster.requests.list().length > 0 || drain.observer?.isBusy() === true;
 }
 
 /** Puts the agent together from its parts and the record that was read from the disk. */

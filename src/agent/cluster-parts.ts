@@ -5,7 +5,7 @@ import { type Cluster, createCluster } from './cluster/cluster.ts';
 import type { ClusterDependencies } from './cluster/dependencies.ts';
 import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
 import { type AgentPresence, createPresence, type PresenceSources } from './cluster/presence.ts';
-import { type ControllerLiveness, createControllerLiveness } from './drain/controller-liveness.ts';
+import { ControllerLease } from './drain/controller-lease.ts';
 import { createOverduePods, type OverduePods } from './drain/overdue-pods.ts';
 import { createKubeletInterceptor, type KubeletInterceptor } from './static-pods/interceptor.ts';
 import { createUnrecordedMaintenances, type UnrecordedMaintenances } from './static-pods/unlisted-maintenances.ts';
@@ -19,7 +19,7 @@ export interface ClusterParts {
   readonly dependencies: ClusterDependencies;
   readonly cluster: Cluster;
   /** Whether a controller is alive. */
-  readonly liveness: ControllerLiveness;
+  readonly lease: ControllerLease;
   readonly ownNode: OwnNode;
   readonly presence: AgentPresence;
   readonly unrecorded: UnrecordedMaintenances;
@@ -46,15 +46,15 @@ export function openCluster(
 ): ClusterParts {
   const { clock, aheadMs, noting } = createServerClock(machine.clock);
   const dependencies: ClusterDependencies = { ...machine, client: noting(machine.client), clock, aheadMs };
-  const liveness = createControllerLiveness(dependencies);
-  const cluster = createCluster(dependencies, liveness, endsWithBoot);
+  const lease = new ControllerLease(dependencies);
+  const cluster = createCluster(dependencies, lease, endsWithBoot);
   const ownNode = createOwnNode(dependencies);
   return {
     server,
     client: dependencies.client,
     dependencies,
     cluster,
-    liveness,
+    lease,
     ownNode,
     presence: createPresence(dependencies, presence),
     unrecorded: createUnrecordedMaintenances(dependencies, cluster.maintenances, ownNode),

@@ -4,14 +4,13 @@ import type { ClusterDependencies } from './cluster/dependencies.ts';
 import type { OwnNode } from './cluster/own-node.ts';
 import type { KubeletInterceptor } from './static-pods/interceptor.ts';
 import { createControllerDrainer } from './drain/controller-drain.ts';
-import { type ControllerWatch, createControllerWatch } from './drain/controller-watch.ts';
 import { createDrainStep, type DrainStep } from './drain/drain.ts';
 import { NO_DRAINER } from './drain/drainer.ts';
 import { createLastLook, type LastLookDependencies } from './drain/last-look.ts';
 import { createOfflineDrainer, type OfflineDrainDependencies } from './drain/offline/offline-drain.ts';
-import type { ControllerLiveness } from './drain/controller-liveness.ts';
+import type { ControllerLease } from './drain/controller-lease.ts';
 import { createSelfGates } from './drain/gates.ts';
-import { createIdleController } from './drain/idle-controller.ts';
+import { DrainObserver } from './drain/observer.ts';
 import { createGiveBack } from './drain/uncordon-and-ungate.ts';
 import { createSelfDrainer } from './drain/self/self-drain.ts';
 import { createSelfTurns } from './drain/self/turns.ts';
@@ -20,13 +19,13 @@ import { createSelfTurns } from './drain/self/turns.ts';
 export interface DrainParts {
   readonly step: DrainStep;
   /** Undefined where no cluster is configured. */
-  readonly controller: ControllerWatch | undefined;
+  readonly observer: DrainObserver | undefined;
 }
 
 /** What the drain needs of a node's cluster; all of it is undefined where none is configured. */
 export interface ClusterScope {
   readonly cluster: Cluster | undefined;
-  readonly liveness: ControllerLiveness | undefined;
+  readonly lease: ControllerLease | undefined;
   readonly interceptor: KubeletInterceptor | undefined;
   readonly dependencies: ClusterDependencies | undefined;
   readonly ownNode: OwnNode | undefined;
@@ -40,17 +39,17 @@ export interface ClusterScope {
 /** Puts the three drainers together; without a cluster only the offline one drains. Watches end with `lifetime`. */
 export function createDrainParts(
   { runtime, log, ...offline }: OfflineDrainDependencies & LastLookDependencies,
-  { cluster, liveness, interceptor, dependencies, ownNode, maxVolumeWaitMs, maxIdleMs, announce }: ClusterScope,
+  { cluster, lease, interceptor, dependencies, ownNode, maxVolumeWaitMs, maxIdleMs, announce }: ClusterScope,
   lifetime: AbortSignal,
 ): DrainParts {
   const { drainPlan, clock } = offline;
   const offlineDrainer = createOfflineDrainer(offline);
   const lastLook = createLastLook({ runtime, clock, log });
-  if (!cluster || !liveness || !interceptor || !dependencies || !ownNode) {
+  if (!cluster || !lease || !interceptor || !dependencies || !ownNode) {
     const drainers = { controller: NO_DRAINER, self: NO_DRAINER, offline: offlineDrainer };
     return {
-      step: createDrainStep({ drainers, controller: undefined, lastLook, drainPlan, clock }),
-      controller: undefined,
+      step: createDrainStep({ drainers, observer: undefined, lastLook, drainPlan, clock }),
+      observer: undefined,
     };
   }
   const { nodeName } = dependencies;
@@ -58,19 +57,20 @@ export function createDrainParts(
     ownNode,
     isAfterShutdown: () => cluster.own.own().length > 0,
   });
-  const idle = createIdleController({ nodeName, clock, requests: cluster.requests, maxIdleMs, announce });
-  const controller = createControllerWatch(cluster.maintenances, { liveness, idle }, giveBack, nodeName);
-  const turns = createSelfTurns({ nodeName, clock, list: () => cluster.maintenances.list() });
+  const { maintenances, requests, own } = cluster;
+  const turns = createSelfTurns({ nodeName, clock, list: () => maintenances.list() });
+  const parts = { nodeName, clock, lease, maintenances, own, requests, giveBack, turns, maxIdleMs, announce };
+  const observer = new DrainObserver(parts);
   const byController = createControllerDrainer(cluster.own, interceptor);
   const drainers = {
     controller: byController,
     self: createSelfDrainer(
       {
-        requests: cluster.requests,
-        controller,
+        requests,
+        controller: observer,
         giveBack,
         turns,
-        maintenances: cluster.maintenances,
+        maintenances,
         byController,
         maxVolumeWaitMs,
       },
@@ -79,5 +79,5 @@ export function createDrainParts(
     ),
     offline: offlineDrainer,
   };
-  return { step: createDrainStep({ drainers, controller, lastLook, drainPlan, clock }), controller };
+  return { step: createDrainStep({ drainers, observer, lastLook, drainPlan, clock }), observer };
 }

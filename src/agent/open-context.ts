@@ -172,12 +172,12 @@ function kubeletPodsOf({ kubeletRootPath }: AgentConfig): KnownPodsDependencies[
 /** What the drain needs of the cluster. */
 function drainScopeOf(
   parts: ReturnType<typeof openClusterOf>,
-  { maxVolumeWaitSec, controllerWaitSec }: AgentConfig,
+  { maxVolumeWaitSec, progressWaitSec }: AgentConfig,
   announce: ClusterScope['announce'],
 ): ClusterScope {
-  const { cluster, liveness, interceptor, dependencies, ownNode } = parts ?? {};
-  const limits = { maxVolumeWaitMs: maxVolumeWaitSec * 1000, maxIdleMs: controllerWaitSec * 1000 };
-  return { cluster, liveness, interceptor, dependencies, ownNode, ...limits, announce };
+  const { cluster, lease, interceptor, dependencies, ownNode } = parts ?? {};
+  const limits = { maxVolumeWaitMs: maxVolumeWaitSec * 1000, maxIdleMs: progressWaitSec * 1000 };
+  return { cluster, lease, interceptor, dependencies, ownNode, ...limits, announce };
 }
 
 /** Creates the parts of the agent; none of them does anything before the agent runs. */

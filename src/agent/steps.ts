@@ -1,5 +1,5 @@
 import { effectiveDrains, type RetentionFacts } from '../decide/static-pod/parked.ts';
-import type { Phase } from '../decide/shutdown/phase.ts';
+import { type Phase, remakeAt } from '../decide/shutdown/phase.ts';
 import type { ClusterParts } from './cluster-parts.ts';
 import type { FirstQuestion } from './shutdown/first-question.ts';
 import { presenceFactsOf } from './presence-facts.ts';
@@ -120,13 +120,14 @@ function machineSteps({ machine, notices }: AgentContext): readonly Step[] {
 
 /** The step that creates the maintenance of a shutdown. */
 function maintenanceStep(
-  { config }: AgentContext,
+  { clock, config }: AgentContext,
   { cluster }: ClusterParts,
   firstQuestion: StepDependencies['firstQuestion'],
 ): Step {
   return {
     name: 'create the maintenance',
     run: async ({ phase }, signal) => {
+      if (phase.kind === 'draining' && clock.monotonic() < remakeAt(phase)) return;
       firstQuestion.note(phase);
       await ensureMaintenance(cluster.own, config.drainPlan, phase, signal);
     },
@@ -171,7 +172,7 @@ function clusterSteps(
     {
       name: 'watch the eviction requests',
       run: async ({ phase }) => {
-        cluster.requests.watch(isDrained(phase) || drain.controller?.isBusy() === true);
+        cluster.requests.watch(isDrained(phase) || drain.observer?.isBusy() === true);
       },
     },
   ];

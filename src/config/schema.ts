@@ -118,14 +118,14 @@ export const agentConfigSchema = z
       .min(1)
       .max(3600)
       .default(15)
-      .describe('how long a shutdown waits for an API server that does not answer before the drain continues offline'),
-    controllerWaitSec: z
+      .describe('how long a shutdown waits for the API server to take its NodeMaintenance before the drain continues offline'),
+    progressWaitSec: z
       .int()
       .min(10)
       .max(3600)
       .default(300)
       .describe(
-        'how long a shutdown waits for a controller that renews its Lease and does nothing for it, before the agent drains its node itself',
+        'how long a drain with the cluster may get no further before the agent goes on by itself: where a controller that renews its Lease does nothing for the shutdown, or the API server refuses what the drain needs or is away while pods leave',
       ),
     scheduledShutdownLeadSec: z
       .int()

@@ -25,7 +25,7 @@ import { SILENT_LOG } from '../support/silent-log.ts';
 
 const NO_CLUSTER = {
   cluster: undefined,
-  liveness: undefined,
+  lease: undefined,
   interceptor: undefined,
   dependencies: undefined,
   ownNode: undefined,

@@ -32,6 +32,7 @@ const shutdown = {
   deadline: z.object({ at: z.number(), since: z.number(), of: z.literal('trigger').exactOptional() }).exactOptional(),
   withdrawnDeadline: z.number().exactOptional(),
   completed: z.object({ sinceBootMs: z.number() }).exactOptional(),
+  refusal: z.string().exactOptional(),
   shutdownKind: z.enum(SHUTDOWN_KINDS).exactOptional(),
 };
 

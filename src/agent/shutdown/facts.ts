@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { shutdownNames } from '../../decide/maintenance/agent-names.ts';
 import { isNamed, type Phase, type PhaseFacts } from '../../decide/shutdown/phase.ts';
+import type { Stall, Stand } from '../../decide/shutdown/progress.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { FirstQuestion } from './first-question.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
@@ -11,16 +12,22 @@ import type { ShutdownDetector } from './detector.ts';
 export interface PhaseFactDependencies {
   readonly nodeName: string;
   readonly bootId: string;
-  /** `apiWaitSec` and `maxHoldSec` of the configuration. */
-  readonly limits: { readonly apiWaitSec: number; readonly maxHoldSec?: number | undefined };
+  /** `apiWaitSec`, `progressWaitSec` and `maxHoldSec` of the configuration. */
+  readonly limits: {
+    readonly apiWaitSec: number;
+    readonly progressWaitSec: number;
+    readonly maxHoldSec?: number | undefined;
+  };
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly firstQuestion: Pick<FirstQuestion, 'askedAt'>;
   readonly detector: Pick<ShutdownDetector, 'read'>;
   readonly notices: Pick<Notices, 'addTo'>;
   /** Undefined where no cluster is configured. */
   readonly cluster: Pick<OwnMaintenances, 'state' | 'isFree'> | undefined;
-  /** For how long the API server has not answered, in milliseconds. */
-  readonly apiSilentMs: () => number;
+  /** How the drain gets no further with the API server; undefined where it does. */
+  readonly stall: () => Stall | undefined;
+  /** How far the cluster has come with the drain of this maintenance. */
+  readonly standOf: (maintenance: string) => Stand;
   /** For how long the API server has said that the node has no Node object, in milliseconds. */
   readonly nodeGoneMs: (signal: AbortSignal) => Promise<number>;
   /** Whether manifests could not be moved for a while. */
@@ -36,11 +43,10 @@ function nameOf(phase: Phase): string | undefined {
   return phase.kind === 'watching' ? undefined : phase.maintenance;
 }
 
-/** A name for another NodeMaintenance: none that this phase uses or used, or under which a manifest is parked. */
+/** A name for another NodeMaintenance: none that this phase uses, or under which a manifest is parked. */
 function freeNameOf({ nodeName, cluster, lastPass }: PhaseFactDependencies, phase: Phase): string | undefined {
-  const before = phase.kind === 'watching' ? [] : (phase.renamed?.from ?? []);
   const parked = lastPass()?.view.parked ?? [];
-  const inUse = new Set([...parked.map(({ maintenance }) => maintenance), ...before, nameOf(phase)]);
+  const inUse = new Set([...parked.map(({ maintenance }) => maintenance), nameOf(phase)]);
   const names = shutdownNames(nodeName).filter((each) => !inUse.has(each) && cluster?.isFree(each) !== false);
   return names[randomInt(Math.max(1, names.length))];
 }
@@ -83,7 +89,9 @@ export async function readPhaseFacts(
     maxHoldMs: limits.maxHoldSec === undefined ? undefined : limits.maxHoldSec * 1000,
     maintenance: (name === undefined ? undefined : cluster?.state(name)) ?? 'absent',
     freeName: freeNameOf(dependencies, phase),
-    apiSilentMs: dependencies.apiSilentMs(),
+    progressWaitMs: limits.progressWaitSec * 1000,
+    stall: dependencies.stall(),
+    stand: dependencies.standOf(name ?? ''),
     nodeGoneMs: phase.kind === 'draining' && phase.mode === 'cluster' ? await dependencies.nodeGoneMs(signal) : 0,
     handedOver: dependencies.handedOver(),
     drained: current?.drained === true,

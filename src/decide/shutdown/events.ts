@@ -1,4 +1,4 @@
-import { mayHandOver, type Phase, type Shutdown } from './phase.ts';
+import { type Phase, remakeAt, type Shutdown } from './phase.ts';
 import { goesOnAlone } from './running-pods.ts';
 import type { Transition } from './transition.ts';
 
@@ -21,10 +21,18 @@ function deletionEvent(nodeName: string, from: Shutdown, to: Shutdown): PhaseEve
   const times = to.renamed?.deleted ?? 0;
   if (times === (from.renamed?.deleted ?? 0)) return undefined;
   const what = `Somebody has deleted the NodeMaintenance ${from.maintenance} of the shutdown of node ${nodeName}`;
-  const then = mayHandOver(to)
-    ? `its drain goes on with another one, ${to.maintenance}`
-    : `that was the ${times}th time, so its drain goes on without the cluster`;
+  const pauseSec = (remakeAt(to) - (to.renamed?.sinceBootMs ?? 0)) / 1000;
+  const when = pauseSec === 0 ? '' : ` in ${pauseSec} s, for that was the ${times}th time`;
+  const then = `the machine goes down all the same, and its drain goes on with another one, ${to.maintenance}${when}`;
   return event('MaintenanceDeleted', `${what}; ${then}.`, false, 'Warning');
+}
+
+/** That the API server refuses what a drain needs; undefined where it does not. */
+function refusalEvent(nodeName: string, to: Shutdown): PhaseEvent | undefined {
+  if (to.refusal === undefined) return undefined;
+  const what = `The drain of node ${nodeName} gets no further in the cluster (${to.maintenance}): ${to.refusal}`;
+  const then = 'the agent ends the pods itself, without PodDisruptionBudgets and interceptors';
+  return event('DrainRefused', `${what}; ${then}.`, false, 'Warning');
 }
 
 /** That the NodeMaintenance of a drain was completed, which goes on for a short time; undefined where it was not. */
@@ -76,7 +84,7 @@ export function phaseEventOf(nodeName: string, { name, from, to }: Transition): 
     case 'rename':
     case 'loseCluster':
       if (from.kind === 'watching') return undefined;
-      return completionEvent(nodeName, from, to) ?? deletionEvent(nodeName, from, to);
+      return completionEvent(nodeName, from, to) ?? deletionEvent(nodeName, from, to) ?? refusalEvent(nodeName, to);
     case 'handOver':
     case 'tighten':
     case 'specify':

@@ -5,6 +5,7 @@
 import type { Deadline } from '../deadline/budget.ts';
 import type { OwnState } from '../maintenance/agent-names.ts';
 import type { ShutdownKind } from './kind.ts';
+import type { Stall, Stand } from './progress.ts';
 
 /** How the agent came to know that the node goes down. */
 export type Origin = 'logind' | 'unit-stop' | 'schedule' | 'trigger' | 'notice';
@@ -47,6 +48,8 @@ export interface Shutdown {
   readonly withdrawnDeadline?: number;
   /** When somebody has completed the NodeMaintenance: the agent drains on alone for a short time. Absent where nobody has. */
   readonly completed?: { readonly sinceBootMs: number };
+  /** Why the agent goes on without an API server that answers: what it refuses. Absent where it is not given up for that. */
+  readonly refusal?: string;
   /** Absent where neither systemd nor logind has named it, and in records of older agents. */
   readonly shutdownKind?: ShutdownKind;
 }
@@ -110,12 +113,15 @@ export interface PhaseFacts {
   readonly askedSinceBootMs: number | undefined;
   /** How long the API server may take to accept the NodeMaintenance before the drain goes on offline, in milliseconds. */
   readonly apiWaitMs: number;
+  /** How long a drain may then get no further in the cluster before the agent goes on by itself, in milliseconds. */
+  readonly progressWaitMs: number;
   /** What became of the NodeMaintenance; once it is open, the cluster does the drain. */
   readonly maintenance: OwnState;
   /** Another name for it that nothing has; undefined where there is none. */
   readonly freeName: string | undefined;
-  /** For how long the API server has not answered questions that it was asked, in milliseconds; 0 where it has. */
-  readonly apiSilentMs: number;
+  /** How the drain gets no further with the API server; undefined where it does. */
+  readonly stall: Stall | undefined;
+  readonly stand: Stand;
   /** For how long the API server has said that the node has no Node object, in milliseconds; 0 where it has one. */
   readonly nodeGoneMs: number;
   /** Whether the cluster has taken over what the offline drain reached. */
@@ -141,24 +147,36 @@ export interface PhaseFacts {
   readonly recovered: boolean;
 }
 
-/** Once its NodeMaintenance was deleted more often than this, the drain goes on offline and is not handed over again. */
-const MAX_DELETED = 3;
+/** A NodeMaintenance that was deleted this often is made again at once; then after a time that doubles, up to the longest. */
+const DELETED_AT_ONCE = 3;
+const REMAKE_PAUSE_MS = 15_000;
+const LONGEST_REMAKE_PAUSE_MS = 300_000;
+
+/** When a NodeMaintenance that was deleted, or whose name is taken, is to be made again, in milliseconds since the boot. */
+export function remakeAt({ renamed }: Pick<Shutdown, 'renamed'>): number {
+  const { deleted = 0, sinceBootMs = 0 } = renamed ?? {};
+  const pause = deleted <= DELETED_AT_ONCE ? 0 : REMAKE_PAUSE_MS * 2 ** (deleted - DELETED_AT_ONCE - 1);
+  return sinceBootMs + Math.min(pause, LONGEST_REMAKE_PAUSE_MS);
+}
 
 /** Whether the NodeMaintenance of the shutdown has, or had, this name. */
 export function isNamed({ maintenance, renamed }: Shutdown, name: string): boolean {
   return name === maintenance || renamed?.from.includes(name) === true;
 }
 
-/**
- * Whether the cluster may take an offline drain over: not where its NodeMaintenance was completed, or deleted again and again.
- */
-export function mayHandOver({ renamed, completed }: Pick<Shutdown, 'renamed' | 'completed'>): boolean {
-  return completed === undefined && (renamed?.deleted ?? 0) <= MAX_DELETED;
+/** Whether the cluster may take an offline drain over: not where its NodeMaintenance was completed, or it refuses the drain. */
+export function mayHandOver({ refusal, completed }: Pick<Shutdown, 'refusal' | 'completed'>): boolean {
+  return completed === undefined && refusal === undefined;
 }
 
 /** Whether the shutdown lock is held in this phase. */
 export function holdsLock(phase: Phase): boolean {
   return phase.kind !== 'released';
+}
+
+function whyOffline({ completed, refusal }: Shutdown): string {
+  if (completed !== undefined) return ', which somebody has completed';
+  return refusal === undefined ? '' : `; ${refusal}`;
 }
 
 /** The phase as one line for systemd's STATUS, the log and people. */
@@ -167,7 +185,7 @@ export function describePhase(phase: Phase): string {
     case 'watching':
       return 'waiting for a shutdown';
     case 'draining':
-      return `shutdown held: draining the node (${phase.mode}, ${phase.maintenance}${phase.completed === undefined ? '' : ', which somebody has completed'})`;
+      return `shutdown held: draining the node (${phase.mode}, ${phase.maintenance}${whyOffline(phase)})`;
     case 'released':
       return phase.forced === undefined
         ? `drained: the machine may go down (${phase.maintenance})`

@@ -2,9 +2,11 @@
  * The transitions of the phase machine. They are decided from facts that were read, never from signals that may have been
  * lost. Each transition has a name that the log, the documentation and the tests use.
  */
+import { printable, shortened } from '../../printable.ts';
 import { maintenanceReason, shutdownNames } from '../maintenance/agent-names.ts';
 import { goingOnAlone, leftAlone } from './running-pods.ts';
-import { mayHandOver, type Phase, type PhaseFacts, type Shutdown, type ShutdownDeadline } from './phase.ts';
+import { mayHandOver, type Phase, type PhaseFacts, remakeAt, type Shutdown, type ShutdownDeadline } from './phase.ts';
+import { patienceMs } from './progress.ts';
 
 /** What may happen to the phase. */
 export type TransitionName =
@@ -18,7 +20,7 @@ export type TransitionName =
   | 'relax'
   /** draining: the NodeMaintenance gets another name, because the name is taken or the object was deleted. */
   | 'rename'
-  /** draining with the cluster → draining offline: the API server does not answer, has no such node, cannot end the pods, or has the maintenance completed. */
+  /** draining with the cluster → draining offline: the API server does not answer or refuses the drain, has no such node, cannot end the pods, or has the maintenance completed. */
   | 'loseCluster'
   /** draining offline → draining with the cluster: the API server is back and has the state of the drain. */
   | 'handOver'
@@ -42,6 +44,9 @@ export interface Transition {
 
 /** A machine that is still up so long after its release is not going down: the shutdown counts as called off. */
 const RELEASE_GRACE_MS = 60_000;
+
+/** A longer reason has no room in an Event. */
+const MAX_REFUSAL = 512;
 
 /** A kubelet that registers its node anew does so in seconds; without a Node object no controller drains the machine. */
 const NODE_GONE_MS = 30_000;
@@ -126,25 +131,30 @@ function specified(phase: Draining, { goingDown }: PhaseFacts): Draining {
 
 /**
  * The shutdown with another name for its NodeMaintenance, where the name belongs to another object or the NodeMaintenance
- * was deleted; the same object where neither is so. One that is deleted again and again, as by a script, is not created for
- * ever: the drain goes on without it.
+ * was deleted; the same object where neither is so. The machine goes down all the same, so its pods leave in order: it is made
+ * again, more and more slowly where somebody deletes it again and again.
  */
 function renamed(phase: Draining, facts: PhaseFacts): Draining {
   const { maintenance: state, freeName, sinceBootMs } = facts;
   if ((state !== 'taken' && state !== 'deleted') || freeName === undefined || !mayHandOver(phase)) return phase;
   const deleted = (phase.renamed?.deleted ?? 0) + (state === 'deleted' ? 1 : 0);
-  const from = [...(phase.renamed?.from ?? []), phase.maintenance];
+  const from = [...new Set([...(phase.renamed?.from ?? []), phase.maintenance])];
   return { ...phase, maintenance: freeName, renamed: { from, deleted, sinceBootMs } };
 }
 
-/** Whether the cluster cannot go on with the drain. */
-function isClusterLost(phase: Draining, facts: PhaseFacts): boolean {
-  const { askedSinceBootMs = Infinity } = facts;
-  // The wait begins with the first question: the hooks before it take nothing of it.
-  const askedAt = Math.max(askedSinceBootMs, phase.renamed?.sinceBootMs ?? 0);
-  const isOverdue = facts.sinceBootMs - askedAt >= facts.apiWaitMs;
-  const isAway = facts.maintenance !== 'open' || facts.apiSilentMs >= facts.apiWaitMs;
-  return (isOverdue && isAway) || facts.nodeGoneMs >= NODE_GONE_MS || facts.manifestsStuck;
+/** The drain without the cluster, where that cannot go on with it. */
+function goingOnOffline(phase: Draining, facts: PhaseFacts): Draining | undefined {
+  const { askedSinceBootMs = Infinity, stall } = facts;
+  const offline: Draining = { ...phase, mode: 'offline' };
+  if (facts.nodeGoneMs >= NODE_GONE_MS || facts.manifestsStuck) return offline;
+  if (facts.maintenance !== 'open') {
+    // The wait begins with the first question: the hooks before it take nothing of it.
+    const askedAt = Math.max(askedSinceBootMs, remakeAt(phase));
+    return facts.sinceBootMs - askedAt >= facts.apiWaitMs ? offline : undefined;
+  }
+  if (stall === undefined || stall.forMs < patienceMs(phase, stall, facts)) return undefined;
+  const { refusal } = stall;
+  return refusal === undefined ? offline : { ...offline, refusal: shortened(printable(refusal), MAX_REFUSAL) };
 }
 
 /** What changes in a drain that goes on. */
@@ -160,11 +170,9 @@ function goOn(phase: Draining, facts: PhaseFacts): Transition | undefined {
   if (facts.maintenance === 'completed' && phase.completed === undefined) {
     return { name: 'loseCluster', from: phase, to: goingOnAlone(known, facts) };
   }
-  if (current !== known) {
-    if (mayHandOver(current)) return to('rename', phase.mode);
-    return to(phase.mode === 'cluster' ? 'loseCluster' : 'rename', 'offline');
-  }
-  if (phase.mode === 'cluster' && isClusterLost(phase, facts)) return to('loseCluster', 'offline');
+  if (current !== known) return to('rename', phase.mode);
+  const offline = phase.mode === 'cluster' ? goingOnOffline(known, facts) : undefined;
+  if (offline !== undefined) return { name: 'loseCluster', from: phase, to: offline };
   if (phase.mode === 'offline' && facts.handedOver && mayHandOver(phase)) return to('handOver', 'cluster');
   if (timely !== phase) {
     const isLater = (timely.deadline?.at ?? Infinity) > (phase.deadline?.at ?? Infinity);

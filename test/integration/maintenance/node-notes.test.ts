@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createMaintenanceWatch, type MaintenanceWatch } from '../../../src/agent/cluster/maintenance-watch.ts';
-import { createControllerLiveness } from '../../../src/agent/drain/controller-liveness.ts';
+import { ControllerLease } from '../../../src/agent/drain/controller-lease.ts';
 import { NODE_NOTE_ANNOTATION } from '../../../src/api/names.ts';
 import type { Node } from '../../../src/api/pod.ts';
 import { DEFAULT_DRAIN_PLAN } from '../../../src/decide/maintenance/drain-plan.ts';
@@ -71,7 +71,7 @@ describe("the notes for agents on Nodes, with a real controller and the nodes' o
       wakes += 1;
     };
     const dependencies = { client: counted, clock: createSystemClock(), log: SILENT_LOG, nodeName, onChange };
-    const watch = createMaintenanceWatch(dependencies, createControllerLiveness(dependencies), () => undefined);
+    const watch = createMaintenanceWatch(dependencies, new ControllerLease(dependencies), () => undefined);
     const end = new AbortController();
     const running = watch.run(end.signal);
     stack.defer(async () => {

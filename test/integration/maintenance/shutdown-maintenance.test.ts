@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createCluster } from '../../../src/agent/cluster/cluster.ts';
-import { createControllerLiveness } from '../../../src/agent/drain/controller-liveness.ts';
+import { ControllerLease } from '../../../src/agent/drain/controller-lease.ts';
 import { createWakeup } from '../../../src/agent/iteration/wakeup.ts';
 import { shutdownNames } from '../../../src/decide/maintenance/agent-names.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
@@ -144,7 +144,7 @@ describe('the maintenances of other nodes', () => {
       waker.notify();
     };
     const dependencies = { client, clock, log, nodeName: 'node-x', onChange };
-    const cluster = createCluster(dependencies, createControllerLiveness(dependencies), undefined);
+    const cluster = createCluster(dependencies, new ControllerLease(dependencies), undefined);
     let turns = 0;
     const turning = (async () => {
       while (!ending.signal.aborted) {

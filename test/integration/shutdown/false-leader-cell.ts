@@ -85,7 +85,7 @@ async function untilDrainedBeside(rig: ShutdownBeside): Promise<void> {
 /** The agent drains the node itself after its time, though the Lease is renewed until the machine is let go. */
 export const idleLeaderCell: Cell = {
   beside: 'a leader that keeps its Lease and does nothing',
-  keys: { controllerWaitSec: WAIT_SEC },
+  keys: { progressWaitSec: WAIT_SEC },
   arrange: falseLeaderCell.arrange,
   during: untilDrainedBeside,
   ...(falseLeaderCell.clear === undefined ? {} : { clear: falseLeaderCell.clear }),

@@ -216,7 +216,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
   const offline = createOfflineDrainer({ pods: offlinePods, staticPods: staticPods.pods, drainPlan: [], clock });
   const drainers = { controller: byController, self: byController, offline };
   const lastLook: LastLook = { after: (pass) => Promise.resolve(pass) };
-  const step = createDrainStep({ drainers, controller: undefined, lastLook, drainPlan: [], clock });
+  const step = createDrainStep({ drainers, observer: undefined, lastLook, drainPlan: [], clock });
   const context = {
     config: parseAgentConfig(CONFIG, 'agent.yaml'),
     clock,

@@ -175,7 +175,7 @@ export async function drainOffline(root: string, fault: OfflineFault | undefined
   });
   const none = {
     cluster: undefined,
-    liveness: undefined,
+    lease: undefined,
     interceptor: undefined,
     dependencies: undefined,
     ownNode: undefined,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createControllerLiveness } from '../../../src/agent/drain/controller-liveness.ts';
+import { ControllerLease } from '../../../src/agent/drain/controller-lease.ts';
 import type { PassFacts } from '../../../src/agent/drain/drainer.ts';
 import { type ClusterScope, createDrainParts } from '../../../src/agent/drain-parts.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
@@ -12,7 +12,7 @@ const SIGNAL = new AbortController().signal;
 const SHUTDOWN = { maintenance: 'm', origin: 'logind', reason: 'r', since: 1, bootId: 'b' } as const;
 const NO_CLUSTER: ClusterScope = {
   cluster: undefined,
-  liveness: undefined,
+  lease: undefined,
   interceptor: undefined,
   dependencies: undefined,
   ownNode: undefined,
@@ -43,8 +43,8 @@ function open(hasCluster: boolean) {
     maintenances: { synced: () => false, list: () => [] },
     requests: { list: () => [], synced: () => false, watch: () => undefined },
   };
-  const liveness = createControllerLiveness(dependencies);
-  const scope = { cluster, liveness, interceptor: {}, dependencies, ownNode: {} } as unknown as ClusterScope;
+  const lease = new ControllerLease(dependencies);
+  const scope = { cluster, lease, interceptor: {}, dependencies, ownNode: {} } as unknown as ClusterScope;
   const runtime = { livePods: () => Promise.resolve([]) };
   const staticPods = { stuck: () => new Set<string>() };
   const offline = { pods: undefined, staticPods, drainPlan: [], runtime, clock, log: SILENT_LOG };
@@ -64,14 +64,14 @@ describe('the drain of a node', () => {
 
   it('the drain without a cluster observes no controller, and lets nothing leave for one', async () => {
     const { parts } = open(false);
-    assert.equal(parts.controller, undefined);
+    assert.equal(parts.observer, undefined);
     const pass = await parts.step.pass(factsOf('cluster'), SIGNAL);
     assert.deepEqual([pass.leave.size, pass.drained], [0, false]);
   });
 
   it('the drain with a cluster has a controller to observe, of which nothing is known at first', () => {
     const { parts } = open(true);
-    assert.equal(parts.controller?.state(), undefined);
-    assert.equal(parts.controller?.isBusy(), false);
+    assert.equal(parts.observer?.state(), undefined);
+    assert.equal(parts.observer?.isBusy(), false);
   });
 });

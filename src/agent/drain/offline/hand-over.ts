@@ -2,7 +2,7 @@ import type { DrainPlanEntry, NodeMaintenance } from '../../../api/node-maintena
 import type { Pod } from '../../../api/pod.ts';
 import { effectiveDrainPlan, targetsCover } from '../../../decide/maintenance/drain-plan.ts';
 import { handedOverStatuses, identityOf, type NodeIdentity } from '../../../decide/maintenance/recorded-node.ts';
-import { mayHandOver } from '../../../decide/shutdown/phase.ts';
+import { mayHandOver, remakeAt } from '../../../decide/shutdown/phase.ts';
 import { drainPodOf, isTerminal, podTypeOf } from '../../../decide/pod.ts';
 import { describeError } from '../../../errors.ts';
 import type { Clock } from '../../../host/clock.ts';
@@ -125,7 +125,8 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
   const attempt = async ({ phase, offlineTargets }: AgentRecord, outer: AbortSignal): Promise<HandOverOutcome> => {
     if (cluster === undefined || client === undefined || ownNode === undefined) return 'not-applicable';
     if (phase.kind !== 'draining' || phase.mode !== 'offline' || !mayHandOver(phase)) return 'not-applicable';
-    if (triedAt !== undefined && clock.monotonic() - triedAt < EVERY_MS) return 'too-soon';
+    const isTooSoon = triedAt !== undefined && clock.monotonic() - triedAt < EVERY_MS;
+    if (isTooSoon || clock.monotonic() < remakeAt(phase)) return 'too-soon';
     triedAt = clock.monotonic();
     try {
       const within = (ms: number): AbortSignal => AbortSignal.any([outer, AbortSignal.timeout(ms)]);

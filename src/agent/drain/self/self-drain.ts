@@ -35,7 +35,7 @@ import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities }
 import type { NodeMaintenances } from '../../cluster/maintenance-watch.ts';
 import type { Waiting } from '../../iteration/waited-for.ts';
 import { type DrainerFacts, type Drainer, type DrainPass, drainedFor, manifestsOf } from '../drainer.ts';
-import type { ControllerWatch } from '../controller-watch.ts';
+import type { DrainObserver } from '../observer.ts';
 import { createSelfCordon, type SelfCordon } from './cordon.ts';
 import { createSelfRemovals } from './daemon-sets.ts';
 import { createSelfEvictions, type SelfEvictions } from './evictions.ts';
@@ -48,7 +48,7 @@ import { createSelfVolumes, type SelfVolumes } from './volumes.ts';
 
 interface SelfDrainParts {
   readonly requests: Pick<NodeEvictionRequests, 'list' | 'synced' | 'watch'>;
-  readonly controller: Pick<ControllerWatch, 'isAway' | 'whyAway' | 'settings'>;
+  readonly controller: Pick<DrainObserver, 'isAway' | 'whyAway' | 'settings'>;
   readonly giveBack: Pick<GiveBack, 'pass'>;
   readonly turns: SelfTurns;
   /** All maintenances of the cluster. */
@@ -59,6 +59,8 @@ interface SelfDrainParts {
   readonly maxVolumeWaitMs: number;
 }
 
+/** What keeps a drain where the API server answers to a write with a conflict, or a controller is back. */
+const NOT_WRITTEN = 'what the drain comes to cannot be written yet';
 /** A pass that takes longer ends; the loop, and with it the watchdog, must not wait for it. */
 const PASS_MS = 10_000;
 
@@ -87,6 +89,12 @@ function withOwn(base: DrainPass, own: OwnPass, { record: { phase } }: DrainerFa
   }
   const end = base.drained ? base : drainEnd(own.left);
   return { ...base, ...end, leave, targeted, waiting: own.waiting };
+}
+
+/** The pass that did not get on with the API server, and why. */
+function stalled(base: DrainPass, reason: string): DrainPass {
+  const waiting = { what: 'the drain of this node', on: 'API server', message: reason };
+  return { ...base, stalled: reason, waiting: [...base.waiting, waiting] };
 }
 
 /** What is left of the drain: its pods, the volumes that it waits for, and static pods without a manifest here. */
@@ -215,12 +223,14 @@ export function createSelfDrainer(
   const { clock, log, nodeName } = dependencies;
   const state = createSelfDrainState(dependencies, { controller, maxVolumeWaitMs }, lifetime);
   const { cordon, status, ender, pods, volumes, waits, others, stop } = state;
-  const drain = async ({ maintenances, ...facts }: DrainerFacts, signal: AbortSignal): Promise<OwnPass | undefined> => {
+  /** Drains the node; or says what keeps the agent from it. */
+  const drain = async ({ maintenances, ...facts }: DrainerFacts, signal: AbortSignal): Promise<OwnPass | string> => {
     const mayAct = (): Promise<boolean> => controller.isAway(signal);
     const copy = followed(pods);
     requests.watch(true);
-    if (copy === undefined || !requests.synced()) return undefined;
-    if (!(await cordon.keep(maintenances, mayAct, signal))) return undefined;
+    if (copy === undefined) return 'the API server does not tell of the pods of this node';
+    if (!requests.synced()) return 'the API server does not tell of the EvictionRequests of this node';
+    if (!(await cordon.keep(maintenances, mayAct, signal))) return NOT_WRITTEN;
     const all = copy.list().filter((pod) => !isTerminal(pod));
     const view = withMirrorPriorities(facts.view, mirrorPriorities(all));
     const left = drainPodsOfNode(all, drainPodsOf(view), goesDownSince(maintenances, { name: nodeName }));
@@ -233,7 +243,7 @@ export function createSelfDrainer(
     const sole = own.filter(({ maintenance }) => soleNodeOf(maintenance) === nodeName);
     // The targets are written before pods leave by them: the gate of DaemonSets goes by the status.
     const observed = { list: all, blocking, requestOf: scope.requestOf };
-    if (!(await status.write(sole, observed, mayAct, signal))) return undefined;
+    if (!(await status.write(sole, observed, mayAct, signal))) return NOT_WRITTEN;
     const recorded = drainsOfNode(status.latest(maintenances), nodeName);
     const whyNotAsked = await others.look(known.list(), signal);
     const ended = await ender.end({ ...scope, recorded, mayAct, whyNotAsked }, signal);
@@ -252,13 +262,15 @@ export function createSelfDrainer(
         if (maintenances.length === 0 && facts.maintenances.length > 0) return base;
         if (maintenances.length > 0) {
           const own = await drain({ ...facts, maintenances }, signal);
-          return own === undefined ? base : withOwn(base, own, facts);
+          return typeof own === 'string' ? stalled(base, own) : withOwn(base, own, facts);
         }
         stop();
         await giveBack.pass(mayAct, signal);
       } catch (error) {
         outer.throwIfAborted();
-        log.warn({ reason: describeError(error) }, 'cannot go on with the drain of own node, trying again');
+        const reason = describeError(error);
+        log.warn({ reason }, 'cannot go on with the drain of own node, trying again');
+        return stalled(base, reason);
       }
       return base;
     },

@@ -6,6 +6,7 @@ import { DEFAULT_REBOOT_MS, isStalled, noteProgress, type RebootProgress } from 
 import { decideTurns, describeTurnWait, type Reboot } from '../../../decide/reboot/turns.ts';
 import { MISSING_CONTROLLER } from '../../../decide/shutdown/drainer.ts';
 import { timeOf } from '../../../decide/time.ts';
+import { hasCode } from '../../../kube/connection-loss.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { SelfStatus } from './status.ts';
 
@@ -78,7 +79,11 @@ export async function thoseInTurn(
   for (const each of status.latest(maintenances)) {
     const why = turns.waitOf(each);
     if (why === undefined) due.push(each);
-    else await status.wait(each, why, mayWrite, signal);
+    else
+      await status.wait(each, why, mayWrite, signal).catch((error: unknown) => {
+        // It is told to people: a machine that may not say so waits all the same.
+        if (!hasCode(error, 'API_REFUSED')) throw error;
+      });
   }
   return due;
 }

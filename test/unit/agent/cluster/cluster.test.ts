@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { type Cluster, createCluster } from '../../../../src/agent/cluster/cluster.ts';
 import { createNodePods } from '../../../../src/agent/cluster/node-pods.ts';
-import { createControllerLiveness } from '../../../../src/agent/drain/controller-liveness.ts';
+import { ControllerLease } from '../../../../src/agent/drain/controller-lease.ts';
 import { AGENT_LABEL, BOOT_ANNOTATION } from '../../../../src/api/names.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
@@ -25,7 +25,7 @@ function dependenciesOf(client: KubeClient, clock = createSystemClock()) {
 }
 
 function openCluster(dependencies: ReturnType<typeof dependenciesOf>, endsWithBoot: string | undefined): Cluster {
-  return createCluster(dependencies, createControllerLiveness(dependencies), endsWithBoot);
+  return createCluster(dependencies, new ControllerLease(dependencies), endsWithBoot);
 }
 
 /** A cluster whose watches run until the test is over. */

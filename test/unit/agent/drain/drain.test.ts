@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ControllerObservation } from '../../../../src/agent/drain/controller-watch.ts';
 import { createDrainStep } from '../../../../src/agent/drain/drain.ts';
 import { type DrainerFacts, type Drainer, EMPTY_PASS, type PassFacts } from '../../../../src/agent/drain/drainer.ts';
 import type { LastLook } from '../../../../src/agent/drain/last-look.ts';
+import type { DrainSight } from '../../../../src/agent/drain/observer.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { ControllerLife, DrainerKind } from '../../../../src/decide/shutdown/drainer.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
@@ -47,13 +47,16 @@ function stepOf(life: ControllerLife): {
       calls.push(`${kind} stops`);
     },
   });
-  const controller = {
-    observe: (): Promise<ControllerObservation> => {
+  const observer = {
+    observe: (): Promise<DrainSight> => {
       calls.push('the controller is observed');
       return Promise.resolve({ controller: life, maintenances: [MAINTENANCE] });
     },
     suspend: () => {
       calls.push('the observation ends');
+    },
+    note: (_phase: Phase, reason: string | undefined) => {
+      if (reason !== undefined) calls.push(`noted: ${reason}`);
     },
   };
   const drainers = {
@@ -67,7 +70,7 @@ function stepOf(life: ControllerLife): {
       return Promise.resolve(pass);
     },
   };
-  const step = createDrainStep({ drainers, controller, lastLook, drainPlan: [], clock: createSystemClock() });
+  const step = createDrainStep({ drainers, observer, lastLook, drainPlan: [], clock: createSystemClock() });
   return { step, calls, facts };
 }
 

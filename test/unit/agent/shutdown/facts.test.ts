@@ -27,13 +27,14 @@ async function read(phase: Phase, over: Partial<PhaseFactDependencies>) {
   const dependencies: PhaseFactDependencies = {
     nodeName: 'node-a',
     bootId: 'boot-1',
-    limits: { apiWaitSec: 15 },
+    limits: { apiWaitSec: 15, progressWaitSec: 300 },
     clock: createSteppingClock(),
     firstQuestion: { askedAt: () => 0 },
     detector: { read: () => Promise.resolve(YES) },
     notices: { addTo: (machine) => machine },
     cluster: { state: () => 'open', isFree: () => true },
-    apiSilentMs: () => 3,
+    stall: () => undefined,
+    standOf: () => 'asks',
     nodeGoneMs: () => Promise.resolve(4),
     manifestsStuck: () => false,
     handedOver: () => true,
@@ -72,7 +73,7 @@ describe('the facts of the phase', () => {
     );
   });
 
-  it('name a free NodeMaintenance: none that is taken, was used, or has a parked manifest', async () => {
+  it('name a free NodeMaintenance: none that is taken, is used, or has a parked manifest', async () => {
     const all = shutdownNames('node-a');
     const [first, second, third, ...rest] = all;
     assert.ok(first !== undefined && second !== undefined && third !== undefined);

@@ -21,12 +21,14 @@ const BACK: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
 const DELETED: Phase = { ...DRAINING, renamed: { from: ['shutdown-node-a-0'], deleted: 1, sinceBootMs: 0 } };
 /** Somebody has completed its NodeMaintenance. */
 const ALONE: Phase = { ...DRAINING, mode: 'offline', completed: { sinceBootMs: 0 } };
+const REFUSED: Phase = { ...DRAINING, mode: 'offline', refusal: 'a webhook cannot be called' };
 
 const cases: [TransitionName, string, Phase, Phase, string][] = [
   ['begin', 'in a node that watches', WATCHING, DRAINING, 'Normal ShutdownHeld wall'],
   ['begin', 'in a node that still recovers', BACK, DRAINING, 'Normal ShutdownHeld wall'],
   ['loseCluster', 'because of a silent API server', DRAINING, { ...DRAINING, mode: 'offline' }, ''],
   ['loseCluster', 'because of a completion', DRAINING, ALONE, 'Warning MaintenanceCompleted'],
+  ['loseCluster', 'because of a refusal', DRAINING, REFUSED, 'Warning DrainRefused'],
   ['handOver', 'to the cluster', { ...DRAINING, mode: 'offline' }, DRAINING, ''],
   ['tighten', 'to an earlier deadline', DRAINING, { ...DRAINING, deadline: { at: 1, since: 0 } }, ''],
   ['specify', 'to a reboot', DRAINING, { ...DRAINING, shutdownKind: 'reboot' }, ''],

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { OwnState } from '../../../../src/decide/maintenance/agent-names.ts';
-import { holdsLock, isNamed, mayHandOver, type Phase } from '../../../../src/decide/shutdown/phase.ts';
-import { describeState, DRAINING, FACTS, phaseAfter, SHUTDOWN, YES } from '../../../support/agent/phase-facts.ts';
+import { holdsLock, isNamed, mayHandOver, type Phase, remakeAt } from '../../../../src/decide/shutdown/phase.ts';
+import { describeState, DRAINING, FACTS, phaseAfter, YES } from '../../../support/agent/phase-facts.ts';
 
 /** The name, the state, in which mode, how often it was deleted before, and what comes of it: phase, mode, deletions. */
 const losses: [string, OwnState, 'cluster' | 'offline', number, string][] = [
@@ -17,9 +17,9 @@ const losses: [string, OwnState, 'cluster' | 'offline', number, string][] = [
   ],
   ['was deleted', 'deleted', 'cluster', 0, 'draining cluster, another name, 1 deleted'],
   ['was deleted for the third time', 'deleted', 'cluster', 2, 'draining cluster, another name, 3 deleted'],
-  ['was deleted again and again', 'deleted', 'cluster', 3, 'draining offline, another name, 4 deleted'],
+  ['was deleted again and again', 'deleted', 'cluster', 3, 'draining cluster, another name, 4 deleted'],
   ['was deleted, in a local drain', 'deleted', 'offline', 0, 'draining offline, another name, 1 deleted'],
-  ['was deleted even then', 'deleted', 'offline', 4, 'draining offline, the same, 4 deleted'],
+  ['was deleted even then', 'deleted', 'offline', 4, 'draining offline, another name, 5 deleted'],
   ['was completed by somebody', 'completed', 'cluster', 0, 'draining offline, the same'],
   ['was completed by somebody, in a local drain', 'completed', 'offline', 0, 'draining offline, the same'],
 ];
@@ -48,9 +48,34 @@ describe('a shutdown without its NodeMaintenance', () => {
     assert.equal(describeState(wait(15_000)), 'draining offline');
   });
 
-  it('a shutdown whose NodeMaintenance was deleted again and again is not handed over to the cluster', () => {
-    const often = { from: [], deleted: 4, sinceBootMs: 0 };
-    assert.equal(mayHandOver({ ...SHUTDOWN, renamed: often }), false);
-    assert.equal(mayHandOver({ ...SHUTDOWN, renamed: { ...often, deleted: 3 } }), true);
+  it('a shutdown whose NodeMaintenance is deleted again and again makes it more and more slowly, and gives it its time then', () => {
+    const pauses = [0, 1, 2, 3, 4, 5, 6, 9, 60].map((deleted) => remakeAt({ renamed: { from: [], deleted, sinceBootMs: 0 } }));
+    assert.deepEqual(pauses, [0, 0, 0, 0, 15_000, 30_000, 60_000, 300_000, 300_000]);
+    const renamed = { from: [], deleted: 5, sinceBootMs: 1_000_000 };
+    const wait = (ms: number): Phase =>
+      phaseAfter({ ...DRAINING, renamed }, { ...FACTS, goingDown: YES, maintenance: 'absent', sinceBootMs: 1_000_000 + ms });
+    assert.equal(describeState(wait(44_999)), 'draining cluster');
+    assert.equal(describeState(wait(45_000)), 'draining offline');
+  });
+
+  it('a shutdown remembers each name of its NodeMaintenance once, however often it is deleted', () => {
+    let phase: Phase = DRAINING;
+    for (let at = 0; at < 100; at += 1) {
+      const freeName = `shutdown-node-a-${at % 2}`;
+      phase = phaseAfter(phase, { ...FACTS, goingDown: YES, maintenance: 'deleted', freeName });
+    }
+    assert.ok(phase.kind === 'draining');
+    assert.deepEqual(phase.renamed?.from.toSorted(), ['shutdown-node-a-0', 'shutdown-node-a-1', DRAINING.maintenance].toSorted());
+  });
+
+  it('a shutdown that the API server refuses to drain is not handed over to it', () => {
+    const stall = { forMs: 300_000, refusal: `a webhook\ncannot be called ${'x'.repeat(9_999)}` };
+    const next = phaseAfter(DRAINING, { ...FACTS, goingDown: YES, stall });
+    assert.ok(next.kind === 'draining' && next.refusal !== undefined);
+    assert.match(next.refusal, /^a webhook cannot be called x{9}/u);
+    assert.ok(next.refusal.length <= 512);
+    assert.equal(mayHandOver(next), false);
+    assert.equal(mayHandOver(DRAINING), true);
+    assert.equal(describeState(phaseAfter(next, { ...FACTS, goingDown: YES, handedOver: true })), 'draining offline');
   });
 });

@@ -88,16 +88,28 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
   ['gets another name', DRAINING, { goingDown: YES, maintenance: 'taken' }, 'rename: draining cluster'],
   ['stays with the cluster that has the maintenance', DRAINING, { goingDown: YES, sinceBootMs: 9_000_000 }, 'stays'],
   [
-    'loses the cluster when the API server falls silent in mid-drain',
+    'loses the cluster when the API server stays silent in mid-drain',
     DRAINING,
-    { goingDown: YES, sinceBootMs: 9_000_000, apiSilentMs: 15_000 },
+    { goingDown: YES, sinceBootMs: 9_000_000, stall: { forMs: 300_000, refusal: undefined } },
     'loseCluster: draining offline',
   ],
   [
-    'waits for an API server that has been silent for a moment',
+    'waits for an API server that has been silent for some minutes, for budgets protect its pods',
     DRAINING,
-    { goingDown: YES, sinceBootMs: 9_000_000, apiSilentMs: 14_999 },
+    { goingDown: YES, sinceBootMs: 9_000_000, stall: { forMs: 299_999, refusal: undefined } },
     'stays',
+  ],
+  [
+    'loses the cluster soon when the API server falls silent after all were asked',
+    DRAINING,
+    { goingDown: YES, sinceBootMs: 9_000_000, stand: 'ends', stall: { forMs: 15_000, refusal: undefined } },
+    'loseCluster: draining offline',
+  ],
+  [
+    'loses the cluster whose API server refuses the drain',
+    DRAINING,
+    { goingDown: YES, stall: { forMs: 300_000, refusal: 'a webhook cannot be called' } },
+    'loseCluster: draining offline',
   ],
   ['waits for a Node object that was deleted a moment ago', DRAINING, { goingDown: YES, nodeGoneMs: 29_999 }, 'stays'],
   [

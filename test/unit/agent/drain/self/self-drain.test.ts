@@ -201,6 +201,18 @@ describe('the drain of a node by its agent', () => {
     assert.equal(status?.nodeStatuses?.[0]?.drainStartTime, undefined);
   });
 
+  it('a drain whose turn has not come is not kept from waiting where it may not say so', async () => {
+    const { server, passes } = open(['dead'], { turn: 'Waiting for its turn to reboot since now: n2 goes first.' });
+    server.answers.set(`PATCH ${STATUS}`, { status: 403, body: { message: 'no' } });
+    assert.equal(await passes(), EMPTY_PASS);
+  });
+
+  it('the drain says that a status which is not taken keeps it from going on', async () => {
+    const { server, passes } = open(['dead']);
+    server.answers.set(`PATCH ${STATUS}`, { status: 403, body: { message: 'no' } });
+    assert.match((await passes()).stalled ?? '', /refused PATCH .*status/);
+  });
+
   const alive: [string, readonly LeaseLife[], readonly string[]][] = [
     ['cordon', ['alive'], STEPS.slice(0, 2)],
     ['status', ['dead', 'alive'], STEPS.slice(0, 3)],
@@ -217,7 +229,9 @@ describe('the drain of a node by its agent', () => {
   it('the drain evicts no pod while the node cannot be cordoned, and tries again', async () => {
     const { server, log, passes } = open(['dead']);
     server.refused.set(`PATCH ${NODE}`, 403);
-    assert.equal(await passes(), EMPTY_PASS);
+    const { stalled, waiting } = await passes();
+    assert.match(stalled ?? '', /refused PATCH .*nodes.n1/);
+    assert.deepEqual([waiting[0]?.on, waiting[0]?.message], ['API server', stalled], 'the status says so');
     assert.deepEqual(server.asked, STEPS.slice(0, 3));
     assert.equal(log.lines.filter((line) => line.includes('cannot go on with the drain')).length, 1);
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type ControllerLiveness, createControllerLiveness } from '../../../../src/agent/drain/controller-liveness.ts';
+import { ControllerLease } from '../../../../src/agent/drain/controller-lease.ts';
 import { DEFAULT_EVICTION_SETTINGS, settingsAnnotations } from '../../../../src/decide/eviction/settings.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
@@ -14,8 +14,8 @@ function leaseOf(renewTime: string): object {
   return { metadata: { name: 'nodemaint-controller' }, spec: { holderIdentity: 'c1', renewTime } };
 }
 
-function livenessOf({ client }: ObjectServer, clock = createSystemClock()): ControllerLiveness {
-  return createControllerLiveness({ client, clock, log: SILENT_LOG });
+function livenessOf({ client }: ObjectServer, clock = createSystemClock()): ControllerLease {
+  return new ControllerLease({ client, clock, log: SILENT_LOG });
 }
 
 describe('the liveness of the controller', () => {
@@ -54,17 +54,21 @@ describe('the liveness of the controller', () => {
     assert.equal(server.asked.length, 1);
   });
 
-  it('the liveness of the controller is unknown while the API server refuses to tell, whose silence is counted', async () => {
+  it('the liveness of the controller is unknown while the API server does not tell, and why it does not is known', async () => {
     const server = createObjectServer();
     const liveness = livenessOf(server);
     await liveness.observe(0, SIGNAL);
+    assert.deepEqual([liveness.isTold(), liveness.refusal()], [true, undefined]);
     server.refused.set(`GET ${LEASE}`, 500);
     assert.equal((await liveness.observe(0, SIGNAL)).kind, 'unknown');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    assert.ok(liveness.apiSilentMs() > 0);
+    assert.equal(liveness.isTold(), false);
+    assert.match(liveness.refusal() ?? '', /500/);
     liveness.forget();
-    assert.equal(liveness.apiSilentMs(), 0);
-    assert.equal(liveness.last(), undefined);
+    assert.deepEqual([liveness.isTold(), liveness.last()], [true, undefined]);
+    const away = { ...server, client: { ...server.client, send: () => Promise.reject(new Error('away')) } };
+    const silent = livenessOf(away);
+    await silent.observe(0, SIGNAL);
+    assert.deepEqual([silent.isTold(), silent.refusal()], [false, undefined]);
   });
 
   it('a time in which the Lease was not read is no sign of death for a drain, and counts for the choice of a watch', async () => {

@@ -1,0 +1,197 @@
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import { maintenancesOfNode } from '../../decide/drain/self-drain.ts';
+import { DEFAULT_EVICTION_SETTINGS, type EvictionSettings } from '../../decide/eviction/settings.ts';
+import { nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
+import { type ControllerLife, WHY_SELF } from '../../decide/shutdown/drainer.ts';
+import { idleControllerEvent, type PhaseEvent } from '../../decide/shutdown/events.ts';
+import type { Phase } from '../../decide/shutdown/phase.ts';
+import { longestSilenceMs, type Stall, standOf, traceText } from '../../decide/shutdown/progress.ts';
+import { isEffective, type RetentionFacts } from '../../decide/static-pod/parked.ts';
+import type { Clock } from '../../host/clock.ts';
+import type { NodeEvictionRequests } from '../cluster/eviction-requests.ts';
+import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
+import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
+import type { ControllerLease } from './controller-lease.ts';
+import type { SelfTurns } from './self/turns.ts';
+import type { GiveBack } from './uncordon-and-ungate.ts';
+
+/** What decides, beside the phase, who drains the node. */
+export interface DrainSight {
+  readonly controller: ControllerLife;
+  /** The maintenances of the node that are in progress and in effect. */
+  readonly maintenances: readonly NodeMaintenance[];
+}
+
+/** Whether a controller can be counted on, as far as this agent has observed. */
+export interface ControllerState {
+  readonly kind: ControllerLife;
+  /** For how long its Lease has been observed without a change, or it has been idle, in milliseconds. */
+  readonly silentMs: number;
+}
+
+export interface ObserverDependencies {
+  readonly nodeName: string;
+  readonly clock: Pick<Clock, 'monotonic' | 'now'>;
+  readonly lease: Pick<ControllerLease, 'observe' | 'last' | 'settings' | 'isTold' | 'refusal' | 'forget'>;
+  readonly maintenances: Pick<NodeMaintenances, 'synced' | 'list' | 'watchesAll' | 'wantAll' | 'holdAll'>;
+  readonly own: Pick<OwnMaintenances, 'state'>;
+  readonly requests: Pick<NodeEvictionRequests, 'list'>;
+  readonly giveBack: Pick<GiveBack, 'markForRevert' | 'find' | 'needsRevert' | 'leaveToController'>;
+  readonly turns: SelfTurns;
+  /** After how long a controller that does nothing for the shutdown of this node is not waited for, in milliseconds. */
+  readonly maxIdleMs: number;
+  readonly announce: (event: PhaseEvent) => void;
+}
+
+const OBSERVE_EVERY_MS = 2_000;
+/** Nothing is known of the controller, and no maintenance of the node. */
+export const NOTHING_KNOWN: DrainSight = { controller: 'unknown', maintenances: [] };
+
+/** Something that was seen, and since when it has not changed, on the monotonic clock. */
+interface Unchanged {
+  readonly text: string;
+  readonly since: number;
+}
+
+/**
+ * Observes who makes progress with the drains of the node: whether a controller is alive and does something for its shutdown,
+ * and for how long the API server has kept the agent from going on.
+ */
+export class DrainObserver {
+  readonly #parts: ObserverDependencies;
+  #need: 'none' | 'maintenance' | 'give-back' = 'none';
+  /** What a controller has written about the shutdown of this node. */
+  #work: Unchanged | undefined;
+  /** Since when the controller is idle; it counts as that until the shutdown is over, so that the drain does not change hands again and again. */
+  #idleSince: number | undefined;
+  #stall: Unchanged | undefined;
+  #askedAt = 0;
+
+  constructor(parts: ObserverDependencies) {
+    this.#parts = parts;
+  }
+
+  /** Looks again. A shutdown asks the API server in each pass, whatever the copies show. */
+  async observe(retention: RetentionFacts, phase: Phase, signal: AbortSignal): Promise<DrainSight> {
+    const { lease, maintenances: copies, giveBack, nodeName } = this.#parts;
+    const isHeld = phase.kind === 'draining';
+    this.#askedAt = this.#parts.clock.monotonic();
+    if (!isHeld) this.#forgetShutdown();
+    const effective = copies.list().filter(({ metadata }) => isEffective(metadata.name, retention));
+    const maintenances = copies.synced() ? maintenancesOfNode(effective, nodeName) : [];
+    if (maintenances.length > 0) giveBack.markForRevert();
+    else if (copies.synced()) await giveBack.find(copies.list(), signal);
+    const isOwed = copies.synced() && giveBack.needsRevert();
+    this.#need = maintenances.length > 0 ? 'maintenance' : isOwed && !isHeld ? 'give-back' : 'none';
+    if (this.#need === 'none' && !isHeld) {
+      lease.forget();
+      copies.holdAll(false);
+      return NOTHING_KNOWN;
+    }
+    const { kind: life } = await lease.observe(OBSERVE_EVERY_MS, signal);
+    const own = isHeld ? maintenances.find(({ metadata }) => metadata.name === phase.maintenance) : undefined;
+    const controller = isHeld ? this.#judge(life, own) : life;
+    if (maintenances.length === 0 && isHeld) return NOTHING_KNOWN;
+    if ((controller === 'dead' || controller === 'idle') && !copies.watchesAll()) {
+      // What is known of the node's maintenances is what the controller has noted: to go on without it is not enough.
+      copies.wantAll();
+      return { controller: 'unknown', maintenances };
+    }
+    if (this.#need === 'give-back' && controller === 'alive') giveBack.leaveToController();
+    return { controller, maintenances };
+  }
+
+  /** Notes what kept the pass over the pods of a shutdown from going on with the API server; undefined for nothing. */
+  note(phase: Phase, reason: string | undefined): void {
+    if (phase.kind !== 'draining') return;
+    const { lease, maintenances, own } = this.#parts;
+    const { maintenance: name } = phase;
+    const isUnseen =
+      own.state(name) === 'open' && !maintenances.list().some(({ metadata }) => metadata.name === name);
+    const unseen = isUnseen ? `the API server does not tell of the NodeMaintenance ${name}` : undefined;
+    const text = lease.isTold() ? (reason ?? unseen) : (lease.refusal() ?? '');
+    this.#stall = text === undefined ? undefined : { text, since: this.#stall?.since ?? this.#askedAt };
+  }
+
+  /** How the drain of the shutdown gets no further with the API server; undefined where it does. */
+  stall(): Stall | undefined {
+    if (this.#stall === undefined) return undefined;
+    const { text, since } = this.#stall;
+    return { forMs: this.#sinceMs(since), refusal: text === '' ? undefined : text };
+  }
+
+  /** Forgets what was observed: the API server is given up for now. */
+  suspend(): void {
+    this.#need = 'none';
+    this.#forgetShutdown();
+    this.#parts.lease.forget();
+  }
+
+  /** Whether the loop has to look again soon: somebody has to act, and it is not known to be a controller. */
+  isBusy(): boolean {
+    return this.#need !== 'none' && (this.#isIdle() || this.#parts.lease.last()?.kind !== 'alive');
+  }
+
+  /** What was observed last; undefined while it does not matter. */
+  state(): ControllerState | undefined {
+    return this.#isIdle() ? { kind: 'idle', silentMs: this.#sinceMs(this.#idleSince) } : this.#parts.lease.last();
+  }
+
+  /** Whether still no controller can be counted on, by a Lease that is read now: two must not do the same step. */
+  async isAway(signal: AbortSignal): Promise<boolean> {
+    return this.#isIdle() || (await this.#parts.lease.observe(0, signal)).kind === 'dead';
+  }
+
+  /** Why the agent drains the node in the place of a controller. */
+  whyAway(): string {
+    return WHY_SELF[this.#isIdle() ? 'idle' : 'dead'];
+  }
+
+  /** The options of the controller that its evictions go by; what an idle one has written onto its Lease does not hold the node. */
+  settings(): EvictionSettings {
+    return this.#isIdle() ? DEFAULT_EVICTION_SETTINGS : this.#parts.lease.settings();
+  }
+
+  #forgetShutdown(): void {
+    this.#work = undefined;
+    this.#idleSince = undefined;
+    this.#stall = undefined;
+  }
+
+  #isIdle(): boolean {
+    return this.#idleSince !== undefined;
+  }
+
+  #sinceMs(since: number | undefined): number {
+    const now = this.#parts.clock.monotonic();
+    return now - (since ?? now);
+  }
+
+  /** What to go by in the place of what the Lease shows. */
+  #judge(life: ControllerLife, own: NodeMaintenance | undefined): ControllerLife {
+    const { clock, lease, maintenances, requests, turns, nodeName, maxIdleMs, announce } = this.#parts;
+    const now = clock.monotonic();
+    const trace = { node: nodeStatusOf(own?.status, nodeName), requests: requests.list() };
+    const text = traceText(trace);
+    const isChanged = this.#work?.text !== text;
+    // Whatever the API server refuses, somebody gets further.
+    if (isChanged && this.#stall !== undefined) this.#stall = { ...this.#stall, since: now };
+    // The copies say nothing of what a controller does while the API server is away.
+    const isWorkless = life !== 'dead' && lease.isTold() && !isChanged;
+    this.#work = { text, since: isWorkless ? (this.#work?.since ?? now) : now };
+    if (this.#isIdle() && life !== 'dead') return 'idle';
+    const stand = standOf(own, nodeName);
+    const silentMs = now - this.#work.since;
+    const isDoubted = own !== undefined && silentMs >= longestSilenceMs(trace, stand, maxIdleMs, clock.now());
+    maintenances.holdAll(isDoubted);
+    if (!isDoubted || (stand === 'waits' && !this.#mayBegin(own, turns))) return life;
+    this.#idleSince = this.#work.since;
+    announce(idleControllerEvent(nodeName, own.metadata.name, silentMs));
+    return 'idle';
+  }
+
+  /** Whether also this agent finds, from all maintenances of the cluster, that it is the turn of its machine. */
+  #mayBegin(own: NodeMaintenance, turns: SelfTurns): boolean {
+    return this.#parts.maintenances.watchesAll() && turns.waitOf(own) === undefined;
+  }
+}

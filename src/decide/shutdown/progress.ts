@@ -1,0 +1,100 @@
+/**
+ * Who goes on with the drain of a shutdown is decided by progress: a controller with which it gets no further gives way to the
+ * agent, and an API server with which the agent gets no further gives way to what the agent can do without one.
+ */
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { KUBELET_INTERCEPTOR } from '../../api/names.ts';
+import { DRAINED, type NodeMaintenance, type NodeStatus } from '../../api/node-maintenance.ts';
+import { nodeStatusOf } from '../maintenance/recorded-node.ts';
+import { timeOf } from '../time.ts';
+import type { Shutdown } from './phase.ts';
+
+/** How far the drain of a node has come, by what the status of its maintenance says. */
+export type Stand =
+  /** It has not begun: it waits for its turn, or for other maintenances. */
+  | 'waits'
+  /** The same, because the control plane would lose its quorum: only the cluster, or a person, can say that it may begin. */
+  | 'guarded'
+  /** Pods leave that budgets and interceptors protect, or nothing is known yet. */
+  | 'asks'
+  /** All of these have left; DaemonSet pods and static pods follow. */
+  | 'ends';
+
+/** The stand of the node's drain for this maintenance; of one that is not known, nothing is. */
+export function standOf(maintenance: NodeMaintenance | undefined, node: string): Stand {
+  const { drainTargets = [] } = nodeStatusOf(maintenance?.status, node) ?? {};
+  if (drainTargets.some(({ podType }) => podType !== 'Default')) return 'ends';
+  if (drainTargets.length > 0) return 'asks';
+  const reason = maintenance?.status?.conditions?.find(({ type }) => type === DRAINED)?.reason ?? '';
+  if (reason === 'WaitingForControlPlane') return 'guarded';
+  return reason.startsWith('Waiting') ? 'waits' : 'asks';
+}
+
+/** Interceptors may be silent for 20 minutes, and a drain that others hold may change as seldom: so many times the shortest wait. */
+const TIMES_AT_WORK = 6;
+/** A machine that waits for its turn has begun nothing. */
+const TIMES_BEFORE_TURN = 12;
+/** Of the time until a deadline no more than this part is spent on waiting for the cluster. */
+const PART_OF_DEADLINE = 0.1;
+
+/** What a controller has written about the drain of a node's shutdown. */
+interface ControllerTrace {
+  /** What the status of its maintenance says of the node; undefined where it says nothing. */
+  readonly node: NodeStatus | undefined;
+  /** The open EvictionRequests of the node's pods. */
+  readonly requests: readonly EvictionRequest[];
+}
+
+/** A text that changes with everything that a controller or an interceptor does; what the agent reports itself is left out. */
+export function traceText({ node, requests }: ControllerTrace): string {
+  const others = requests.map(({ metadata: { uid }, status: { interceptors = [], ...status } = {} }) => {
+    return [uid, status, interceptors.filter(({ name }) => name !== KUBELET_INTERCEPTOR)];
+  });
+  return JSON.stringify([node, others]);
+}
+
+/**
+ * For how long nothing may change before the controller counts as idle, in milliseconds; Infinity where only a person or the
+ * cluster may let the drain begin, and until the pods will have ended. `maxIdleMs` is for a controller that asks nobody for
+ * anything.
+ */
+export function longestSilenceMs(
+  { node, requests }: ControllerTrace,
+  stand: Stand,
+  maxIdleMs: number,
+  now: number,
+): number {
+  const { podsBlocking = [], volumesLeft = [] } = node ?? {};
+  if (stand === 'guarded' || (timeOf(node?.expectedFinishTime) ?? -Infinity) > now) return Infinity;
+  const waitsForOthers = stand === 'waits' || requests.length > 0 || podsBlocking.length > 0 || volumesLeft.length > 0;
+  return node !== undefined && waitsForOthers ? TIMES_AT_WORK * maxIdleMs : maxIdleMs;
+}
+
+/** A drain with which the agent gets no further in the cluster. */
+export interface Stall {
+  readonly forMs: number;
+  /** What the API server refuses or does not tell, as a sentence without its end; undefined where it does not answer. */
+  readonly refusal: string | undefined;
+}
+
+/** The limits of the configuration, in milliseconds. */
+interface Limits {
+  readonly apiWaitMs: number;
+  readonly progressWaitMs: number;
+}
+
+/**
+ * For how long such a drain waits for the API server that has taken its maintenance, in milliseconds. A server that is away is
+ * not waited for where nobody would be asked any more, and longest by a machine that has begun nothing.
+ */
+export function patienceMs(
+  { deadline }: Pick<Shutdown, 'deadline'>,
+  { refusal }: Pick<Stall, 'refusal'>,
+  { stand, now, apiWaitMs, progressWaitMs }: Limits & { readonly stand: Stand; readonly now: number },
+): number {
+  const isBefore = stand === 'waits' || stand === 'guarded';
+  const whole = stand === 'ends' && refusal === undefined ? apiWaitMs : progressWaitMs;
+  const patience = isBefore ? TIMES_BEFORE_TURN * progressWaitMs : whole;
+  if (deadline === undefined) return patience;
+  return Math.min(patience, Math.max(apiWaitMs, (deadline.at - now) * PART_OF_DEADLINE));
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
+import type { DrainPlanEntry, NodeMaintenance, NodeStatus } from '../../../../src/api/node-maintenance.ts';
+import {
+  longestSilenceMs,
+  patienceMs,
+  type Stall,
+  type Stand,
+  standOf,
+  traceText,
+} from '../../../../src/decide/shutdown/progress.ts';
+import { maintenanceOf } from '../../../support/maintenance/objects.ts';
+
+const NOW = Date.UTC(2026, 0, 1);
+const MAX = 300_000;
+const REQUEST: EvictionRequest = {
+  metadata: { name: 'uid-web', uid: 'r' },
+  spec: { target: { pod: { name: 'web', uid: 'uid-web' } } },
+};
+const BLOCKING = { namespace: 'default', name: 'web', reason: 'PodDisruptionBudget', message: '', since: '' } as const;
+const VOLUME = { name: 'v', driver: 'd', waitsFor: 'Detach', since: '' } as const;
+
+const statusOf = (fields: Partial<NodeStatus>): NodeStatus => ({
+  nodeRef: { name: 'n1' },
+  drainPlanPosition: 1,
+  drainMessage: 'Evacuating',
+  podsPendingEvacuation: 2,
+  podsEvacuating: 0,
+  ...fields,
+});
+
+const silences: [string, NodeStatus | undefined, readonly EvictionRequest[], Stand, number][] = [
+  ['that has written nothing', undefined, [], 'asks', MAX],
+  ['that has written nothing and whose requests are there', undefined, [REQUEST], 'asks', MAX],
+  ['that asks for no pod', statusOf({}), [], 'asks', MAX],
+  ['that says that pods leave, of which no request is left', statusOf({ podsEvacuating: 1 }), [], 'asks', MAX],
+  ['that has only listed the node', { nodeRef: { name: 'n1' } }, [], 'asks', MAX],
+  ['that asks for pods', statusOf({}), [REQUEST], 'asks', 6 * MAX],
+  ['that says what blocks', statusOf({ podsBlocking: [BLOCKING] }), [], 'asks', 6 * MAX],
+  ['that waits for a volume', statusOf({ volumesLeft: [VOLUME] }), [], 'ends', 6 * MAX],
+  ['that gives others their turn first', { nodeRef: { name: 'n1' } }, [], 'waits', 6 * MAX],
+  ['that guards the control plane', { nodeRef: { name: 'n1' } }, [], 'guarded', Infinity],
+  ['whose pods have time to end', statusOf({ expectedFinishTime: '2026-01-01T01:00:00Z' }), [], 'asks', Infinity],
+  ['whose pods have had it', statusOf({ expectedFinishTime: '2025-12-31T23:00:00Z' }), [REQUEST], 'asks', 6 * MAX],
+];
+
+describe('the longest silence of a controller', () => {
+  for (const [title, node, requests, stand, expected] of silences) {
+    it(`the longest silence of a controller ${title} is ${expected / 1000} s`, () => {
+      assert.equal(longestSilenceMs({ node, requests }, stand, MAX, NOW), expected);
+    });
+  }
+});
+
+describe('the trace of a controller', () => {
+  const withStatus = (name: string, message: string): EvictionRequest => ({
+    ...REQUEST,
+    status: { interceptors: [{ name, message }] },
+  });
+  const rows: [string, readonly EvictionRequest[], boolean][] = [
+    ['a request that is made', [REQUEST], true],
+    ['what an interceptor reports', [withStatus('saver.example.com', 'saves')], true],
+    ['what the agent reports itself', [withStatus('kubelet.k8s.io', 'ends')], false],
+  ];
+  for (const [title, requests, isOther] of rows) {
+    it(`the trace of a controller ${isOther ? 'has' : 'does not have'} ${title}`, () => {
+      const node = statusOf({});
+      const before = isOther ? [] : [withStatus('kubelet.k8s.io', '')];
+      assert.equal(traceText({ node, requests }) !== traceText({ node, requests: before }), isOther);
+    });
+  }
+
+  it('the trace of a controller has what the status says of the node', () => {
+    const text = (podsPendingEvacuation: number) =>
+      traceText({ node: statusOf({ podsPendingEvacuation }), requests: [] });
+    assert.notEqual(text(2), text(1));
+  });
+});
+
+describe('the stand of a drain', () => {
+  const at = (podTypes: readonly DrainPlanEntry['podType'][], reason?: string): NodeMaintenance => {
+    const drainTargets = podTypes.map((podType) => ({ podType, podPriority: 0 }));
+    const drained = { type: 'Drained', status: 'False', message: '', lastTransitionTime: '' } as const;
+    const conditions = reason === undefined ? [] : [{ ...drained, reason }];
+    const maintenance = maintenanceOf({ stage: 'Drain' }, { name: 'm' });
+    return { ...maintenance, status: { nodeStatuses: [statusOf({ drainTargets })], conditions } };
+  };
+  const stands: [string, NodeMaintenance | undefined, Stand][] = [
+    ['of which nothing is known', undefined, 'asks'],
+    ['that nobody has begun', at([]), 'asks'],
+    ['that waits for its turn', at([], 'WaitingForTurn'), 'waits'],
+    ['that waits for other maintenances', at([], 'Waiting'), 'waits'],
+    ['that waits for the control plane', at([], 'WaitingForControlPlane'), 'guarded'],
+    ['whose Default pods leave', at(['Default'], 'Draining'), 'asks'],
+    ['that has begun, whatever its condition says', at(['Default'], 'WaitingForTurn'), 'asks'],
+    ['whose DaemonSet pods leave', at(['Default', 'DaemonSet']), 'ends'],
+    ['whose static pods leave', at(['Default', 'DaemonSet', 'Static']), 'ends'],
+  ];
+  for (const [title, maintenance, expected] of stands) {
+    it(`the stand of a drain ${title} is "${expected}"`, () => {
+      assert.equal(standOf(maintenance, 'n1'), expected);
+    });
+  }
+});
+
+describe('the patience with an API server', () => {
+  const SILENT: Pick<Stall, 'refusal'> = { refusal: undefined };
+  const REFUSES: Pick<Stall, 'refusal'> = { refusal: 'a webhook cannot be called' };
+  const rows: [string, Stand, Pick<Stall, 'refusal'>, number | undefined, number][] = [
+    ['that is silent while pods leave', 'asks', SILENT, undefined, MAX],
+    ['that refuses while pods leave', 'asks', REFUSES, undefined, MAX],
+    ['that is silent when nobody is asked any more', 'ends', SILENT, undefined, 15_000],
+    ['that refuses when nobody is asked any more', 'ends', REFUSES, undefined, MAX],
+    ['that is silent before the turn', 'waits', SILENT, undefined, 12 * MAX],
+    ['that is silent while the control plane is guarded', 'guarded', SILENT, undefined, 12 * MAX],
+    ['that is silent two minutes before the end', 'asks', SILENT, 120_000, 15_000],
+    ['that is silent ten minutes before the end', 'asks', SILENT, 600_000, 60_000],
+    ['that refuses an hour before the end', 'asks', REFUSES, 3_600_000, MAX],
+    ['that is silent after the end', 'waits', SILENT, -1, 15_000],
+  ];
+  for (const [title, stand, stall, leftMs, expected] of rows) {
+    it(`the patience with an API server ${title} is ${expected / 1000} s`, () => {
+      const deadline = leftMs === undefined ? {} : { deadline: { at: NOW + leftMs, since: NOW } };
+      const limits = { stand, now: NOW, apiWaitMs: 15_000, progressWaitMs: MAX };
+      assert.equal(patienceMs(deadline, stall, limits), expected);
+    });
+  }
+});
