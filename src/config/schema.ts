@@ -118,7 +118,9 @@ export const agentConfigSchema = z
       .min(1)
       .max(3600)
       .default(15)
-      .describe('how long a shutdown waits for the API server to take its NodeMaintenance before the drain continues offline'),
+      .describe(
+        'how long a shutdown waits for the API server to take its NodeMaintenance before the drain continues offline',
+      ),
     progressWaitSec: z
       .int()
       .min(10)

@@ -43,13 +43,7 @@ function withDeadline(
   };
 }
 
-export function createDrainStep({
-  drainers,
-  observer,
-  lastLook,
-  drainPlan,
-  clock,
-}: DrainStepDependencies): DrainStep {
+export function createDrainStep({ drainers, observer, lastLook, drainPlan, clock }: DrainStepDependencies): DrainStep {
   const observe = async ({ record, retention }: PassFacts, signal: AbortSignal): Promise<DrainSight> => {
     const { phase } = record;
     if (!isOffline(phase)) return (await observer?.observe(retention, phase, signal)) ?? NOTHING_KNOWN;

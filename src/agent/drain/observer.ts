@@ -106,8 +106,7 @@ export class DrainObserver {
     if (phase.kind !== 'draining') return;
     const { lease, maintenances, own } = this.#parts;
     const { maintenance: name } = phase;
-    const isUnseen =
-      own.state(name) === 'open' && !maintenances.list().some(({ metadata }) => metadata.name === name);
+    const isUnseen = own.state(name) === 'open' && !maintenances.list().some(({ metadata }) => metadata.name === name);
     const unseen = isUnseen ? `the API server does not tell of the NodeMaintenance ${name}` : undefined;
     const text = lease.isTold() ? (reason ?? unseen) : (lease.refusal() ?? '');
     this.#stall = text === undefined ? undefined : { text, since: this.#stall?.since ?? this.#askedAt };

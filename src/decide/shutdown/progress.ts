@@ -4,7 +4,7 @@
  */
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { KUBELET_INTERCEPTOR } from '../../api/names.ts';
-import { DRAINED, type NodeMaintenance, type NodeStatus } from '../../api/node-maintenance.ts';
+import { DRAINED, type NodeMaintenance, type NodeStatus, WAIT_REASONS } from '../../api/node-maintenance.ts';
 import { nodeStatusOf } from '../maintenance/recorded-node.ts';
 import { timeOf } from '../time.ts';
 import type { Shutdown } from './phase.ts';
@@ -25,9 +25,10 @@ export function standOf(maintenance: NodeMaintenance | undefined, node: string):
   const { drainTargets = [] } = nodeStatusOf(maintenance?.status, node) ?? {};
   if (drainTargets.some(({ podType }) => podType !== 'Default')) return 'ends';
   if (drainTargets.length > 0) return 'asks';
-  const reason = maintenance?.status?.conditions?.find(({ type }) => type === DRAINED)?.reason ?? '';
-  if (reason === 'WaitingForControlPlane') return 'guarded';
-  return reason.startsWith('Waiting') ? 'waits' : 'asks';
+  const drained = maintenance?.status?.conditions?.find(({ type }) => type === DRAINED);
+  const reason = WAIT_REASONS.find((each) => each === drained?.reason);
+  if (reason === undefined) return 'asks';
+  return reason === 'WaitingForControlPlane' ? 'guarded' : 'waits';
 }
 
 /** Interceptors may be silent for 20 minutes, and a drain that others hold may change as seldom: so many times the shortest wait. */

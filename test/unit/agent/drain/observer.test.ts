@@ -31,7 +31,11 @@ function maintenanceWith(nodeStatus?: Partial<NodeStatus>, reason?: string, name
   if (nodeStatus === undefined) return { metadata: { name }, spec };
   const drained = { type: 'Drained', status: 'False', message: '', lastTransitionTime: '' } as const;
   const conditions = reason === undefined ? [] : [{ ...drained, reason }];
-  return { metadata: { name }, spec, status: { nodeStatuses: [{ nodeRef: { name: 'n1' }, ...nodeStatus }], conditions } };
+  return {
+    metadata: { name },
+    spec,
+    status: { nodeStatuses: [{ nodeRef: { name: 'n1' }, ...nodeStatus }], conditions },
+  };
 }
 const MAINTENANCE = maintenanceWith();
 
@@ -259,7 +263,10 @@ describe('the observer of the drain, with a controller that does nothing', () =>
   });
 
   it('lets a machine wait for the control plane without a bound', async () => {
-    assert.equal(await open({ maintenances: [maintenanceWith({}, 'WaitingForControlPlane')] }).afterMinutes(600), 'alive');
+    assert.equal(
+      await open({ maintenances: [maintenanceWith({}, 'WaitingForControlPlane')] }).afterMinutes(600),
+      'alive',
+    );
   });
 });
 

@@ -49,11 +49,16 @@ describe('a shutdown without its NodeMaintenance', () => {
   });
 
   it('a shutdown whose NodeMaintenance is deleted again and again makes it more and more slowly, and gives it its time then', () => {
-    const pauses = [0, 1, 2, 3, 4, 5, 6, 9, 60].map((deleted) => remakeAt({ renamed: { from: [], deleted, sinceBootMs: 0 } }));
+    const pauses = [0, 1, 2, 3, 4, 5, 6, 9, 60].map((deleted) =>
+      remakeAt({ renamed: { from: [], deleted, sinceBootMs: 0 } }),
+    );
     assert.deepEqual(pauses, [0, 0, 0, 0, 15_000, 30_000, 60_000, 300_000, 300_000]);
     const renamed = { from: [], deleted: 5, sinceBootMs: 1_000_000 };
     const wait = (ms: number): Phase =>
-      phaseAfter({ ...DRAINING, renamed }, { ...FACTS, goingDown: YES, maintenance: 'absent', sinceBootMs: 1_000_000 + ms });
+      phaseAfter(
+        { ...DRAINING, renamed },
+        { ...FACTS, goingDown: YES, maintenance: 'absent', sinceBootMs: 1_000_000 + ms },
+      );
     assert.equal(describeState(wait(44_999)), 'draining cluster');
     assert.equal(describeState(wait(45_000)), 'draining offline');
   });
@@ -65,7 +70,10 @@ describe('a shutdown without its NodeMaintenance', () => {
       phase = phaseAfter(phase, { ...FACTS, goingDown: YES, maintenance: 'deleted', freeName });
     }
     assert.ok(phase.kind === 'draining');
-    assert.deepEqual(phase.renamed?.from.toSorted(), ['shutdown-node-a-0', 'shutdown-node-a-1', DRAINING.maintenance].toSorted());
+    assert.deepEqual(
+      phase.renamed?.from.toSorted(),
+      ['shutdown-node-a-0', 'shutdown-node-a-1', DRAINING.maintenance].toSorted(),
+    );
   });
 
   it('a shutdown that the API server refuses to drain is not handed over to it', () => {
