@@ -5,9 +5,9 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import { DRAINED, type NodeMaintenance, type NodeStatus, WAIT_REASONS } from '../../api/node-maintenance.ts';
+import type { Deadline } from '../deadline/budget.ts';
 import { nodeStatusOf } from '../maintenance/recorded-node.ts';
 import { timeOf } from '../time.ts';
-import type { Shutdown } from './phase.ts';
 
 /** How far the drain of a node has come, by what the status of its maintenance says. */
 export type Stand =
@@ -89,7 +89,7 @@ interface Limits {
  * not waited for where nobody would be asked any more, and longest by a machine that has begun nothing.
  */
 export function patienceMs(
-  { deadline }: Pick<Shutdown, 'deadline'>,
+  { deadline }: { readonly deadline?: Deadline },
   { refusal }: Pick<Stall, 'refusal'>,
   { stand, now, apiWaitMs, progressWaitMs }: Limits & { readonly stand: Stand; readonly now: number },
 ): number {

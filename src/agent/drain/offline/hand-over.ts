@@ -2,7 +2,7 @@ import type { DrainPlanEntry, NodeMaintenance } from '../../../api/node-maintena
 import type { Pod } from '../../../api/pod.ts';
 import { effectiveDrainPlan, targetsCover } from '../../../decide/maintenance/drain-plan.ts';
 import { handedOverStatuses, identityOf, type NodeIdentity } from '../../../decide/maintenance/recorded-node.ts';
-import { mayHandOver, remakeAt } from '../../../decide/shutdown/phase.ts';
+import { mayHandOver, remakeAt, type Shutdown } from '../../../decide/shutdown/phase.ts';
 import { drainPodOf, isTerminal, podTypeOf } from '../../../decide/pod.ts';
 import { describeError } from '../../../errors.ts';
 import type { Clock } from '../../../host/clock.ts';
@@ -122,11 +122,16 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
   let answersSince: number | undefined;
   let outcome: HandOverOutcome = 'not-applicable';
 
+  /** Whether the last attempt, or the deletion of the NodeMaintenance, was a moment ago. */
+  const isTooSoon = (phase: Shutdown): boolean => {
+    const now = clock.monotonic();
+    return (triedAt !== undefined && now - triedAt < EVERY_MS) || now < remakeAt(phase);
+  };
+
   const attempt = async ({ phase, offlineTargets }: AgentRecord, outer: AbortSignal): Promise<HandOverOutcome> => {
     if (cluster === undefined || client === undefined || ownNode === undefined) return 'not-applicable';
     if (phase.kind !== 'draining' || phase.mode !== 'offline' || !mayHandOver(phase)) return 'not-applicable';
-    const isTooSoon = triedAt !== undefined && clock.monotonic() - triedAt < EVERY_MS;
-    if (isTooSoon || clock.monotonic() < remakeAt(phase)) return 'too-soon';
+    if (isTooSoon(phase)) return 'too-soon';
     triedAt = clock.monotonic();
     try {
       const within = (ms: number): AbortSignal => AbortSignal.any([outer, AbortSignal.timeout(ms)]);
