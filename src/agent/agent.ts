@@ -2,7 +2,7 @@ import { nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
 import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
 import { askedRelease } from '../decide/machine/cluster-release.ts';
 import type { Phase } from '../decide/shutdown/phase.ts';
-import { standOf } from '../decide/shutdown/progress.ts';
+import { standOf } from '../decide/wait/progress.ts';
 import type { RetentionFacts } from '../decide/static-pod/parked.ts';
 import type { AgentContext } from './context.ts';
 import { buildStatus, phaseWithLock } from './status-report.ts';

@@ -10,7 +10,7 @@ import { createLastLook, type LastLookDependencies } from './drain/last-look.ts'
 import { createOfflineDrainer, type OfflineDrainDependencies } from './drain/offline/offline-drain.ts';
 import type { ControllerLease } from './drain/controller-lease.ts';
 import { createSelfGates } from './drain/gates.ts';
-import { DrainObserver } from './drain/observer.ts';
+import { ProgressObserver } from './drain/observer.ts';
 import { createGiveBack } from './drain/uncordon-and-ungate.ts';
 import { createSelfDrainer } from './drain/self/self-drain.ts';
 import { createSelfTurns } from './drain/self/turns.ts';
@@ -19,7 +19,7 @@ import { createSelfTurns } from './drain/self/turns.ts';
 export interface DrainParts {
   readonly step: DrainStep;
   /** Undefined where no cluster is configured. */
-  readonly observer: DrainObserver | undefined;
+  readonly observer: ProgressObserver | undefined;
 }
 
 /** What the drain needs of a node's cluster; all of it is undefined where none is configured. */
@@ -60,7 +60,7 @@ export function createDrainParts(
   const { maintenances, requests, own } = cluster;
   const turns = createSelfTurns({ nodeName, clock, list: () => maintenances.list() });
   const parts = { nodeName, clock, lease, maintenances, own, requests, giveBack, turns, maxIdleMs, announce };
-  const observer = new DrainObserver(parts);
+  const observer = new ProgressObserver(parts);
   const byController = createControllerDrainer(cluster.own, interceptor);
   const drainers = {
     controller: byController,

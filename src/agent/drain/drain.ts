@@ -7,7 +7,7 @@ import { leaveByTargets } from '../static-pods/view.ts';
 import { staticDeadlineOf } from './deadline.ts';
 import type { Drainer, DrainerFacts, DrainPass, PassFacts } from './drainer.ts';
 import type { LastLook } from './last-look.ts';
-import { type DrainObserver, type DrainSight, NOTHING_KNOWN } from './observer.ts';
+import { type ProgressObserver, type DrainSight, NOTHING_KNOWN } from './observer.ts';
 
 /** The drain of this node, whoever drains it. */
 export interface DrainStep {
@@ -18,7 +18,7 @@ export interface DrainStep {
 interface DrainStepDependencies {
   readonly drainers: Readonly<Record<DrainerKind, Drainer>>;
   /** Absent where no cluster is configured. */
-  readonly observer: Pick<DrainObserver, 'observe' | 'note' | 'suspend'> | undefined;
+  readonly observer: Pick<ProgressObserver, 'observe' | 'note' | 'suspend'> | undefined;
   readonly lastLook: LastLook;
   /** As configured. */
   readonly drainPlan: readonly DrainPlanEntry[];

@@ -5,14 +5,13 @@ import { nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
 import { type ControllerLife, WHY_SELF } from '../../decide/shutdown/drainer.ts';
 import { idleControllerEvent, type PhaseEvent } from '../../decide/shutdown/events.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
-import { longestSilenceMs, type Stall, standOf, traceText } from '../../decide/shutdown/progress.ts';
+import { longestSilenceMs, type Stall, standOf, traceText } from '../../decide/wait/progress.ts';
 import { isEffective, type RetentionFacts } from '../../decide/static-pod/parked.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { NodeEvictionRequests } from '../cluster/eviction-requests.ts';
 import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 import type { ControllerLease } from './controller-lease.ts';
-import type { SelfTurns } from './self/turns.ts';
 import type { GiveBack } from './uncordon-and-ungate.ts';
 
 /** What decides, beside the phase, who drains the node. */
@@ -29,7 +28,7 @@ export interface ControllerState {
   readonly silentMs: number;
 }
 
-export interface ObserverDependencies {
+interface ObserverDependencies {
   readonly nodeName: string;
   readonly clock: Pick<Clock, 'monotonic' | 'now'>;
   readonly lease: Pick<ControllerLease, 'observe' | 'last' | 'settings' | 'isTold' | 'refusal' | 'forget'>;
@@ -37,7 +36,8 @@ export interface ObserverDependencies {
   readonly own: Pick<OwnMaintenances, 'state'>;
   readonly requests: Pick<NodeEvictionRequests, 'list'>;
   readonly giveBack: Pick<GiveBack, 'markForRevert' | 'find' | 'needsRevert' | 'leaveToController'>;
-  readonly turns: SelfTurns;
+  /** Why the machine waits for its turn, by what its agent sees of all maintenances. */
+  readonly turns: { waitOf(maintenance: NodeMaintenance): string | undefined };
   /** After how long a controller that does nothing for the shutdown of this node is not waited for, in milliseconds. */
   readonly maxIdleMs: number;
   readonly announce: (event: PhaseEvent) => void;
@@ -57,7 +57,7 @@ interface Unchanged {
  * Observes who makes progress with the drains of the node: whether a controller is alive and does something for its shutdown,
  * and for how long the API server has kept the agent from going on.
  */
-export class DrainObserver {
+export class ProgressObserver {
   readonly #parts: ObserverDependencies;
   #need: 'none' | 'maintenance' | 'give-back' = 'none';
   /** What a controller has written about the shutdown of this node. */
@@ -190,7 +190,7 @@ export class DrainObserver {
   }
 
   /** Whether also this agent finds, from all maintenances of the cluster, that it is the turn of its machine. */
-  #mayBegin(own: NodeMaintenance, turns: SelfTurns): boolean {
+  #mayBegin(own: NodeMaintenance, turns: ObserverDependencies['turns']): boolean {
     return this.#parts.maintenances.watchesAll() && turns.waitOf(own) === undefined;
   }
 }

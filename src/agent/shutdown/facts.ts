@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { shutdownNames } from '../../decide/maintenance/agent-names.ts';
 import { isNamed, type Phase, type PhaseFacts } from '../../decide/shutdown/phase.ts';
-import type { Stall, Stand } from '../../decide/shutdown/progress.ts';
+import type { Stall, Stand } from '../../decide/wait/progress.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { FirstQuestion } from './first-question.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';

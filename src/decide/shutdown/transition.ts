@@ -6,7 +6,7 @@ import { printable, shortened } from '../../printable.ts';
 import { maintenanceReason, shutdownNames } from '../maintenance/agent-names.ts';
 import { goingOnAlone, leftAlone } from './running-pods.ts';
 import { mayHandOver, type Phase, type PhaseFacts, remakeAt, type Shutdown, type ShutdownDeadline } from './phase.ts';
-import { patienceMs } from './progress.ts';
+import { patienceMs } from '../wait/progress.ts';
 
 /** What may happen to the phase. */
 export type TransitionName =

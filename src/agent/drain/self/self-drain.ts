@@ -35,7 +35,7 @@ import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities }
 import type { NodeMaintenances } from '../../cluster/maintenance-watch.ts';
 import type { Waiting } from '../../iteration/waited-for.ts';
 import { type DrainerFacts, type Drainer, type DrainPass, drainedFor, manifestsOf } from '../drainer.ts';
-import type { DrainObserver } from '../observer.ts';
+import type { ProgressObserver } from '../observer.ts';
 import { createSelfCordon, type SelfCordon } from './cordon.ts';
 import { createSelfRemovals } from './daemon-sets.ts';
 import { createSelfEvictions, type SelfEvictions } from './evictions.ts';
@@ -48,7 +48,7 @@ import { createSelfVolumes, type SelfVolumes } from './volumes.ts';
 
 interface SelfDrainParts {
   readonly requests: Pick<NodeEvictionRequests, 'list' | 'synced' | 'watch'>;
-  readonly controller: Pick<DrainObserver, 'isAway' | 'whyAway' | 'settings'>;
+  readonly controller: Pick<ProgressObserver, 'isAway' | 'whyAway' | 'settings'>;
   readonly giveBack: Pick<GiveBack, 'pass'>;
   readonly turns: SelfTurns;
   /** All maintenances of the cluster. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { LeaseState } from '../../../../src/agent/drain/controller-lease.ts';
-import { DrainObserver } from '../../../../src/agent/drain/observer.ts';
+import { ProgressObserver } from '../../../../src/agent/drain/observer.ts';
 import type { NodeMaintenance, NodeStatus } from '../../../../src/api/node-maintenance.ts';
 import { DEFAULT_EVICTION_SETTINGS } from '../../../../src/decide/eviction/settings.ts';
 import type { PhaseEvent } from '../../../../src/decide/shutdown/events.ts';
@@ -68,7 +68,7 @@ function open(given: Partial<World> = {}) {
   const events: PhaseEvent[] = [];
   const clock = createSteppingClock();
   let last: LeaseState | undefined;
-  const observer = new DrainObserver({
+  const observer = new ProgressObserver({
     nodeName: 'n1',
     clock,
     maxIdleMs: 300_000,

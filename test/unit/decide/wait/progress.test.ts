@@ -9,7 +9,7 @@ import {
   type Stand,
   standOf,
   traceText,
-} from '../../../../src/decide/shutdown/progress.ts';
+} from '../../../../src/decide/wait/progress.ts';
 import { maintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
