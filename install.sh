@@ -767,7 +767,7 @@ TEXT
 parked_manifests() {
   [ -d "$static" ] || static=$(dirname "$static")
   find "$parked" -maxdepth 1 ! -type d ! -name '.*' 2> /dev/null | sort
-  find "$static/.nodemaint-leaving" "$parked/.nodemaint-leaving" ! -type d 2> /dev/null | sort
+  find "$static/.nodemaint-leaving" ! -type d 2> /dev/null | sort
 }
 
 # Why this is no time to change anything; nothing if it is one. An agent that does not answer is no reason.

@@ -82,7 +82,7 @@ export const agentConfigSchema = z
     parkedPath: absolutePath
       .exactOptional()
       .describe(
-        'directory of parked manifests; should be on the file system of staticPodPath, outside of it; default: nodemaint-parked beside it',
+        'directory of parked manifests, on the file system and mount of staticPodPath, outside of it; default: nodemaint-parked beside it',
       ),
     containerRuntimeEndpoint: z
       .string()

@@ -1,8 +1,7 @@
 /**
  * Moves manifests out of the static pod directory and back. Protocol of a move, each step repeatable:
  * 1. the intent is appended to the journal and made durable;
- * 2. the file is renamed (park), or linked and then unlinked (restore: a link never overwrites), or, between two file
- *    systems, copied, taken, verified and removed (`transfer.ts`);
+ * 2. the file is renamed (park), or linked and then unlinked (restore: a link never overwrites);
  * 3. both directories are made durable.
  * After a crash `recover` finishes or abandons interrupted moves. A manifest is always in at least one of the two directories.
  */
@@ -19,8 +18,7 @@ import {
   parkSteps,
 } from './journal/journal.ts';
 import { openJournal } from './journal/recovery.ts';
-import { createFileMoves, type FileMoves, type RestoreOutcome } from './file-moves.ts';
-import { LEAVING } from './transfer.ts';
+import { createFileMoves, type FileMoves, LEAVING, type RestoreOutcome } from './file-moves.ts';
 import type { MoverPaths } from './places.ts';
 
 /** What `recover` found: manifests that are not where they should be. */
@@ -89,13 +87,8 @@ class ManifestMover implements Mover {
     const found = await openJournal({ file: journalPath, standIn: journalStandIn }, disk);
     attempts.problems.push(...found.problems);
     const journal = createJournal(found.location, disk, found.steps);
-    const leaving = await Promise.all(
-      [staticPodPath, parkedPath].map((directory) => attempts.run(() => disk.list(path.join(directory, LEAVING)))),
-    );
-    const failed = await this.#recoverAll(
-      journal,
-      leaving.flatMap((files) => files ?? []),
-    );
+    const leaving = await attempts.run(() => disk.list(path.join(staticPodPath, LEAVING)));
+    const failed = await this.#recoverAll(journal, leaving ?? []);
     const parked = await attempts.run(() => disk.list(parkedPath));
     await attempts.run(() => disk.syncDirectory(parkedPath));
     if ((await attempts.run(() => disk.identify(staticPodPath))) !== undefined) {
@@ -119,7 +112,7 @@ class ManifestMover implements Mover {
   async park(step: ParkStep, durability: Durability = 'durable'): Promise<void> {
     await this.#named('park', step.file, async () => {
       const { file } = step;
-      const { staticPodPath, parkedPath } = this.#paths;
+      const { parkedPath } = this.#paths;
       this.#checkName(file);
       await this.#moves.settle(file);
       const found = await this.#disk.fingerprint(this.#inPlace(file));
@@ -127,8 +120,7 @@ class ManifestMover implements Mover {
       // The content must survive a power cut after the move, even if its writer has not made it durable.
       await this.#disk.syncFile(this.#inPlace(file));
       const { sha256, mode, uid, gid } = found;
-      const mountPoint = await this.#disk.isMountPoint(staticPodPath);
-      const origin = { path: this.#inPlace(file), parkedPath, mode, uid, gid, mountPoint };
+      const origin = { path: this.#inPlace(file), parkedPath, mode, uid, gid };
       const whole = { ...step, sha256, origin };
       await (durability === 'durable' ? this.#opened().append(whole) : this.#opened().note(whole));
       // `recover` could not create it if the disk was full then.

@@ -17,7 +17,6 @@ import { createKubeletUnit } from '../../src/host/kubelet/unit.ts';
 import { createStateDisk, openStateFiles, type StateFiles } from '../../src/host/files/state-files.ts';
 import { createMover, type Mover } from '../../src/static-pods/mover.ts';
 import { DISK_ERRORS, type Failure, failingDisk, failingStateDisk, Fault } from '../support/disks/failing-disk.ts';
-import { createSplitDisk } from '../support/disks/killing-disk.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { manifestOf, PRIORITIES, SimulatedNode } from '../support/stand-ins/simulated-node.ts';
 import { createQuickFolder } from '../support/disks/quick-folder.ts';
@@ -45,12 +44,12 @@ interface Parts {
   readonly record: AgentRecord;
 }
 
-async function startAgent(node: SimulatedNode, fault: Fault, apart: boolean): Promise<Parts> {
+async function startAgent(node: SimulatedNode, fault: Fault): Promise<Parts> {
   const { root, paths } = node;
   const places = { directory: path.join(root, 'state'), runDirectory: path.join(root, 'run') };
   const state = await openStateFiles({ ...places, disk: failingStateDisk(createStateDisk(), fault) });
   const disk = failingDisk(createQuickDisk(), fault);
-  const mover = createMover(paths, apart ? createSplitDisk(disk, paths.parkedPath) : disk);
+  const mover = createMover(paths, disk);
   await mover.recover();
   const recorded = await readRecord(state, assert.fail);
   return {
@@ -61,9 +60,9 @@ async function startAgent(node: SimulatedNode, fault: Fault, apart: boolean): Pr
 }
 
 /** Drains as the agent does without an API server; dies after `dieAfter` iterations. Returns whether it came to its end. */
-async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter = MOST_TURNS): Promise<boolean> {
+async function drain(node: SimulatedNode, fault: Fault, dieAfter = MOST_TURNS): Promise<boolean> {
   const { signal } = new AbortController();
-  const parts = await startAgent(node, fault, apart);
+  const parts = await startAgent(node, fault);
   const { state, mover } = parts;
   const clock = { now: () => node.now, monotonic: () => node.now, sleep: () => Promise.resolve() };
   const choose = () => Promise.resolve({ kind: 'unit', unit: 'kubelet.service' } as const);
@@ -126,8 +125,8 @@ async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter
 }
 
 /** After the boot: restores what is not to stay parked, without an API server. */
-async function putBack(node: SimulatedNode, fault: Fault, apart: boolean): Promise<void> {
-  const { mover, record } = await startAgent(node, fault, apart);
+async function putBack(node: SimulatedNode, fault: Fault): Promise<void> {
+  const { mover, record } = await startAgent(node, fault);
   // As decidePhase has it.
   const phase: Phase =
     record.phase.kind === 'draining' || record.phase.kind === 'released'
@@ -167,7 +166,6 @@ async function assertWhole(node: SimulatedNode): Promise<void> {
 
 interface Variant {
   readonly isOn: (root: string) => (file: string) => boolean;
-  readonly apart: boolean;
   /** Whether manifests move all the same, so that the kubelet ends their pods. */
   readonly moves: boolean;
 }
@@ -176,23 +174,16 @@ interface Variant {
 const VARIANTS: Readonly<Record<string, Variant>> = {
   'the state directory': {
     isOn: (root) => (file) => file.startsWith(path.join(root, 'state')),
-    apart: false,
     moves: true,
   },
   'the record alone, as on a full disk where the journal has room': {
     isOn: (root) => (file) => file === path.join(root, 'state', RECORD_FILE),
-    apart: false,
     moves: true,
   },
-  'the only disk': { isOn: (root) => (file) => !file.startsWith(path.join(root, 'run')), apart: false, moves: false },
-  'the disk of the parked manifests, another one': {
-    isOn: (root) => (file) => file.startsWith(path.join(root, 'parked')),
-    apart: true,
-    moves: false,
-  },
+  'the only disk': { isOn: (root) => (file) => !file.startsWith(path.join(root, 'run')), moves: false },
 };
 
-async function breakEverywhere(t: TestContext, { isOn, apart, moves }: Variant, dies: boolean): Promise<void> {
+async function breakEverywhere(t: TestContext, { isOn, moves }: Variant, dies: boolean): Promise<void> {
   const base = await createQuickFolder('broken');
   t.after(() => rm(base, { recursive: true }));
   let cases = 0;
@@ -207,18 +198,18 @@ async function breakEverywhere(t: TestContext, { isOn, apart, moves }: Variant, 
         const what = `${code} at write ${from}${count === 1 ? '' : ' and from then on'}`;
         try {
           if (dies) {
-            await drain(node, fault, apart, 2);
-            const { record } = await startAgent(node, fault, apart);
+            await drain(node, fault, 2);
+            const { record } = await startAgent(node, fault);
             assert.equal(record.phase.kind, 'draining', 'the next agent knows that a shutdown is held');
           }
-          assert.equal(await drain(node, fault, apart), true, 'the drain ends');
+          assert.equal(await drain(node, fault), true, 'the drain ends');
           assert.deepEqual(node.running, []);
           assert.deepEqual([...new Set(node.ended)], Object.keys(PRIORITIES), 'in order');
           if (!dies) assert.equal(node.ended.length, 2, 'each ends once');
           if (moves) assert.deepEqual(await readdir(node.paths.staticPodPath), [], 'moved all the same');
           fault.isRepaired = true;
           await node.boot();
-          await putBack(node, fault, apart);
+          await putBack(node, fault);
           await node.sync();
           await assertWhole(node);
           assert.deepEqual(node.running, Object.keys(PRIORITIES));

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { createDisk } from '../../src/static-pods/disk/disk.ts';
 import { createMover } from '../../src/static-pods/mover.ts';
-import { createKillingDisk, createSplitDisk } from '../support/disks/killing-disk.ts';
+import { createKillingDisk } from '../support/disks/killing-disk.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { type CrashCase, runPlan } from './mover-plan.ts';
 
@@ -19,10 +19,8 @@ const stand = (): Promise<never> => {
 // A process with nothing to wait for would end by itself, and not be killed.
 setInterval(() => undefined, 60_000);
 const run = async (plan: CrashCase): Promise<void> => {
-  // Whether the kernel shows every process depends on the machine, and the number of changes on that.
-  const { writers } = createQuickDisk();
-  const { disk } = createKillingDisk(plan.quick ? createQuickDisk() : { ...createDisk(), writers }, plan, stand);
-  await runPlan(createMover(plan.paths, plan.apart ? createSplitDisk(disk, plan.paths.parkedPath) : disk), plan);
+  const { disk } = createKillingDisk(plan.quick ? createQuickDisk() : createDisk(), plan, stand);
+  await runPlan(createMover(plan.paths, disk), plan);
   throw new Error(`no change ${plan.at}`);
 };
 await Promise.all(cases.map(run));

@@ -12,8 +12,6 @@ export interface CrashPlan {
 
 /** A plan, and the change of the disk at which it ends. */
 export interface CrashCase extends CrashPlan {
-  /** Whether the parked directory is on another file system. */
-  readonly apart: boolean;
   /** With the quick disk; else with the machine's own. */
   readonly quick: boolean;
   /** Counted from 1. */

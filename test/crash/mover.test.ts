@@ -5,11 +5,10 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import type { Disk } from '../../src/static-pods/disk/disk.ts';
 import { formatStep } from '../../src/static-pods/journal/journal.ts';
 import { createMover } from '../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../src/static-pods/places.ts';
-import { createKillingDisk, createSplitDisk, MOMENTS, type Moment } from '../support/disks/killing-disk.ts';
+import { createKillingDisk, MOMENTS, type Moment } from '../support/disks/killing-disk.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { createQuickFolder } from '../support/disks/quick-folder.ts';
 import { isThorough } from '../support/thorough.ts';
@@ -26,7 +25,7 @@ const CHILD = path.join(import.meta.dirname, 'mover-child.ts');
 
 class Killed extends Error {}
 
-type Variant = Pick<CrashPlan, 'verb'> & Pick<CrashCase, 'apart'>;
+type Variant = Pick<CrashPlan, 'verb'>;
 type Cut = Pick<CrashCase, 'at' | 'moment'>;
 
 function pathsIn(root: string): MoverPaths {
@@ -37,10 +36,6 @@ function pathsIn(root: string): MoverPaths {
   };
 }
 
-function diskOf({ parkedPath }: MoverPaths, apart: boolean, disk: Disk = createQuickDisk()): Disk {
-  return apart ? createSplitDisk(disk, parkedPath) : disk;
-}
-
 /** Makes the state from which a plan starts; without the mover, as there are thousands. */
 function prepare(root: string, files: readonly string[], { verb }: Variant): void {
   const { staticPodPath, parkedPath, journalPath } = pathsIn(root);
@@ -48,7 +43,7 @@ function prepare(root: string, files: readonly string[], { verb }: Variant): voi
   const place = verb === 'park' ? staticPodPath : parkedPath;
   for (const file of files) writeFileSync(path.join(place, file), contentOf(file));
   if (verb === 'park') return;
-  const owner = { mode: 0o644, uid: 0, gid: 0, mountPoint: false };
+  const owner = { mode: 0o644, uid: 0, gid: 0 };
   const steps = files.map((file) => {
     const origin = { path: path.join(staticPodPath, file), parkedPath, ...owner };
     return formatStep({ op: 'park', file, sha256: sha256Of(file), maintenance: 'm', at: 1, bootId: 'b', origin });
@@ -71,8 +66,8 @@ function assertWhole(paths: MoverPaths, files: readonly string[]): readonly stri
 }
 
 /** What a start after the end finds, and that all can be given back. */
-async function assertRecovers(paths: MoverPaths, disk: Disk, files: readonly string[]): Promise<void> {
-  const mover = createMover(paths, disk);
+async function assertRecovers(paths: MoverPaths, files: readonly string[]): Promise<void> {
+  const mover = createMover(paths, createQuickDisk());
   assert.deepEqual(await mover.recover(), { failed: [], missing: [], problems: [] });
   const inPlace = assertWhole(paths, files);
   for (const file of files) if (!inPlace.includes(file)) assert.equal(await mover.restore(file), 'restored');
@@ -91,8 +86,7 @@ async function cutsOf(root: string, files: readonly string[], variant: Variant):
       writes.add(changes() + 1);
       await call(...args);
     };
-  const noting = diskOf(paths, variant.apart, { ...disk, append: note(disk.append), copy: note(disk.copy) });
-  await runPlan(createMover(paths, noting), { paths, files, ...variant });
+  await runPlan(createMover(paths, { ...disk, append: note(disk.append) }), { paths, files, ...variant });
   await rm(root, { recursive: true });
   return Array.from({ length: changes() }, (_, index) => index + 1).flatMap((at) =>
     MOMENTS.filter((moment) => moment !== 'half' || writes.has(at)).map((moment) => ({ at, moment })),
@@ -129,7 +123,7 @@ async function crashEverywhere(t: TestContext, variant: Variant): Promise<void> 
         cases.map(({ plan }) => plan),
       );
       const checks = cases.map(async ({ plan: { paths, at, moment } }) => {
-        await assertRecovers(paths, diskOf(paths, variant.apart), files).catch((error: unknown) => {
+        await assertRecovers(paths, files).catch((error: unknown) => {
           throw new Error(`${size} manifests, killed ${moment} change ${at}`, { cause: error });
         });
       });
@@ -142,51 +136,45 @@ async function crashEverywhere(t: TestContext, variant: Variant): Promise<void> 
 }
 
 describe(`a mover that is killed before, in and after each change of the disk, with plans of 1 to ${MAX_PLAN} manifests`, () => {
-  for (const apart of [false, true]) {
-    for (const verb of ['park', 'restore'] as const) {
-      const where = apart ? 'to another file system' : 'within one file system';
-      it(`the mover ${verb}s ${where} with every manifest once and byte for byte`, (t) =>
-        crashEverywhere(t, { verb, apart }));
-    }
+  for (const verb of ['park', 'restore'] as const) {
+    it(`the mover ${verb}s with every manifest once and byte for byte`, (t) => crashEverywhere(t, { verb }));
   }
 });
 
 describe('a mover that is killed a second time, during the recovery', () => {
-  for (const apart of [false, true]) {
-    for (const verb of ['park', 'restore'] as const) {
-      it(`the mover recovers from that too: ${verb}, ${apart ? 'two file systems' : 'one'}`, async (t) => {
-        const root = await createQuickFolder('crash');
-        t.after(() => rm(root, { recursive: true }));
-        const files = namesOf(2);
-        const variant = { verb, apart };
-        const run = async (place: string, cut: Cut, body: CrashPlan): Promise<boolean> => {
-          const { disk } = createKillingDisk(createQuickDisk(), cut, () => Promise.reject(new Killed()));
-          const mover = createMover(body.paths, diskOf(pathsIn(place), apart, disk));
-          try {
-            if (body.files.length > 0) await runPlan(mover, body);
-            else if ((await mover.recover()).failed.length > 0) return false;
-            return true;
-          } catch {
-            return false;
-          }
-        };
-        const cuts = await cutsOf(path.join(root, 'count'), files, variant);
-        let total = 0;
-        for (const first of cuts) {
-          for (let at = 1, ended = false; !ended; at += 1) {
-            const place = path.join(root, 'run');
-            prepare(place, files, variant);
-            const paths = pathsIn(place);
-            await run(place, first, { paths, verb, files });
-            const moment: Moment = at % 2 === 0 ? 'before' : 'after';
-            ended = await run(place, { at, moment }, { paths, verb, files: [] });
-            await assertRecovers(paths, diskOf(paths, apart), files);
-            await rm(place, { recursive: true });
-            total += 1;
-          }
+  for (const verb of ['park', 'restore'] as const) {
+    it(`the mover recovers from that too: ${verb}`, async (t) => {
+      const root = await createQuickFolder('crash');
+      t.after(() => rm(root, { recursive: true }));
+      const files = namesOf(2);
+      const variant = { verb };
+      const run = async (cut: Cut, body: CrashPlan): Promise<boolean> => {
+        const { disk } = createKillingDisk(createQuickDisk(), cut, () => Promise.reject(new Killed()));
+        const mover = createMover(body.paths, disk);
+        try {
+          if (body.files.length > 0) await runPlan(mover, body);
+          else if ((await mover.recover()).failed.length > 0) return false;
+          return true;
+        } catch {
+          return false;
         }
-        t.diagnostic(`${total} cases`);
-      });
-    }
+      };
+      const cuts = await cutsOf(path.join(root, 'count'), files, variant);
+      let total = 0;
+      for (const first of cuts) {
+        for (let at = 1, ended = false; !ended; at += 1) {
+          const place = path.join(root, 'run');
+          prepare(place, files, variant);
+          const paths = pathsIn(place);
+          await run(first, { paths, verb, files });
+          const moment: Moment = at % 2 === 0 ? 'before' : 'after';
+          ended = await run({ at, moment }, { paths, verb, files: [] });
+          await assertRecovers(paths, files);
+          await rm(place, { recursive: true });
+          total += 1;
+        }
+      }
+      t.diagnostic(`${total} cases`);
+    });
   }
 });

@@ -5,7 +5,6 @@ import { describe, it } from 'node:test';
 import type { Disk } from '../../src/static-pods/disk/disk.ts';
 import { createMover } from '../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../src/static-pods/places.ts';
-import { createSplitDisk } from '../support/disks/killing-disk.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { createQuickFolder } from '../support/disks/quick-folder.ts';
 import { contentOf, namesOf, runPlan } from './mover-plan.ts';
@@ -56,10 +55,6 @@ function createNotingDisk(real: Disk, changes: Change[]): Disk {
       (disk) => disk.append,
       (file) => [file],
     ),
-    copy: note(
-      (disk) => disk.copy,
-      (_, to) => [to, path.dirname(to)],
-    ),
     syncFile: synced,
     syncDirectory: synced,
   };
@@ -89,60 +84,57 @@ function assertNoneLost(paths: MoverPaths, files: readonly string[]): void {
 }
 
 describe('a power cut at any moment, with what was not made durable kept or lost in every combination', () => {
-  for (const apart of [false, true]) {
-    for (const count of [1, 2]) {
-      it(`the mover keeps ${count} manifests, ${apart ? 'between two file systems' : 'in one file system'}`, async (t) => {
-        const root = await createQuickFolder('power');
-        t.after(() => {
-          rmSync(root, { recursive: true });
-        });
-        const files = namesOf(count);
-        const paths = pathsIn(root);
-        const start = (): void => {
-          rmSync(root, { recursive: true });
-          mkdirSync(paths.staticPodPath, { recursive: true });
-          for (const file of files) writeFileSync(path.join(paths.staticPodPath, file), contentOf(file));
-        };
-        const diskOf = (disk: Disk): Disk => (apart ? createSplitDisk(disk, paths.parkedPath) : disk);
-        const changes: Change[] = [];
-        /** What is durable for certain and what is not, whenever that has changed. */
-        const cuts: { readonly sure: readonly Change[]; readonly open: readonly Change[] }[] = [];
-        const quick = createNotingDisk(createQuickDisk(), changes);
-        const noting = Object.fromEntries(
-          Object.entries(quick).map(([name, call]) => [
-            name,
-            async (...args: unknown[]) => {
-              const result = await (call as (...all: unknown[]) => Promise<unknown>)(...args);
-              cuts.push({
-                sure: changes.filter(({ waitsFor }) => waitsFor.size === 0),
-                open: changes.filter(({ waitsFor }) => waitsFor.size > 0),
-              });
-              return result;
-            },
-          ]),
-        ) as unknown as Disk;
-        start();
-        await runPlan(createMover(paths, diskOf(noting)), { paths, verb: 'park', files });
-        await runPlan(createMover(paths, diskOf(noting)), { paths, verb: 'restore', files });
-        let cases = 0;
-        const order = new Map(changes.map((change, index) => [change, index]));
-        for (const [index, { sure, open }] of cuts.entries()) {
-          const before = cuts[index - 1];
-          if (before?.sure.length === sure.length && before.open.length === open.length) continue;
-          for (const kept of subsets(open)) {
-            start();
-            const disk = createQuickDisk();
-            const done = [...sure, ...kept].sort((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0));
-            // What came to nothing without a change that is lost comes to nothing now.
-            for (const change of done) await change.repeat(disk).catch(() => undefined);
-            const mover = createMover(paths, diskOf(disk));
-            assert.deepEqual((await mover.recover()).failed, []);
-            assertNoneLost(paths, files);
-            cases += 1;
-          }
-        }
-        t.diagnostic(`${cases} cases, at most ${Math.max(...cuts.map(({ open }) => open.length))} changes open`);
+  for (const count of [1, 2]) {
+    it(`the mover keeps ${count} manifests`, async (t) => {
+      const root = await createQuickFolder('power');
+      t.after(() => {
+        rmSync(root, { recursive: true });
       });
-    }
+      const files = namesOf(count);
+      const paths = pathsIn(root);
+      const start = (): void => {
+        rmSync(root, { recursive: true });
+        mkdirSync(paths.staticPodPath, { recursive: true });
+        for (const file of files) writeFileSync(path.join(paths.staticPodPath, file), contentOf(file));
+      };
+      const changes: Change[] = [];
+      /** What is durable for certain and what is not, whenever that has changed. */
+      const cuts: { readonly sure: readonly Change[]; readonly open: readonly Change[] }[] = [];
+      const quick = createNotingDisk(createQuickDisk(), changes);
+      const noting = Object.fromEntries(
+        Object.entries(quick).map(([name, call]) => [
+          name,
+          async (...args: unknown[]) => {
+            const result = await (call as (...all: unknown[]) => Promise<unknown>)(...args);
+            cuts.push({
+              sure: changes.filter(({ waitsFor }) => waitsFor.size === 0),
+              open: changes.filter(({ waitsFor }) => waitsFor.size > 0),
+            });
+            return result;
+          },
+        ]),
+      ) as unknown as Disk;
+      start();
+      await runPlan(createMover(paths, noting), { paths, verb: 'park', files });
+      await runPlan(createMover(paths, noting), { paths, verb: 'restore', files });
+      let cases = 0;
+      const order = new Map(changes.map((change, index) => [change, index]));
+      for (const [index, { sure, open }] of cuts.entries()) {
+        const before = cuts[index - 1];
+        if (before?.sure.length === sure.length && before.open.length === open.length) continue;
+        for (const kept of subsets(open)) {
+          start();
+          const disk = createQuickDisk();
+          const done = [...sure, ...kept].sort((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0));
+          // What came to nothing without a change that is lost comes to nothing now.
+          for (const change of done) await change.repeat(disk).catch(() => undefined);
+          const mover = createMover(paths, disk);
+          assert.deepEqual((await mover.recover()).failed, []);
+          assertNoneLost(paths, files);
+          cases += 1;
+        }
+      }
+      t.diagnostic(`${cases} cases, at most ${Math.max(...cuts.map(({ open }) => open.length))} changes open`);
+    });
   }
 });

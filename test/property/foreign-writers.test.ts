@@ -18,10 +18,8 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { Disk } from '../../src/static-pods/disk/disk.ts';
-import type { OpenForWriting } from '../../src/static-pods/disk/writers.ts';
 import { createMover, type Mover } from '../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../src/static-pods/places.ts';
-import { createSplitDisk } from '../support/disks/killing-disk.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { createQuickFolder } from '../support/disks/quick-folder.ts';
 import { isThorough } from '../support/thorough.ts';
@@ -85,12 +83,6 @@ class Writers {
     }
   }
 
-  /** Who has this file open, as the kernel would tell. */
-  writersOf(file: string): readonly number[] {
-    const { ino } = lstatSync(file);
-    return this.#open.flatMap(({ fd }) => (fstatSync(fd).ino === ino ? [fd] : []));
-  }
-
   finishAll(): void {
     while (this.#open.length > 0) this.#finish();
   }
@@ -147,13 +139,7 @@ async function obey(mover: Mover, { kind, file }: Told): Promise<void> {
 }
 
 /** One run; returns what was lost. */
-async function play(
-  root: string,
-  /** Whether the parked directory is on another file system, and whether the kernel does not tell who writes. */
-  { apart, hidden }: { readonly apart: boolean; readonly hidden: boolean },
-  orders: readonly Told[],
-  deeds: readonly Foreign[],
-): Promise<readonly string[]> {
+async function play(root: string, orders: readonly Told[], deeds: readonly Foreign[]): Promise<readonly string[]> {
   const paths: MoverPaths = {
     staticPodPath: path.join(root, 'manifests'),
     parkedPath: path.join(root, 'parked'),
@@ -172,15 +158,9 @@ async function play(
     waiting.shift();
     writers.act(deed);
   };
-  const seen = async (file: string): Promise<OpenForWriting> =>
-    hidden ? { writers: [], maybeOthers: true } : { writers: writers.writersOf(file), maybeOthers: false };
-  const quick: Disk = { ...createQuickDisk(), writers: seen };
-  const diskOf = (dieAfter: number, between: () => void): Disk => {
-    const disk = createSharedDisk(quick, dieAfter, between);
-    return apart ? createSplitDisk(disk, paths.parkedPath) : disk;
-  };
+  const quick = createQuickDisk();
   for (const order of orders) {
-    const mover = createMover(paths, diskOf(order.dieAfter, turn));
+    const mover = createMover(paths, createSharedDisk(quick, order.dieAfter, turn));
     try {
       await mover.recover();
       await obey(mover, order);
@@ -189,10 +169,7 @@ async function play(
     }
   }
   writers.finishAll();
-  const last = createMover(
-    paths,
-    diskOf(Number.POSITIVE_INFINITY, () => {}),
-  );
+  const last = createMover(paths, quick);
   assert.deepEqual((await last.recover()).failed, []);
   const there = new Set(contentsBelow(root));
   return [...writers.finished].filter((content) => !there.has(content));
@@ -211,16 +188,15 @@ describe('the mover among writers that do not know of it', () => {
     let runs = 0;
     let parks = 0;
     const lists = fc.tuple(
-      fc.record({ apart: fc.boolean(), hidden: fc.boolean() }),
       fc.array(told, { minLength: 1, maxLength: 6, size: 'max' }),
       fc.array(foreign, { maxLength: 25, size: 'max' }),
     );
     await fc.assert(
-      fc.asyncProperty(lists, async ([machine, orders, deeds]) => {
+      fc.asyncProperty(lists, async ([orders, deeds]) => {
         runs += 1;
         parks += orders.filter(({ kind }) => kind === 'park').length;
         const place = path.join(root, String(runs));
-        assert.deepEqual(await play(place, machine, orders, deeds), []);
+        assert.deepEqual(await play(place, orders, deeds), []);
         rmSync(place, { recursive: true });
       }),
       { numRuns: RUNS },

@@ -12,7 +12,7 @@ import type { AgentConfig } from '../../config/schema.ts';
 import { errorCodeOf, NodemaintError } from '../../errors.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { openLocalNode } from '../machine/local-node.ts';
-import { overlapOf } from '../../static-pods/trusted-places.ts';
+import { parkingProblem } from '../../static-pods/trusted-places.ts';
 import { DOCUMENT_VERSION } from '../terminal/document.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { originsOf, withOrigins } from './origins.ts';
@@ -41,7 +41,7 @@ async function assertStaticPodPath(place: string): Promise<void> {
 /** Refuses a directory for parked manifests from which links lead to the static pods: their texts alone look different. */
 async function assertApart({ staticPodPath, parkedPath }: AgentConfig): Promise<void> {
   if (staticPodPath === undefined || parkedPath === undefined) return;
-  const problem = await overlapOf({ staticPodPath, parkedPath });
+  const problem = await parkingProblem({ staticPodPath, parkedPath });
   if (problem !== undefined) throw new NodemaintError('CONFIG_INVALID', problem);
 }
 

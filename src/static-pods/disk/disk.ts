@@ -1,11 +1,8 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { link, lstat, mkdir, open, readdir, readlink, rename, rmdir, stat, unlink } from 'node:fs/promises';
-import { promisify } from 'node:util';
+import { link, lstat, mkdir, open, readdir, readlink, rename, rmdir, unlink } from 'node:fs/promises';
 import { errorCodeOf } from '../../errors.ts';
 import { NEW_FILE, syncDirectory } from '../../host/files/durable-file.ts';
-import { findWriters, type OpenForWriting } from './writers.ts';
 
 /** Identifies the content of a manifest, to verify that it is unchanged after a move. */
 interface Fingerprint {
@@ -34,8 +31,6 @@ export interface Disk {
   /** Creates an empty file; fails with EEXIST if the name exists. */
   create(file: string, mode: number): Promise<void>;
   append(file: string, data: string): Promise<void>;
-  /** Copies a file or a symbolic link with its mode, owner, times and extended attributes, as far as the file system has them. */
-  copy(from: string, to: string): Promise<void>;
   syncFile(file: string): Promise<void>;
   syncDirectory(directory: string): Promise<void>;
   /** Lists all names in a directory, sorted; none if there is no directory. */
@@ -44,13 +39,7 @@ export interface Disk {
   identify(file: string): Promise<string | undefined>;
   /** Undefined if there is no file. Throws if it is neither a file nor a symbolic link. */
   fingerprint(file: string): Promise<Fingerprint | undefined>;
-  /** Finds the processes that have the file open for writing. */
-  writers(file: string): Promise<OpenForWriting>;
-  /** Whether a file system is mounted at this directory (a bind mount of the same file system is not recognized). */
-  isMountPoint(directory: string): Promise<boolean>;
 }
-
-const execute = promisify(execFile);
 
 async function unlessMissing<T>(call: () => Promise<T>): Promise<T | undefined> {
   try {
@@ -105,15 +94,6 @@ export function createDisk(): Disk {
       await using handle = await open(file, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW);
       await handle.appendFile(data);
     },
-    // cp copies owners, times in nanoseconds and extended attributes (such as the SELinux label); Node.js cannot.
-    copy: async (from, to) => {
-      try {
-        await execute('cp', ['-aT', '--', from, to], { env: { PATH: process.env['PATH'], LC_ALL: 'C' } });
-      } catch (error) {
-        const message = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
-        throw message === '' ? error : new Error(message.replaceAll('\n', '; '));
-      }
-    },
     syncFile: async (file) => {
       // A link has no content: it consists of its directory entry only.
       if ((await lstat(file)).isSymbolicLink()) return;
@@ -127,7 +107,5 @@ export function createDisk(): Disk {
         return `${dev}:${ino}`;
       }),
     fingerprint: (file) => unlessMissing(() => readFingerprint(file)),
-    writers: findWriters,
-    isMountPoint: async (directory) => (await stat(directory)).dev !== (await stat(`${directory}/..`)).dev,
   };
 }

@@ -29,8 +29,6 @@ const originSchema = z.object({
   mode: z.number(),
   uid: z.number(),
   gid: z.number(),
-  /** Whether a file system was mounted at the static pod directory. */
-  mountPoint: z.boolean(),
 });
 const parkSchema = z.object({
   op: z.literal('park'),

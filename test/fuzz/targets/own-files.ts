@@ -39,7 +39,6 @@ const STEP = {
     mode: 384,
     uid: 0,
     gid: 0,
-    mountPoint: false,
   },
 } as const;
 const SHUTDOWN = {

@@ -5,8 +5,8 @@ import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
 import { NodemaintError } from '../../../src/errors.ts';
-import { createDisk } from '../../../src/static-pods/disk/disk.ts';
 import { createMover } from '../../../src/static-pods/mover.ts';
+import { untrustedPlace } from '../../../src/static-pods/trusted-places.ts';
 import type { MountRoot } from '../../support/disks/mounts.ts';
 import { createMoverRig, type MoverRig, park, POD } from '../../support/rigs/mover.ts';
 
@@ -72,47 +72,32 @@ describe('a full disk', () => {
     await assertUntouched(rig, 'parkedPath');
     assert.equal((await createMover(rig.paths, rig.disk).recover()).failed.length, 0, 'the journal is whole');
   });
-
-  it('a full disk on another file system leaves the manifest in place, and the other manifests are moved', async (t) => {
-    const rig = await createMoverRig(t, small('parked'));
-    const large = path.join(rig.paths.staticPodPath, 'large.yaml');
-    await writeFile(large, `${POD}#${'x'.repeat(100_000)}`);
-    await assertFails(
-      park(rig.mover, 'large.yaml'),
-      /cannot park the manifest "large\.yaml" .*No space left on device/,
-    );
-    assert.deepEqual((await readdir(rig.paths.staticPodPath)).sort(), ['large.yaml', 'web.yaml']);
-    assert.deepEqual(await readdir(rig.paths.parkedPath), []);
-    await rm(large);
-    await park(rig.mover);
-    await assertUntouched(rig, 'parkedPath');
-  });
 });
 
 describe('a read-only file system', () => {
-  it('a read-only static pod directory keeps a manifest from being parked, and the reason is reported', async (t) => {
-    const rig = await createMoverRig(t, small('manifests'));
-    execFileSync('mount', ['-o', 'remount,ro', rig.paths.staticPodPath]);
+  it('a read-only file system keeps a manifest in place or parked; the next start reports it, and a later start gives the manifest back', async (t) => {
+    const rig = await createMoverRig(t, ({ mountAll }) => {
+      mountAll();
+    });
+    const remount = (how: string): void => {
+      execFileSync('mount', ['-o', `remount,${how}`, rig.root]);
+    };
+    remount('ro');
     await assertFails(park(rig.mover), /cannot park the manifest "web\.yaml" .*EROFS: read-only file system/);
     await assertUntouched(rig, 'staticPodPath');
-  });
-
-  it('a read-only static pod directory keeps a manifest parked; the next start reports it, and a later start gives the manifest back', async (t) => {
-    const rig = await createMoverRig(t, small('manifests'));
+    remount('rw');
     await park(rig.mover);
-    execFileSync('mount', ['-o', 'remount,ro', rig.paths.staticPodPath]);
-    await assertFails(
-      rig.mover.restore('web.yaml'),
-      /cannot restore the manifest "web\.yaml" .*[Rr]ead-only file system/,
-    );
+    remount('ro');
+    await assertFails(rig.mover.restore('web.yaml'), /cannot restore the manifest "web\.yaml" .*read-only file system/);
     await assertUntouched(rig, 'parkedPath');
     const next = createMover(rig.paths, rig.disk);
-    const { failed } = await next.recover();
-    assert.match(failed[0]?.reason ?? '', /[Rr]ead-only file system/);
+    const { problems } = await next.recover();
+    assert.match(problems.join(), /cannot write the journal .*EROFS: read-only file system/);
     assert.equal(next.parkSteps().get('web.yaml')?.maintenance, 'm', 'what it was parked for is not forgotten');
-
-    execFileSync('mount', ['-o', 'remount,rw', rig.paths.staticPodPath]);
-    assert.deepEqual((await createMover(rig.paths, rig.disk).recover()).failed, []);
+    remount('rw');
+    const last = createMover(rig.paths, rig.disk);
+    assert.deepEqual((await last.recover()).failed, []);
+    assert.equal(await last.restore('web.yaml'), 'restored');
     await assertUntouched(rig, 'staticPodPath');
   });
 
@@ -137,7 +122,7 @@ describe('a read-only file system', () => {
 
 describe('a directory without permission', () => {
   it('a directory without permission keeps a manifest in place, and the reason is reported', async (t) => {
-    const rig = await createMoverRig(t, () => {}, createDisk());
+    const rig = await createMoverRig(t);
     await chmod(rig.root, 0o755);
     execFileSync('chown', ['-R', String(NOBODY), path.join(rig.root, 'parked'), path.join(rig.root, 'state')]);
     await asNobody(() =>
@@ -147,24 +132,15 @@ describe('a directory without permission', () => {
   });
 });
 
-describe('two file systems', () => {
-  it('a move between two file systems keeps mode, owner, times and attributes of a manifest there and back', async (t) => {
-    // The attribute of this test is one that only a process with CAP_SYS_ADMIN may set.
-    const rig = await createMoverRig(t, small('parked'), createDisk());
+describe('a move', () => {
+  it('a move there and back keeps mode, owner, times and attributes of a manifest', async (t) => {
+    const rig = await createMoverRig(t);
     const file = path.join(rig.paths.staticPodPath, 'web.yaml');
     execFileSync('chown', ['1234:4321', file]);
     await chmod(file, 0o640);
-    execFileSync('touch', ['-d', '2020-02-03 04:05:06.789012345', file]);
-    const attribute = (place: string): string =>
-      execFileSync('python3', [
-        '-c',
-        'import os,sys; print(os.getxattr(sys.argv[1], "trusted.label"))',
-        place,
-      ]).toString();
-    execFileSync('python3', ['-c', 'import os,sys; os.setxattr(sys.argv[1], "trusted.label", b"x")', file]);
     const facts = async (place: string) => {
-      const { mode, uid, gid, mtimeNs, size } = await lstat(place, { bigint: true });
-      return { mode, uid, gid, mtimeNs, size, label: attribute(place) };
+      const { mode, uid, gid, mtimeNs, ino } = await lstat(place, { bigint: true });
+      return { mode, uid, gid, mtimeNs, ino };
     };
     const original = await facts(file);
     await park(rig.mover);
@@ -176,88 +152,46 @@ describe('two file systems', () => {
       mode: 0o640,
       uid: 1234,
       gid: 4321,
-      mountPoint: false,
     });
     assert.equal(await rig.mover.restore('web.yaml'), 'restored');
     await assertUntouched(rig, 'staticPodPath');
     assert.deepEqual(await facts(file), original);
   });
 
-  it('a move between two file systems moves a symbolic link as the link that it is', async (t) => {
-    const rig = await createMoverRig(t, small('parked'));
+  it('a move moves a symbolic link as the link that it is', async (t) => {
+    const rig = await createMoverRig(t);
     await symlink('../elsewhere.yaml', path.join(rig.paths.staticPodPath, 'link.yaml'));
     await park(rig.mover, 'link.yaml');
     assert.equal(await readlink(path.join(rig.paths.parkedPath, 'link.yaml')), '../elsewhere.yaml');
     assert.equal(await rig.mover.restore('link.yaml'), 'restored');
     assert.equal(await readlink(path.join(rig.paths.staticPodPath, 'link.yaml')), '../elsewhere.yaml');
   });
+});
 
-  it('a move between two file systems keeps mode, owner and times with the capabilities of the unit too', async (t) => {
-    const rig = await createMoverRig(t, small('parked'));
-    const file = path.join(rig.paths.staticPodPath, 'web.yaml');
-    execFileSync('chown', ['1234:4321', file]);
-    await chmod(file, 0o640);
-    const facts = async (place: string) => {
-      const { mode, uid, gid, mtimeNs } = await lstat(place, { bigint: true });
-      return { mode, uid, gid, mtimeNs };
-    };
-    const original = await facts(file);
-    await park(rig.mover);
-    assert.deepEqual(await facts(path.join(rig.paths.parkedPath, 'web.yaml')), original);
-    assert.equal(await rig.mover.restore('web.yaml'), 'restored');
-    assert.deepEqual(await facts(file), original);
-  });
-
-  it('a move between two file systems loses nothing of a writer that the agent cannot see', async (t) => {
-    const rig = await createMoverRig(t, small('parked'));
-    {
-      await using handle = await open(path.join(rig.paths.staticPodPath, 'web.yaml'), 'r+');
-      await park(rig.mover);
-      await handle.write('# late\n', 0);
-    }
-    const kept = path.join(rig.paths.staticPodPath, '.nodemaint-superseded', '1', 'web.yaml');
-    assert.match(await readFile(kept, 'utf8'), /^# late/);
-    assert.equal(await readFile(path.join(rig.paths.parkedPath, 'web.yaml'), 'utf8'), POD);
-    {
-      await using handle = await open(path.join(rig.paths.parkedPath, 'web.yaml'), 'r+');
-      assert.equal(await rig.mover.restore('web.yaml'), 'restored');
-      await handle.write('# later\n', 0);
-    }
-    assert.match(await readFile(path.join(rig.paths.parkedPath, '.superseded', '1', 'web.yaml'), 'utf8'), /^# later/);
-    assert.equal(await readFile(path.join(rig.paths.staticPodPath, 'web.yaml'), 'utf8'), POD);
-  });
-
-  it('a manifest stays in place while a process writes it, and the report names the process', async (t) => {
-    // With all capabilities: a process of the same user that has no more of them than the agent is seen by it.
-    const rig = await createMoverRig(t, small('parked'), createDisk());
-    {
-      await using handle = await open(path.join(rig.paths.staticPodPath, 'web.yaml'), 'r+');
-      await assertFails(park(rig.mover), new RegExp(`process ${process.pid} is writing it`));
-      await assertUntouched(rig, 'staticPodPath');
-      await handle.write('# finished\n', 0);
-    }
-    await park(rig.mover);
-    assert.match(await readFile(path.join(rig.paths.parkedPath, 'web.yaml'), 'utf8'), /^# finished/);
-  });
-
-  it('no manifest is hidden under a mount point at which nothing is mounted', async (t) => {
-    const rig = await createMoverRig(t, small('manifests'));
-    await park(rig.mover);
-    execFileSync('umount', ['--lazy', rig.paths.staticPodPath]);
-    await assertFails(rig.mover.restore('web.yaml'), /was a mount point and nothing is mounted there now/);
-    await assertUntouched(rig, 'parkedPath');
-    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', rig.paths.staticPodPath]);
-    assert.equal(await rig.mover.restore('web.yaml'), 'restored');
-    await assertUntouched(rig, 'staticPodPath');
-  });
-
-  it('the mover tells two mounts of one file system apart, which no rename crosses either', async (t) => {
-    const rig = await createMoverRig(t, ({ root, mount }) => {
+describe('a parked directory that no rename reaches', () => {
+  for (const [what, before] of Object.entries({
+    'another file system': small('parked'),
+    'a static pod directory that is a mount of its own': small('manifests'),
+    'another mount of the same file system': ({ root, mount }: MountRoot): void => {
       mount('parked', '--bind', path.join(root, 'parked'));
+    },
+  })) {
+    it(`${what} is refused, with what to do, and a move to it leaves the manifest where it is`, async (t) => {
+      const rig = await createMoverRig(t, before);
+      const refusal = (await untrustedPlace(rig.paths)) ?? '';
+      assert.match(
+        refusal,
+        /is on another file system or mount than the static pods, .*; give back what is parked there/,
+      );
+      await assertFails(park(rig.mover), /cannot park the manifest "web\.yaml" .*EXDEV: cross-device link/);
+      await assertUntouched(rig, 'staticPodPath');
     });
-    await park(rig.mover);
-    await assertUntouched(rig, 'parkedPath');
-    assert.equal(await rig.mover.restore('web.yaml'), 'restored');
-    await assertUntouched(rig, 'staticPodPath');
+  }
+
+  it('directories in one mount are not refused, there or not', async (t) => {
+    const { paths } = await createMoverRig(t);
+    assert.doesNotMatch((await untrustedPlace(paths)) ?? '', /another file system/);
+    await rm(paths.parkedPath, { recursive: true });
+    assert.doesNotMatch((await untrustedPlace(paths)) ?? '', /another file system/);
   });
 });

@@ -54,7 +54,6 @@ export function failingDisk(real: Disk, fault: Fault): Disk {
     removeDirectory: failing(real.removeDirectory),
     create: failing(real.create),
     append: failing(real.append),
-    copy: failing(real.copy),
     syncFile: failing(real.syncFile),
     syncDirectory: failing(real.syncDirectory),
   };

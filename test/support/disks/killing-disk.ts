@@ -1,5 +1,3 @@
-import { truncate } from 'node:fs/promises';
-import path from 'node:path';
 import type { Disk } from '../../../src/static-pods/disk/disk.ts';
 
 /** When the end comes: before a change, after it, or in the middle of one that writes. */
@@ -47,22 +45,6 @@ export function createKillingDisk(
       removeDirectory: change(real.removeDirectory),
       create: change(real.create),
       append: change(real.append, (file, data) => real.append(file, data.slice(0, data.length / 2))),
-      copy: change(real.copy, async (from, to) => {
-        await real.copy(from, to);
-        await truncate(to, 10);
-      }),
     },
   };
-}
-
-/** A disk on which `apart` and all below it is another file system. */
-export function createSplitDisk(real: Disk, apart: string): Disk {
-  const isApart = (file: string): boolean => file === apart || file.startsWith(apart + path.sep);
-  const within =
-    (call: (from: string, to: string) => Promise<void>) =>
-    async (from: string, to: string): Promise<void> => {
-      if (isApart(from) !== isApart(to)) throw Object.assign(new Error('cross-device link'), { code: 'EXDEV' });
-      await call(from, to);
-    };
-  return { ...real, rename: within(real.rename), link: within(real.link) };
 }

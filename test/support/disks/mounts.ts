@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { makeTestFolder } from '../folder.ts';
@@ -10,6 +11,8 @@ export interface MountRoot {
   mount(folder: string, ...args: readonly string[]): void;
   /** A file system in memory with hardly any room. */
   mountSmall(folder: string): void;
+  /** One file system for all three places. */
+  mountAll(): void;
 }
 
 /** Makes the folder; needs root. */
@@ -20,7 +23,10 @@ export async function createMountRoot(t: TestContext): Promise<MountRoot> {
     for (const place of mounted) execFileSync('umount', ['--lazy', place]);
     await rm(root, { recursive: true });
   });
-  for (const folder of ['manifests', 'parked', 'state']) await mkdir(path.join(root, folder));
+  const makeFolders = (): void => {
+    for (const folder of ['manifests', 'parked', 'state']) mkdirSync(path.join(root, folder));
+  };
+  makeFolders();
   const mount = (folder: string, ...args: readonly string[]): void => {
     const place = path.join(root, folder);
     execFileSync('mount', [...args, place]);
@@ -31,6 +37,10 @@ export async function createMountRoot(t: TestContext): Promise<MountRoot> {
     mount,
     mountSmall: (folder) => {
       mount(folder, '-t', 'tmpfs', '-o', 'size=64k,nr_inodes=64,mode=755', 'tmpfs');
+    },
+    mountAll: () => {
+      mount('.', '-t', 'tmpfs', '-o', 'mode=755', 'tmpfs');
+      makeFolders();
     },
   };
 }

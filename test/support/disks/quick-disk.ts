@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
   appendFileSync,
-  copyFileSync,
   existsSync,
   linkSync,
   lstatSync,
@@ -42,9 +41,6 @@ export function createQuickDisk(): Disk {
     append: async (file, data) => {
       appendFileSync(file, data);
     },
-    copy: async (from, to) => {
-      copyFileSync(from, to);
-    },
     syncFile: async () => {},
     syncDirectory: async () => {},
     list: async (directory) => (existsSync(directory) ? readdirSync(directory).sort() : []),
@@ -58,7 +54,5 @@ export function createQuickDisk(): Disk {
       const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex');
       return { kind: 'file', sha256, mode: stats.mode & 0o7777, uid: stats.uid, gid: stats.gid };
     },
-    writers: async () => ({ writers: [], maybeOthers: false }),
-    isMountPoint: async () => false,
   };
 }

@@ -1,10 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import type { Disk } from '../../../src/static-pods/disk/disk.ts';
+import { createDisk, type Disk } from '../../../src/static-pods/disk/disk.ts';
 import { createMover, type Mover } from '../../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../../src/static-pods/places.ts';
-import { createConfinedDisk } from '../disks/confined-disk.ts';
 import { createMountRoot, type MountRoot } from '../disks/mounts.ts';
 
 /** A manifest. */
@@ -18,15 +17,12 @@ export interface MoverRig {
   readonly disk: Disk;
 }
 
-/**
- * A mover over one manifest; `before` may mount something at the three directories first. Its disk is the one that the
- * installed agent has, with the capabilities of its unit.
- */
+/** A mover over one manifest, on the machine's disk; `before` may mount something at the three directories first. */
 export async function createMoverRig(
   t: TestContext,
   before: (mounts: MountRoot) => void = () => {},
-  disk: Disk = createConfinedDisk(t),
 ): Promise<MoverRig> {
+  const disk = createDisk();
   const mounts = await createMountRoot(t);
   before(mounts);
   const { root } = mounts;
