@@ -1,7 +1,7 @@
 /** The kubelet of a machine: starts and ends the pods of its node, by what it has heard of the API server and by its manifests. */
 import { MIRROR_ANNOTATION } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/api/pod.ts';
-import { isReady, isTerminal } from '../../../src/decide/pod.ts';
+import { isTerminal } from '../../../src/decide/pod.ts';
 import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { collectionPath, objectPath, PODS } from '../../../src/kube/resource.ts';
 import type { Container } from './containers.ts';
@@ -21,6 +21,12 @@ export interface KubeletCluster {
   workloadOf(pod: Pod): Workload | undefined;
   /** Asks for another look at that time. */
   lookAfter(ms: number): void;
+}
+
+/** Whether the API server says that the pod runs and is ready. */
+function isToldReady({ status }: Pod): boolean {
+  const isReady = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+  return isReady && status?.phase === 'Running';
 }
 
 function isMirror(pod: Pod): boolean {
@@ -70,7 +76,7 @@ function runPod(cluster: KubeletCluster, machine: FleetMachine, pod: Pod, isReac
     cluster.lookAfter(START_MS);
     return;
   }
-  if (!isReached || isReady(pod)) return;
+  if (!isReached || isToldReady(pod)) return;
   if (cluster.now() - container.createdAt < START_MS) cluster.lookAfter(START_MS);
   else report(cluster, pod);
 }
@@ -115,7 +121,7 @@ function runMirrors(cluster: KubeletCluster, machine: FleetMachine): void {
   }
   for (const container of own) {
     const mirror = mirrors.find(({ metadata }) => metadata.name === container.name);
-    if (mirror !== undefined && !isReady(mirror)) report(cluster, mirror);
+    if (mirror !== undefined && !isToldReady(mirror)) report(cluster, mirror);
     if (mirror !== undefined || container.toldAt !== undefined) continue;
     const path = collectionPath(PODS, container.namespace);
     cluster.send({ method: 'POST', path, body: mirrorOf(container, machine.name) });
