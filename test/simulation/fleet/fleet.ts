@@ -7,19 +7,18 @@ import { collectionPath, DISRUPTION_BUDGETS } from '../../../src/kube/resource.t
 import type { Random } from '../../chaos/random.ts';
 import { actOnRequests } from '../../chaos/stand-ins/interceptors.ts';
 import type { ClusterPart } from '../../chaos/world.ts';
-import { refused } from '../api-server/answer.ts';
 import { createModelServer, type ModelServer } from '../api-server/server.ts';
-import { type Connection, Network } from '../network.ts';
-import { type RunController, startReplica } from '../replicas.ts';
+import { Network } from '../network.ts';
+import type { RunController } from '../replicas.ts';
 import { admitted } from '../stand-ins/admission.ts';
 import { runBudgets } from '../stand-ins/controllers.ts';
 import type { VirtualTime } from '../time.ts';
-import { CONTROLLER, createRecord, type Record } from '../world.ts';
-import type { Container } from './containers.ts';
+import { createRecord, type Record } from '../world.ts';
+import { Access } from './access.ts';
 import { type ControlledCluster, nodeOf, runControllers } from './controllers.ts';
 import { runKubelet } from './kubelet.ts';
 import { FleetMachine, type MachineEvents } from './machine.ts';
-import { GUARDED, type Refused, REFUSALS } from './refusals.ts';
+import { ReplicaPods } from './replica-pods.ts';
 import type { Settings, Workload } from './settings.ts';
 
 /** Controllers and kubelets act so long after a change, and so often without one. */
@@ -30,12 +29,6 @@ const CALM_MS = 60_000;
 /** The heart of an interceptor beats so often. */
 const BEAT_MS = 5 * 60_000;
 const OUTSIDE = 'outside';
-
-interface Replica {
-  readonly connection: Connection;
-  readonly stop: AbortController;
-  readonly machine: FleetMachine;
-}
 
 /** Told what happens in a fleet, before it has consequences. */
 export type FleetWatcher = Pick<MachineEvents, 'stopping' | 'goesDown'> & {
@@ -66,25 +59,17 @@ export class Fleet implements ControlledCluster {
   watcher: FleetWatcher = { asked: () => undefined, stopping: () => undefined, goesDown: () => undefined };
   /** The program whose request is carried out now. */
   writer = '';
-  readonly #runController: RunController;
-  readonly #replicas = new Map<string, Replica>();
-  readonly #refusals = new Map<Refused, number>();
-  readonly #cutUntil = new Map<string, number>();
-  #downUntil = -Infinity;
+  readonly access: Access;
+  readonly #replicas: ReplicaPods;
   #movedAt = 0;
   #isDue = false;
   #isOver = false;
   #beatAt = 0;
-  #started = 0;
-  /** Since when the API server has answered nothing or refused something, by the user of an agent. */
-  readonly #troubleSince = new Map<string, number>();
-
   constructor({ time, random, settings, runController }: FleetParts) {
     this.time = time;
     this.random = random;
     this.settings = settings;
     this.workloads = settings.workloads;
-    this.#runController = runController;
     const model = createModelServer(time.now);
     this.server = {
       objects: model.objects,
@@ -98,14 +83,30 @@ export class Fleet implements ControlledCluster {
     this.network = new Network(time, this.server, random, (program, request, response) => {
       this.record.note(program, request, response);
     });
-    this.network.isAway = (program) => !this.#isProgramReached(program);
+    this.network.isAway = (program) => {
+      const machine = this.#replicas.machineOf(program) ?? this.machines.find(({ user }) => user === program);
+      return machine !== undefined && !this.isReached(machine);
+    };
+    this.#replicas = new ReplicaPods(this.network, runController, (error) => {
+      this.failures.push(error);
+    });
+    this.access = new Access({
+      time,
+      settings,
+      machines: () => this.machines,
+      isControlPlaneUp: () => this.#isControlPlaneUp(),
+      onChange: () => {
+        this.network.breakWatches();
+        this.lookAfter(REACTION_MS);
+      },
+    });
     const events: MachineEvents = {
       isCalm: () => this.now() - this.#movedAt > CALM_MS,
       changed: () => {
         this.lookAfter(REACTION_MS);
       },
-      ended: ({ id }) => {
-        this.#endReplica(id);
+      ended: (container) => {
+        this.#replicas.end(container);
       },
       stopping: (machine, container) => {
         this.note(`${machine.name} the agent tells ${container.name} to end`);
@@ -181,32 +182,19 @@ export class Fleet implements ControlledCluster {
     );
   }
 
-  isApiUp(): boolean {
-    if (this.now() < this.#downUntil) return false;
+  #isControlPlaneUp(): boolean {
     const { members } = this.settings;
     if (members === 0) return true;
-    const hasQuorum = this.serving('etcd').length > members / 2;
-    return hasQuorum && this.serving('kube-apiserver').length > 0;
+    return this.serving('etcd').length > members / 2 && this.serving('kube-apiserver').length > 0;
   }
 
   isReached(machine: FleetMachine): boolean {
-    return machine.isUp() && this.now() >= (this.#cutUntil.get(machine.name) ?? -Infinity) && this.isApiUp();
-  }
-
-  /** For how long the API server has given this machine's agent no answer, or refused something of somebody; 0 where all is well. */
-  troubledMs(machine: FleetMachine): number {
-    const since = this.#troubleSince.get(machine.name);
-    return since === undefined ? 0 : this.now() - since;
-  }
-
-  #isProgramReached(program: string): boolean {
-    const machine = this.#replicas.get(program)?.machine ?? this.machines.find(({ user }) => user === program);
-    return machine === undefined || this.isReached(machine);
+    return machine.isUp() && this.access.isReached(machine);
   }
 
   #handle(model: ModelServer, request: KubeRequest, program: string): KubeResponse {
-    const answer = program === OUTSIDE ? undefined : this.#refusal(request);
-    if (answer !== undefined) return { ...answer, headers: { date: new Date(this.now()).toUTCString() } };
+    const answer = program === OUTSIDE ? undefined : this.access.refusal(request);
+    if (answer !== undefined) return answer;
     if (program !== OUTSIDE) this.watcher.asked(program, request);
     const before = this.writer;
     this.writer = program;
@@ -214,59 +202,6 @@ export class Fleet implements ControlledCluster {
       return model.handle(request, program);
     } finally {
       this.writer = before;
-    }
-  }
-
-  /** Why a request of the product is not carried out; undefined where it is. */
-  #refusal(request: KubeRequest): Pick<KubeResponse, 'status' | 'body'> | undefined {
-    for (const [what, until] of this.#refusals) {
-      if (this.now() < until && REFUSALS[what](request)) return refused(403, 'Forbidden', `a policy refuses ${what}`);
-    }
-    const { guarded } = this.settings;
-    if (guarded === undefined || !GUARDED[guarded](request) || this.isWebhookUp()) return undefined;
-    const why = 'failed calling webhook "validate.guard.example": no endpoints available for service "guard"';
-    return refused(500, 'InternalError', `Internal error occurred: ${why}`);
-  }
-
-  isWebhookUp(): boolean {
-    return this.machines.some((machine) =>
-      machine.containers.running().some(({ labels, toldAt }) => labels['app'] === 'guard' && toldAt === undefined),
-    );
-  }
-
-  /** Whether something that the product asks for is refused now. */
-  isRefusing(): boolean {
-    const isRefused = [...this.#refusals.values()].some((until) => this.now() < until);
-    return isRefused || (this.settings.guarded !== undefined && !this.isWebhookUp());
-  }
-
-  refuse(what: Refused, ms: number): void {
-    this.#refusals.set(what, this.now() + ms);
-    this.#watchTrouble(ms);
-  }
-
-  /** Cuts machines off the API server, or takes that away from everybody. */
-  cutOff(machines: readonly FleetMachine[] | 'all', ms: number): void {
-    const until = this.now() + ms;
-    if (machines === 'all') this.#downUntil = Math.max(this.#downUntil, until);
-    else for (const { name } of machines) this.#cutUntil.set(name, until);
-    this.network.breakWatches();
-    this.#watchTrouble(ms);
-  }
-
-  #watchTrouble(ms: number): void {
-    this.#noteTrouble();
-    this.time.after(ms + 1, () => {
-      this.#noteTrouble();
-      this.lookAfter(REACTION_MS);
-    });
-  }
-
-  #noteTrouble(): void {
-    for (const machine of this.machines) {
-      const isTroubled = !this.isReached(machine) || this.isRefusing();
-      if (!isTroubled) this.#troubleSince.delete(machine.name);
-      else if (!this.#troubleSince.has(machine.name)) this.#troubleSince.set(machine.name, this.now());
     }
   }
 
@@ -297,16 +232,16 @@ export class Fleet implements ControlledCluster {
 
   async #look(): Promise<void> {
     const wasUp = this.#wasUp;
-    this.#wasUp = this.isApiUp();
+    this.#wasUp = this.access.isUp();
     if (wasUp && !this.#wasUp) this.network.breakWatches();
-    this.#noteTrouble();
+    this.access.note();
     for (const machine of this.machines) runKubelet(this, machine);
-    if (this.isApiUp()) {
+    if (this.#wasUp) {
       runControllers(this);
       await runBudgets(this.#part(), this.server);
       await this.#runInterceptor();
     }
-    this.#runReplicas();
+    this.#replicas.look(this.machines);
   }
   #wasUp = true;
 
@@ -326,47 +261,6 @@ export class Fleet implements ControlledCluster {
       requests: () => this.requests(),
       send: (request: KubeRequest) => Promise.resolve(this.send(request).status),
     } as unknown as ClusterPart;
-  }
-
-  /** Each container of the controller is a replica of it. */
-  #runReplicas(): void {
-    for (const machine of this.machines) {
-      for (const container of machine.containers.running()) {
-        if (container.labels['app'] !== 'nodemaint-controller') continue;
-        const known = this.#replicaOf(container);
-        if (container.toldAt !== undefined) known?.replica.stop.abort();
-        else if (known === undefined) this.#startReplica(machine, container);
-      }
-    }
-  }
-
-  readonly #byContainer = new Map<string, string>();
-
-  #replicaOf({ id }: Pick<Container, 'id'>): { readonly program: string; readonly replica: Replica } | undefined {
-    const program = this.#byContainer.get(id);
-    const replica = program === undefined ? undefined : this.#replicas.get(program);
-    return program === undefined || replica === undefined ? undefined : { program, replica };
-  }
-
-  #startReplica(machine: FleetMachine, { id }: Container): void {
-    this.#started += 1;
-    const program = `${CONTROLLER}-${this.#started}`;
-    const connection = this.network.connect(program);
-    const stop = new AbortController();
-    this.#replicas.set(program, { connection, stop, machine });
-    this.#byContainer.set(id, program);
-    const replica = { client: connection.client, clock: this.time.clock() };
-    startReplica(this.#runController, replica, stop.signal).catch((error: unknown) => {
-      if (!stop.signal.aborted) this.failures.push(error);
-    });
-  }
-
-  #endReplica(containerId: string): void {
-    const found = this.#replicaOf({ id: containerId });
-    if (found === undefined) return;
-    found.replica.connection.kill();
-    found.replica.stop.abort();
-    this.#replicas.delete(found.program);
   }
 
   /** Replicas of the controller that somebody wants. */
@@ -418,10 +312,7 @@ export class Fleet implements ControlledCluster {
   async end(): Promise<void> {
     this.#isOver = true;
     for (const machine of this.machines) machine.end();
-    for (const { connection, stop } of this.#replicas.values()) {
-      stop.abort();
-      connection.kill();
-    }
+    this.#replicas.endAll();
     await this.time.pass(60_000);
   }
 }

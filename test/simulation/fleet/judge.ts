@@ -81,7 +81,7 @@ export class Judge {
   /** Whether the API server has been away, or refusing, for so long that the agent of a machine may do without it. */
   #mayGoAlone(machine: FleetMachine): boolean {
     const patience = this.#ownMaintenance(machine) === undefined ? FIRST_PATIENCE_MS : PATIENCE_MS;
-    return this.#fleet.troubledMs(machine) >= patience;
+    return this.#fleet.access.troubledMs(machine) >= patience;
   }
 
   /** The budget that forbids the end of a pod now; undefined where none does. */
@@ -124,7 +124,7 @@ export class Judge {
     this.#add(
       'budgets',
       'an agent ends a pod alone in spite of its budget while another node stays',
-      `${machine.name} ${container.name}, the API server away for ${this.#fleet.troubledMs(machine)} ms`,
+      `${machine.name} ${container.name}, the API server away for ${this.#fleet.access.troubledMs(machine)} ms`,
     );
   }
 
@@ -274,7 +274,7 @@ export class Judge {
     const fleet = this.#fleet;
     const pods = fleet.pods().filter(({ spec }) => spec.nodeName === machine.name);
     const running = machine.containers.running().filter(({ source }) => source === 'api');
-    const isTroubled = fleet.troubledMs(machine) >= PATIENCE_MS;
+    const isTroubled = fleet.access.troubledMs(machine) >= PATIENCE_MS;
     for (const container of running) {
       const { toldAt, graceSec, name } = container;
       if (toldAt !== undefined && fleet.now() - toldAt < graceSec * 1_000) return `the grace period of ${name}`;

@@ -48,7 +48,7 @@ const drawCut = (random: Random): Arguments => ({
 function cutAtWrite(fleet: Fleet, machine: FleetMachine, step: Arguments): void {
   fleet.onWrite(machine.user, Number(step['cutAt']), () => {
     fleet.time.after(Number(step['afterMs']), () => {
-      fleet.cutOff([machine], Number(step['cutMs']));
+      fleet.access.cutOff([machine], Number(step['cutMs']));
     });
   });
 }
@@ -117,21 +117,21 @@ export const FLEET_STEPS: Readonly<Record<string, FleetStep>> = {
     weight: 3,
     draw: (random, nodes) => ({ ...node(random, nodes), ms: random.pick(SHORT) }),
     perform: (fleet, step) => {
-      fleet.cutOff([machineOf(fleet, step)], Number(step['ms']));
+      fleet.access.cutOff([machineOf(fleet, step)], Number(step['ms']));
     },
   },
   'cut off all': {
     weight: 3,
     draw: (random) => ({ ms: random.pick(SHORT) }),
     perform: (fleet, { ms }) => {
-      fleet.cutOff('all', Number(ms));
+      fleet.access.cutOff('all', Number(ms));
     },
   },
   refuse: {
     weight: 3,
     draw: (random) => ({ what: random.pick(REFUSED), ms: random.pick(SHORT) }),
     perform: (fleet, step) => {
-      fleet.refuse(step['what'] as Refused, Number(step['ms']));
+      fleet.access.refuse(step['what'] as Refused, Number(step['ms']));
     },
   },
   'stop kubelet': {

@@ -1,0 +1,106 @@
+/** Who reaches the API server of a fleet, what it refuses, and for how long a machine has not got what it needs. */
+import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
+import { refused } from '../api-server/answer.ts';
+import type { VirtualTime } from '../time.ts';
+import type { FleetMachine } from './machine.ts';
+import { GUARDED, type Refused, REFUSALS } from './refusals.ts';
+import type { Settings } from './settings.ts';
+
+/** What access depends on. */
+interface AccessParts {
+  readonly time: VirtualTime;
+  readonly settings: Settings;
+  readonly machines: () => readonly FleetMachine[];
+  /** Whether the control plane that runs on machines of the fleet serves. */
+  readonly isControlPlaneUp: () => boolean;
+  /** Told when something changes. */
+  readonly onChange: () => void;
+}
+
+/** The way of each machine to the API server. */
+export class Access {
+  readonly #parts: AccessParts;
+  readonly #refusals = new Map<Refused, number>();
+  readonly #cutUntil = new Map<string, number>();
+  #downUntil = -Infinity;
+  /** Since when the API server has answered nothing or refused something, by the name of the machine. */
+  readonly #troubleSince = new Map<string, number>();
+
+  constructor(parts: AccessParts) {
+    this.#parts = parts;
+  }
+
+  isUp(): boolean {
+    return this.#parts.time.now() >= this.#downUntil && this.#parts.isControlPlaneUp();
+  }
+
+  isReached({ name }: FleetMachine): boolean {
+    return this.#parts.time.now() >= (this.#cutUntil.get(name) ?? -Infinity) && this.isUp();
+  }
+
+  /** For how long a machine has got no answer, or something was refused; 0 where all is well. */
+  troubledMs({ name }: FleetMachine): number {
+    const since = this.#troubleSince.get(name);
+    return since === undefined ? 0 : this.#parts.time.now() - since;
+  }
+
+  /** Why a request of the product is not carried out; undefined where it is. */
+  refusal(request: KubeRequest): KubeResponse | undefined {
+    const now = this.#parts.time.now();
+    const headers = { date: new Date(now).toUTCString() };
+    for (const [what, until] of this.#refusals) {
+      if (now >= until || !REFUSALS[what](request)) continue;
+      return { ...refused(403, 'Forbidden', `a policy refuses ${what}`), headers };
+    }
+    const { guarded } = this.#parts.settings;
+    if (guarded === undefined || !GUARDED[guarded](request) || this.#isWebhookUp()) return undefined;
+    const why = 'failed calling webhook "validate.guard.example": no endpoints available for service "guard"';
+    return { ...refused(500, 'InternalError', `Internal error occurred: ${why}`), headers };
+  }
+
+  #isWebhookUp(): boolean {
+    return this.#parts
+      .machines()
+      .some(({ containers }) =>
+        containers.running().some(({ labels, toldAt }) => labels['app'] === 'guard' && toldAt === undefined),
+      );
+  }
+
+  #isRefusing(): boolean {
+    const isRefused = [...this.#refusals.values()].some((until) => this.#parts.time.now() < until);
+    return isRefused || (this.#parts.settings.guarded !== undefined && !this.#isWebhookUp());
+  }
+
+  refuse(what: Refused, ms: number): void {
+    this.#refusals.set(what, this.#parts.time.now() + ms);
+    this.#changed(ms);
+  }
+
+  /** Cuts machines off the API server, or takes that away from everybody. */
+  cutOff(machines: readonly FleetMachine[] | 'all', ms: number): void {
+    const until = this.#parts.time.now() + ms;
+    if (machines === 'all') this.#downUntil = Math.max(this.#downUntil, until);
+    else for (const { name } of machines) this.#cutUntil.set(name, until);
+    this.#changed(ms);
+  }
+
+  #changed(ms: number): void {
+    this.note();
+    this.#parts.onChange();
+    this.#parts.time.after(ms + 1, () => {
+      this.note();
+      this.#parts.onChange();
+    });
+  }
+
+  /** Notes who has trouble now. */
+  note(): void {
+    for (const machine of this.#parts.machines()) {
+      const isTroubled = !this.isReached(machine) || this.#isRefusing();
+      if (!isTroubled) this.#troubleSince.delete(machine.name);
+      else if (!this.#troubleSince.has(machine.name)) {
+        this.#troubleSince.set(machine.name, this.#parts.time.now());
+      }
+    }
+  }
+}
