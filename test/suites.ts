@@ -105,8 +105,8 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   integration: {
     ...ON_REAL_PARTS,
     thorough: [
-      'controller/chart-values',
-      'machine/{install-places,package}',
+      'controller/chart-{pools,values}',
+      'machine/{install-places,installer,package}',
       'metrics/{dashboard,prometheus}',
       'release/{architectures,plugin,reproducible}',
     ],

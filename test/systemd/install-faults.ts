@@ -12,8 +12,6 @@ export interface Fault {
   readonly says: RegExp;
   /** Whether it is found before anything is touched. */
   readonly before: boolean;
-  /** Whether the gate runs it too. */
-  readonly gate?: boolean;
 }
 
 /** All of them. */
@@ -23,7 +21,6 @@ export const FAULTS: readonly Fault[] = [
     make: `echo 'throw new Error("broken build")' > ${BUNDLE}`,
     says: /broken build[^]*new program does not run on this machine; nothing was changed/,
     before: true,
-    gate: true,
   },
   {
     name: 'a Node.js that this machine cannot run',
@@ -36,7 +33,6 @@ export const FAULTS: readonly Fault[] = [
     make: `mkdir -p /root/next/.ci/pins && sed 's/^[0-9a-f]*  /${'0'.repeat(64)}  /' ${CHECKOUT}/.ci/pins/node.sha256 > /root/next/.ci/pins/node.sha256`,
     says: /bin\/node is not the Node\.js that \/root\/next\/\.ci\/pins\/node\.sha256 names; .*nothing was changed/,
     before: true,
-    gate: true,
   },
   {
     name: 'a lock holder that this machine cannot run',
@@ -55,7 +51,6 @@ export const FAULTS: readonly Fault[] = [
     make: `sed -i '1a if (process.argv[2] === "agent") throw new Error("no agent today");' ${BUNDLE}`,
     says: /did not start: systemd cannot start the agent[^]*no agent today[^]*earlier installation .* runs again/,
     before: false,
-    gate: true,
   },
   {
     name: 'an agent that says that it is ready, and never holds the lock',
