@@ -18,7 +18,8 @@ export const SLOW: WaitOptions = { timeoutMs: 90_000 };
 
 const TIMEOUT_MS = 30_000;
 const INTERVAL_MS = 50;
-const MAX_INTERVAL_MS = 250;
+const MAX_INTERVAL_MS = 500;
+const SLOW_ANSWER_MS = 40;
 /** However busy the machine is, a wait ends after this many times its limit. */
 const MAX_FACTOR = 10;
 
@@ -56,8 +57,16 @@ function startStopwatch(): (limitMs: number) => boolean {
 }
 
 /**
- * Asks until the answer is true, 50 ms after the last answer. A question that starts a program takes the processor from what
- * is waited for: the pause is as long as the answer took, up to 250 ms. An `ask` that throws counts as false; its last error is
+ * How long to pause before the next question. One that takes long starts a program, which takes the processor from what is
+ * waited for: it is asked less often the longer the wait is.
+ */
+function pauseMs(answerMs: number, waitedMs: number): number {
+  if (answerMs < SLOW_ANSWER_MS) return INTERVAL_MS;
+  return Math.min(Math.max(answerMs, waitedMs / 20, INTERVAL_MS), MAX_INTERVAL_MS);
+}
+
+/**
+ * Asks until the answer is true, after a pause from 50 to 500 ms each time. An `ask` that throws counts as false; its last error is
  * the cause of the failure. The limit is a time of a machine that is idle: on a busy one the wait is longer, at most tenfold.
  */
 export async function waitFor(
@@ -65,6 +74,7 @@ export async function waitFor(
   ask: () => boolean | Promise<boolean>,
   { timeoutMs = TIMEOUT_MS, program, signal }: WaitOptions = {},
 ): Promise<void> {
+  const begunAt = performance.now();
   const isOver = startStopwatch();
   let lastError: unknown;
   for (;;) {
@@ -80,7 +90,8 @@ export async function waitFor(
       const reason = hasEnded ? `${program.name} has ended` : `not within ${timeoutMs / 1_000} s`;
       throw new Error(`${what}: ${reason}\n${(await program?.tail()) ?? ''}`, { cause: lastError });
     }
-    await delay(Math.min(Math.max(performance.now() - askedAt, INTERVAL_MS), MAX_INTERVAL_MS));
+    const now = performance.now();
+    await delay(pauseMs(now - askedAt, now - begunAt));
   }
 }
 
@@ -95,7 +106,7 @@ export async function eventually(check: () => void | Promise<void>, options: Wai
 
 /** Asks for this time, and fails as soon as the answer is true. */
 export async function never(what: string, ask: () => boolean | Promise<boolean>, forMs: number): Promise<void> {
-  for (const end = performance.now() + forMs; performance.now() < end; await delay(MAX_INTERVAL_MS)) {
+  for (const end = performance.now() + forMs; performance.now() < end; await delay(INTERVAL_MS)) {
     if (await ask()) throw new Error(`${what}, within ${forMs / 1_000} s`);
   }
 }

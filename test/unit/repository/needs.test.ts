@@ -9,6 +9,7 @@ import { assertDeclared, DECLARED } from '../../needs/declared.ts';
 import { needsOf } from '../../needs/imports.ts';
 import { TABLE } from '../../needs/table.ts';
 import { type Readiness, runFilesApart } from '../../files.ts';
+import { planOf, SUITES } from '../../suites.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
@@ -36,6 +37,21 @@ describe('the needs of test files', () => {
       TABLE.map(({ need }) => need).filter((need) => !asked.has(need)),
       [],
     );
+  });
+});
+
+describe('the suites', () => {
+  it('all files that the suites name are there', () => {
+    for (const [name, suite] of Object.entries(SUITES))
+      assert.ok(planOf(name, suite, true).groups.flat().length > 0, name);
+  });
+
+  it('the gate leaves out what the thorough run has', () => {
+    for (const [name, suite] of Object.entries(SUITES)) {
+      const { leftOut, groups } = planOf(name, suite, false);
+      const whole = planOf(name, suite, true).groups.flat();
+      assert.deepEqual([...leftOut, ...groups.flat()].toSorted(), whole.toSorted(), name);
+    }
   });
 });
 
