@@ -16,7 +16,7 @@ const PAUSE_MS = 80;
 /** Steps of a history, and up to twice as many. */
 const LENGTH = 5;
 /** After the last step a machine that nobody holds has gone by now: each wait without an owner ends before. */
-const END_MS = 50 * 60_000;
+const END_MS = 130 * 60_000;
 /** Whoever is held for so long with an owner is held rightly. */
 const OWNED_MS = 15 * 60_000;
 
