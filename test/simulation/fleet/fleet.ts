@@ -24,8 +24,9 @@ import type { Settings, Workload } from './settings.ts';
 /** Controllers and kubelets act so long after a change, and so often without one. */
 const REACTION_MS = 150;
 const TICK_MS = 10_000;
-/** Nothing happens where no pod and no node has changed for so long. */
+/** Nothing happens where no pod and no node has changed for so long; then a look in so many milliseconds is enough. */
 const CALM_MS = 60_000;
+const CALM_TICK_MS = 30_000;
 /** The heart of an interceptor beats so often. */
 const BEAT_MS = 5 * 60_000;
 const OUTSIDE = 'outside';
@@ -101,7 +102,7 @@ export class Fleet implements ControlledCluster {
       },
     });
     const events: MachineEvents = {
-      isCalm: () => this.now() - this.#movedAt > CALM_MS,
+      isCalm: () => this.#isCalm(),
       changed: () => {
         this.lookAfter(REACTION_MS);
       },
@@ -300,10 +301,14 @@ export class Fleet implements ControlledCluster {
     this.#tick();
   }
 
+  #isCalm(): boolean {
+    return this.now() - this.#movedAt > CALM_MS;
+  }
+
   #tick(): void {
     if (this.#isOver) return;
     this.lookAfter(1);
-    this.time.after(TICK_MS, () => {
+    this.time.after(this.#isCalm() ? CALM_TICK_MS : TICK_MS, () => {
       this.#tick();
     });
   }

@@ -28,7 +28,7 @@ export interface FleetOutcome {
   readonly writes: number;
 }
 
-function drawSteps(random: Random, nodes: number): readonly Step[] {
+export function drawSteps(random: Random, nodes: number): readonly Step[] {
   const entries = Object.entries(FLEET_STEPS);
   const all = entries.reduce((sum, [, { weight }]) => sum + weight, 0);
   const draw = (): Step => {
