@@ -46,17 +46,23 @@ interface ControllerTrace {
   readonly requests: readonly EvictionRequest[];
 }
 
+/** What the status says of the node, without estimates and numbers of tries: they move on while nothing else does. */
+function reachedBy(node: NodeStatus | undefined): unknown {
+  const { expectedFinishTime: _, podsBlocking = [], ...reached } = node ?? {};
+  return [reached, podsBlocking.map(({ namespace, name, reason }) => [namespace, name, reason])];
+}
+
 /** A text that changes with everything that a controller or an interceptor does; what the agent reports itself is left out. */
 export function traceText({ node, requests }: ControllerTrace): string {
   const others = requests.map(({ metadata: { uid }, status: { interceptors = [], ...status } = {} }) => {
     return [uid, status, interceptors.filter(({ name }) => name !== KUBELET_INTERCEPTOR)];
   });
-  return JSON.stringify([node, others]);
+  return JSON.stringify([reachedBy(node), others]);
 }
 
 /**
  * For how long nothing may change before the controller counts as idle, in milliseconds; Infinity where only a person or the
- * cluster may let the drain begin, and until the pods will have ended. `maxIdleMs` is for a controller that asks nobody for
+ * cluster may let the drain begin, and, where none blocks, until the pods will have ended. `maxIdleMs` is for a controller that asks nobody for
  * anything.
  */
 export function longestSilenceMs(
@@ -66,7 +72,8 @@ export function longestSilenceMs(
   now: number,
 ): number {
   const { podsBlocking = [], volumesLeft = [] } = node ?? {};
-  if (stand === 'guarded' || (timeOf(node?.expectedFinishTime) ?? -Infinity) > now) return Infinity;
+  const isEnding = podsBlocking.length === 0 && (timeOf(node?.expectedFinishTime) ?? -Infinity) > now;
+  if (stand === 'guarded' || isEnding) return Infinity;
   const waitsForOthers = stand === 'waits' || requests.length > 0 || podsBlocking.length > 0 || volumesLeft.length > 0;
   return node !== undefined && waitsForOthers ? TIMES_AT_WORK * maxIdleMs : maxIdleMs;
 }

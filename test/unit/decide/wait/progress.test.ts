@@ -42,6 +42,13 @@ const silences: [string, NodeStatus | undefined, readonly EvictionRequest[], Sta
   ['that gives others their turn first', { nodeRef: { name: 'n1' } }, [], 'waits', 6 * MAX],
   ['that guards the control plane', { nodeRef: { name: 'n1' } }, [], 'guarded', Infinity],
   ['whose pods have time to end', statusOf({ expectedFinishTime: '2026-01-01T01:00:00Z' }), [], 'asks', Infinity],
+  [
+    'whose pods have time to end, and of which one blocks',
+    statusOf({ expectedFinishTime: '2026-01-01T01:00:00Z', podsBlocking: [BLOCKING] }),
+    [],
+    'asks',
+    6 * MAX,
+  ],
   ['whose pods have had it', statusOf({ expectedFinishTime: '2025-12-31T23:00:00Z' }), [REQUEST], 'asks', 6 * MAX],
 ];
 
@@ -126,4 +133,10 @@ describe('the patience with an API server', () => {
       assert.equal(patienceMs(deadline, stall, limits), expected);
     });
   }
+
+  it('an estimate that moves on and another number of tries are no progress', () => {
+    const at = (expectedFinishTime: string, message: string): string =>
+      traceText({ node: statusOf({ expectedFinishTime, podsBlocking: [{ ...BLOCKING, message }] }), requests: [] });
+    assert.equal(at('2026-01-01T01:00:00Z', 'try 1'), at('2026-01-01T02:00:00Z', 'try 2'));
+  });
 });
