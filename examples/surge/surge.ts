@@ -63,19 +63,19 @@ function decide({ metadata, spec, status = {} }: Deployment, replicaSet: KubeObj
 }
 
 /** The object of that kind which controls this one; undefined where none does, or it is another one by now. */
-async function ownerOf<T extends KubeObject>(
+async function ownerOf(
   client: KubeClient,
   { metadata }: KubeObject,
   kind: 'ReplicaSet' | 'Deployment',
   signal: AbortSignal,
-): Promise<{ readonly path: string; readonly object: T } | undefined> {
+): Promise<{ readonly path: string; readonly object: KubeObject } | undefined> {
   const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
   if (owner?.kind !== kind || owner.apiVersion !== 'apps/v1') return undefined;
   const path = `/apis/apps/v1/namespaces/${metadata.namespace ?? 'default'}/${kind.toLowerCase()}s/${owner.name}`;
   const { status, body } = await client.send({ method: 'GET', path }, signal);
   if (status === 404) return undefined;
   if (status !== 200) throw new Error(`GET ${path}: ${status}`);
-  const object = body as T;
+  const object = body as KubeObject;
   return object.metadata.uid === owner.uid ? { path, object } : undefined;
 }
 
@@ -83,7 +83,7 @@ async function ownerOf<T extends KubeObject>(
 async function restart(
   client: KubeClient,
   path: string,
-  { metadata }: Deployment,
+  { metadata }: KubeObject,
   signal: AbortSignal,
 ): Promise<InterceptorStep> {
   const annotations = { [RESTARTED_AT]: new Date().toISOString() };
@@ -99,9 +99,9 @@ async function restart(
 async function act(client: KubeClient, pod: Pod, signal: AbortSignal): Promise<InterceptorStep> {
   const replicaSet = await ownerOf(client, pod, 'ReplicaSet', signal);
   if (replicaSet === undefined) return completed('The pod belongs to no ReplicaSet.');
-  const deployment = await ownerOf<Deployment>(client, replicaSet.object, 'Deployment', signal);
+  const deployment = await ownerOf(client, replicaSet.object, 'Deployment', signal);
   if (deployment === undefined) return completed('The pod belongs to no Deployment.');
-  const step = decide(deployment.object, replicaSet.object);
+  const step = decide(deployment.object as Deployment, replicaSet.object);
   return step === 'restart' ? await restart(client, deployment.path, deployment.object, signal) : step;
 }
 

@@ -21,10 +21,6 @@ export const COMPLETION_FINALIZER = 'nodemaintenance.k8s.io/maintenance-completi
 export const NODE_LABEL = 'nodemaintenance.x-k8s.io/node';
 /** On an EvictionRequest: the UID of the maintenance whose drain made it, or was the first to join it. */
 export const MAINTENANCE_UID_LABEL = 'nodemaintenance.x-k8s.io/maintenance-uid';
-/** On a ConfigMap that has the story of a drain: how far the drain was, `drained` or `ended`. */
-export const STORY_LABEL = 'nodemaintenance.x-k8s.io/story';
-/** On the same: the name of the maintenance. */
-export const STORY_OF_ANNOTATION = 'nodemaintenance.x-k8s.io/story-of';
 /**
  * A taint that a node may be registered with, so that no pod comes before a shutdown of the node would wait for it. The
  * controller takes it away as soon as the node's agent holds the shutdown lock.

@@ -39,10 +39,6 @@ function addLimitOptions(command: Command): Command {
   return command
     .option('--max-parallel-nodes <count>', 'drain at most this many nodes at once; default: no limit')
     .option(
-      '--kept-stories <count>',
-      'keep so many stories of drains that are over ("nodemaint history --cluster"); default: none',
-    )
-    .option(
       '--max-parallel-reboots <count>',
       'let at most this many machines reboot at once; default: as many as PodDisruptionBudgets allow',
     )

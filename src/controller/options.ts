@@ -50,9 +50,6 @@ const flags = z.object({
   maxEvictionTime: duration('after how long an eviction in flight no longer counts against these limits').prefault(
     '1h',
   ),
-  keptStories: limit(
-    'how many stories of drains that are over are kept in the cluster, each for 30 days at most; none without it',
-  ),
   nodeMarks: z
     .array(z.enum(MARK_NAMES, `write some of ${MARK_NAMES.join(', ')}`))
     .describe('for which other programs nodes under maintenance are marked')

@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../src/api/meta.ts';
-import { CONTROLLER_NAMESPACE } from '../../src/api/lease.ts';
 import { COMPLETION_FINALIZER } from '../../src/api/names.ts';
 import type { Pod } from '../../src/api/pod.ts';
 import { selectsNode, stageOf } from '../../src/decide/maintenance/maintenance.ts';
 import { podTypeOf } from '../../src/decide/pod.ts';
-import { listKept } from '../../src/kube/maintenance/kept-stories.ts';
 import {
   collectionPath,
   DISRUPTION_BUDGETS,
@@ -18,7 +16,6 @@ import {
 } from '../../src/kube/resource.ts';
 import { checkGivenBack, checkLeftOvers } from './invariants/given-back.ts';
 import { checkKeptAway } from './invariants/manifests.ts';
-import { checkStories } from './invariants/stories.ts';
 import { checkStatus, livePods } from './invariants/status.ts';
 import type { Violation } from './invariants/violation.ts';
 import { FOREIGN_FINALIZER, isDrained, nodeObject, REFUSED_LABEL } from './objects.ts';
@@ -176,20 +173,11 @@ async function untilNone(
   }
 }
 
-/** The drains that are over and have no story; it is written a moment after the drain. */
-async function untold(world: World): Promise<readonly Violation[]> {
-  const signal = AbortSignal.timeout(BOUND_MS);
-  // While the API server restarts they cannot be read, and are looked for again.
-  const kept = await listKept(world.cluster.client, CONTROLLER_NAMESPACE, signal).catch(() => []);
-  return checkStories({ maintenances: world.maintenances(), nodes: world.nodes() }, kept);
-}
-
-/** Unblocks the world, and waits for the ends of all drains and for their stories. */
+/** Unblocks the world, and waits for the ends of all drains. */
 export async function judgeDrained(world: World): Promise<readonly Violation[]> {
   await unblock(world);
   const late = await untilNone(world, () => unfinished(world));
-  const silent = await untilNone(world, () => untold(world));
-  return [...late, ...silent, ...((await judgeAtRest(world)) ?? [])];
+  return [...late, ...((await judgeAtRest(world)) ?? [])];
 }
 
 /** Ends all maintenances, some by the stage and some by deletion. */

@@ -73,15 +73,7 @@ export async function createReplicas(
     changedAt = Date.now();
     const address = `127.0.0.1:${await freePort()}`;
     const log = path.join(controlPlane.logs, `controller-${count}.log`);
-    const args = [
-      'controller',
-      '--kubeconfig',
-      kubeconfig,
-      '--metrics-address',
-      address,
-      '--kept-stories=200',
-      ...ELECTION,
-    ];
+    const args = ['controller', '--kubeconfig', kubeconfig, '--metrics-address', address, ...ELECTION];
     const command = [
       process.execPath,
       '--disable-warning=ExperimentalWarning',

@@ -1,33 +1,38 @@
 /**
- * Makes the pictures of the documentation from real runs: `npm run pictures`, as root, in a few minutes. Look at them
- * before you commit them.
+ * Makes the picture of the documentation from a real shutdown, with a pod that a budget keeps, on a node with all its real
+ * parts: `npm run pictures`, as root, in a minute. Look at it before you commit it.
  */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import process from 'node:process';
-import { dashboardPicture } from './dashboard.ts';
-import { fleetPictures } from './fleet.ts';
-import { machinePicture } from './machine.ts';
-import { shutdownPicture } from './shutdown.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { runNodemaint } from '../support/commands/nodemaint.ts';
+import { type NodeLoad, startWholeNode, untilPhase } from '../support/rigs/whole-node.ts';
 
-const FOLDER = path.join(import.meta.dirname, '..', '..', 'docs', 'pictures');
+const PICTURE = path.join(import.meta.dirname, '..', '..', 'docs', 'pictures', 'report.svg');
+const LOAD: NodeLoad = {
+  deployments: { web: { stopSec: 4 }, api: { stopSec: 9 }, queue: { stopSec: 14 }, db: { stopSec: 5 } },
+  daemonSets: { 'log-shipper': { stopSec: 3 } },
+  staticPods: {
+    'registry-cache': { stopSec: 3 },
+    'kube-vip': { stopSec: 2, priorityClassName: 'system-node-critical' },
+  },
+  blocked: 'db',
+};
+/** How long the budget keeps its pod; then a person deletes it. */
+const BLOCKED_MS = 25_000;
+const DOWN_MS = 12_000;
 const LIMIT_MS = 600_000;
 
-const SCENES: Readonly<Record<string, (signal: AbortSignal) => Promise<Readonly<Record<string, string>>>>> = {
-  fleet: fleetPictures,
-  shutdown: async (signal) => ({ 'report.svg': await shutdownPicture(signal) }),
-  dashboard: async (signal) => ({ 'dashboard.svg': await dashboardPicture(signal) }),
-  machine: async () => ({ 'report.svg': await machinePicture() }),
-};
-/** Made only where they are named: they need a virtual machine, and take a quarter of an hour without KVM. */
-const ONLY_BY_NAME = new Set(['machine']);
-
-const wanted = process.argv.slice(2);
-await mkdir(FOLDER, { recursive: true });
-for (const [name, make] of Object.entries(SCENES)) {
-  if (wanted.length === 0 ? ONLY_BY_NAME.has(name) : !wanted.includes(name)) continue;
-  for (const [file, text] of Object.entries(await make(AbortSignal.timeout(LIMIT_MS)))) {
-    await writeFile(path.join(FOLDER, file), text);
-    console.log(`docs/pictures/${file}`);
-  }
-}
+const signal = AbortSignal.timeout(LIMIT_MS);
+await using node = await startWholeNode('worker-3', LOAD, signal);
+await node.logind.reboot();
+await delay(BLOCKED_MS, undefined, { signal });
+await node.unblock();
+await untilPhase(node, 'released');
+// The machine goes down and comes back.
+await delay(DOWN_MS, undefined, { signal });
+await node.boot();
+await untilPhase(node, 'watching');
+const { stdout, stderr, code } = await runNodemaint(['report', '-o', 'svg', '--config', node.files.configFile]);
+if (code !== 0) throw new Error(stderr);
+await writeFile(PICTURE, stdout);

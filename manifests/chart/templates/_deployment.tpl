@@ -39,7 +39,6 @@
 {{- $_ := set $deployment.spec "replicas" (int $values.replicas) -}}
 {{- $args := list "controller" (printf "--metrics-address=:%d" (int $values.metricsPort)) -}}
 {{- if .Values.webhook.enabled }}{{ $args = append $args (printf "--webhook-port=%d" (int .Values.webhook.port)) }}{{ end -}}
-{{- with .Values.controller.keptStories }}{{ $args = append $args (printf "--kept-stories=%d" (int .)) }}{{ end -}}
 {{- if and .Values.webhook.enabled (ne .Values.webhook.certificate "self") }}{{ $args = append $args "--webhook-certificate=secret" }}{{ end -}}
 {{- $_ := set $container "args" $args -}}
 {{- $ports := dict "metrics" $values.metricsPort "webhook" .Values.webhook.port -}}

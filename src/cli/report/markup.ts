@@ -1,6 +1,5 @@
-/** What SVG and HTML share: texts from outside made safe, colours for light and dark, and the picture's elements. */
+/** The elements of a picture: texts from outside made safe, and colours for light and dark. */
 import { printable } from '../../printable.ts';
-import { colourRules, type Paint, type Scheme } from './colours.ts';
 
 /** A text from outside as the content of an element or of an attribute in double quotes. */
 export function markup(text: string): string {
@@ -25,101 +24,33 @@ export function element(name: string, attributes: Attributes, content = ''): str
   return content === '' ? `<${name}${list.join('')}/>` : `<${name}${list.join('')}>${content}</${name}>`;
 }
 
-type Colour =
-  | 'paper'
-  | 'band'
-  | 'ink'
-  | 'soft'
-  | 'line'
-  | 'ending'
-  | 'interceptor'
-  | 'waiting'
-  | 'between'
-  | 'left'
-  | 'on'
-  | 'onwaiting';
-
-const COLOURS: Scheme<Colour> = {
-  light: {
-    paper: '#ffffff',
-    band: '#f4f6f8',
-    ink: '#1b2430',
-    soft: '#5b6775',
-    line: '#dfe4ea',
-    ending: '#2f7ed8',
-    interceptor: '#8a5cd6',
-    waiting: '#e8a11c',
-    between: '#b3bcc7',
-    left: '#d6455d',
-    on: '#ffffff',
-    onwaiting: '#3a2900',
-  },
-  dark: {
-    paper: '#12171e',
-    band: '#1a212b',
-    ink: '#e8edf3',
-    soft: '#9aa7b5',
-    line: '#2b3542',
-    ending: '#4f9bf0',
-    interceptor: '#a884ec',
-    waiting: '#efb23c',
-    between: '#566273',
-    left: '#f0647c',
-    on: '#0d1218',
-    onwaiting: '#2b1e00',
-  },
-};
-
-/** A class of a shape; `ink` is that of a text without another one. */
-type PaintedClass = Exclude<Colour, 'line'> | 'track' | 'rule';
-
-/** The classes of shapes that have not the name of their colour. */
-const OTHER_NAMES: Readonly<Partial<Record<PaintedClass, Colour>>> = { track: 'line', rule: 'line' };
-
-const CLASSES: readonly PaintedClass[] = [
-  ...([
-    'ink',
-    'soft',
-    'paper',
-    'band',
-    'ending',
-    'interceptor',
-    'waiting',
-    'between',
-    'left',
-    'on',
-    'onwaiting',
-  ] as const),
-  ...(['track', 'rule'] as const),
-];
-
-function paintOf(name: PaintedClass): readonly ['fill' | 'stroke', Colour] {
-  const colour = OTHER_NAMES[name] ?? (name as Colour);
-  return [name === 'rule' ? 'stroke' : 'fill', colour];
-}
+/** The classes of shapes: what is painted, its light colour, and its dark one. Texts without another class are `ink`. */
+const PAINTS = {
+  paper: ['fill', '#ffffff', '#12171e'],
+  band: ['fill', '#f4f6f8', '#1a212b'],
+  ink: ['fill', '#1b2430', '#e8edf3'],
+  soft: ['fill', '#5b6775', '#9aa7b5'],
+  track: ['fill', '#dfe4ea', '#2b3542'],
+  rule: ['stroke', '#dfe4ea', '#2b3542'],
+  ending: ['fill', '#2f7ed8', '#4f9bf0'],
+  interceptor: ['fill', '#8a5cd6', '#a884ec'],
+  waiting: ['fill', '#e8a11c', '#efb23c'],
+  between: ['fill', '#b3bcc7', '#566273'],
+  left: ['fill', '#d6455d', '#f0647c'],
+  on: ['fill', '#ffffff', '#0d1218'],
+  onwaiting: ['fill', '#3a2900', '#2b1e00'],
+} as const satisfies Readonly<Record<string, readonly ['fill' | 'stroke', string, string]>>;
 
 /** The attributes of a shape of this class: the class for style sheets, and its light colour for renderers that know none. */
-export function painted(name: PaintedClass): Attributes {
-  const [property, colour] = paintOf(name);
-  return { class: name, [property]: COLOURS.light[colour] };
+export function painted(name: keyof typeof PAINTS): Attributes {
+  const [property, light] = PAINTS[name];
+  return { class: name, [property]: light };
 }
 
-/** What a page has beside the pictures in it. */
-const PAGE_PAINTS: readonly Paint<Colour>[] = [
-  ['body.report', 'background', 'paper'],
-  ['body.report', 'color', 'ink'],
-  ['.report p,.report th', 'color', 'soft'],
-  ['.report td,.report th', 'border-bottom-color', 'line'],
-];
+const DARK = Object.entries(PAINTS).map(([name, [property, , dark]]) => `.report .${name}{${property}:${dark}}`);
 
-/** The style sheet of pictures: the colours follow the reader's system. */
+/** The style sheet of a picture: the dark colours lie on top where the reader's system asks for them. */
 export const STYLE = [
   '.report{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}',
-  colourRules(
-    COLOURS,
-    CLASSES.map((name): Paint<Colour> => [`.report .${name}`, ...paintOf(name)]),
-  ),
+  `@media (prefers-color-scheme:dark){\n${DARK.join('\n')}\n}`,
 ].join('\n');
-
-/** The colours of a page around pictures. */
-export const PAGE_COLOURS = colourRules(COLOURS, PAGE_PAINTS);

@@ -5,7 +5,7 @@ import { printable } from '../../printable.ts';
 import { cut } from '../terminal/paint.ts';
 import { formatSpan } from '../../decide/duration.ts';
 import { type Attributes, element, markup, painted, STYLE } from './markup.ts';
-import { axisStepMs, offsetText, outcomeText, partsOf, sentenceOf, sharesOf, timeWords, titleOf } from './words.ts';
+import { axisStepMs, offsetText, outcomeText, partsOf, sentenceOf, sharesOf, titleOf } from './words.ts';
 
 const WIDTH = 1120;
 const EDGE = 32;
@@ -47,9 +47,9 @@ function header(line: Timeline): Block {
   const { ownMs, addedMs } = sharesOf(line);
   const width = WIDTH - 2 * EDGE;
   const figures = [
-    [formatSpan(heldMs), timeWords(line).whole],
+    [formatSpan(heldMs), 'held'],
     [formatSpan(ownMs), 'the applications’ own time'],
-    [formatSpan(addedMs), timeWords(line).added],
+    [formatSpan(addedMs), 'added by the hold'],
     [String(line.pods), line.pods === 1 ? 'pod' : 'pods'],
     ...(line.awayMs === undefined ? [] : [[formatSpan(line.awayMs), 'until the node was back']]),
   ].map(([value = '', what = ''], index) => {

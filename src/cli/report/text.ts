@@ -1,6 +1,6 @@
 import { counted } from '../../decide/counted.ts';
 import { rfc3339 } from '../../decide/time.ts';
-import { isOfMaintenance, isOwnEnd, type Row, type Timeline } from '../../show/story/timeline.ts';
+import { isOwnEnd, type Row, type Timeline } from '../../show/story/timeline.ts';
 import { printable } from '../../printable.ts';
 import { wrap } from '../terminal/paint.ts';
 import { formatTable } from '../terminal/text.ts';
@@ -48,11 +48,8 @@ export function formatReport(line: Timeline, columns: number): string {
   const width = Math.max(BAR_WIDTH, Math.min(100, columns - nameWidth - BETWEEN - 3));
   const facts = [
     ['Node:', line.node],
-    ['Asked by:', `${askedBy(line)} (${isOfMaintenance(line) ? '' : `${line.origin}, `}${line.maintenance})`],
-    [
-      isOfMaintenance(line) ? 'Drained:' : 'Held:',
-      `${rfc3339(line.from)} to ${rfc3339(line.to)}: ${outcomeText(line)}`,
-    ],
+    ['Asked by:', `${askedBy(line)} (${line.origin}, ${line.maintenance})`],
+    ['Held:', `${rfc3339(line.from)} to ${rfc3339(line.to)}: ${outcomeText(line)}`],
     ...(line.awayMs === undefined ? [] : [['Away:', `${formatSpan(line.awayMs)}, until the agent was back`]]),
   ];
   const parts = partsOf(line).map(({ name, ms }) => [formatSpan(ms), name]);

@@ -1,6 +1,6 @@
 /** The sentences of a report, which its text and its pictures share. */
 import { counted } from '../../decide/counted.ts';
-import { isOfMaintenance, type Timeline } from '../../show/story/timeline.ts';
+import type { Timeline } from '../../show/story/timeline.ts';
 import { formatSpan } from '../../decide/duration.ts';
 
 /** How the shutdown ended, in a few words, and whether the kubelet ended pods beside the drain. */
@@ -14,14 +14,12 @@ function endText(line: Timeline): string {
   const left = `${counted(podsLeft, 'pod was', 'pods were')} left`;
   switch (outcome) {
     case 'drained':
-      if (isOfMaintenance(line)) return 'every pod left';
       return line.awayMs === undefined
         ? 'every pod has left, and the machine may go down'
         : 'every pod left before the machine went down';
     case 'not drained':
       return `${left}: ${why ?? ''}`;
     case 'called off':
-      if (isOfMaintenance(line)) return 'the drain ended before all pods had left';
       if (why !== undefined) return `the shutdown was called off; ${left}: ${why}`;
       return line.isReleased ? 'the shutdown was called off after every pod had left' : 'the shutdown was called off';
     case 'went down undrained':
@@ -78,10 +76,6 @@ export function sentenceOf(line: Timeline): string {
   const pods = counted(line.pods, 'pod', 'pods');
   const own = formatSpan(ownMs);
   const isUnderWay = line.outcome === 'under way';
-  if (isOfMaintenance(line)) {
-    const verb = isUnderWay ? 'has taken' : 'took';
-    return `The drain ${verb} ${formatSpan(heldMs)} for ${pods}; the applications took ${own} of it, the drain added ${formatSpan(addedMs)}.`;
-  }
   const verb = isUnderWay ? 'has been held for' : 'was held for';
   return `The shutdown ${verb} ${formatSpan(heldMs)} for ${pods}; the applications took ${own} of it, the hold added ${formatSpan(addedMs)}.`;
 }
@@ -101,12 +95,5 @@ export function axisStepMs(lengthMs: number, most: number): number {
 
 /** The title of a report. */
 export function titleOf(line: Timeline): string {
-  return `${isOfMaintenance(line) ? 'Drain' : 'Shutdown'} of node ${line.node}`;
-}
-
-/** What the time from the beginning to the end is called, and what was added to the time of the applications. */
-export function timeWords(line: Timeline): { readonly whole: string; readonly added: string } {
-  return isOfMaintenance(line)
-    ? { whole: 'drained', added: 'added by the drain' }
-    : { whole: 'held', added: 'added by the hold' };
+  return `Shutdown of node ${line.node}`;
 }

@@ -13,7 +13,6 @@ const ANYWHERE = [
   'evict',
   'nodes',
   'preview',
-  'report',
   'status',
   'uncordon',
   'uninstall-cluster',

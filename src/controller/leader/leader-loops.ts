@@ -17,7 +17,6 @@ import { evictionRequestLoop } from '../eviction/reconciler.ts';
 import { createDrains, maintenanceLoop, requesterLoop } from '../maintenance/loops.ts';
 import { nodeLoop } from '../maintenance/nodes.ts';
 import { startupTaintLoop } from '../node/startup-taint.ts';
-import { storyLoops } from '../story/keeper.ts';
 import { createGroupedEvictions } from '../eviction/grouped-pods.ts';
 
 /** After this time the runs under way are cut short when the leader is to stop. */
@@ -96,7 +95,6 @@ export function createLeader(context: ControllerContext): Leader {
     rolloutLoop(context, gate),
     markLoop(context),
     startupTaintLoop(context),
-    ...storyLoops(context),
   ];
   for (const loop of all) loops.add(loop, shared);
   const notes = createChangeNotes(context, tell);

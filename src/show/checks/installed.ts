@@ -59,7 +59,6 @@ export const VALIDATING_POLICIES = [
   'nodemaint-controller-events',
   'nodemaint-controller-nodes',
   'nodemaint-controller-node-status',
-  'nodemaint-controller-config-maps',
   'nodemaint-controller-secrets',
   'nodemaint-controller-webhook',
   'nodemaint-controller-maintenances',
@@ -151,13 +150,6 @@ export const NEEDED_RIGHTS: readonly NeededRight[] = [
     resource: 'leases',
     namespace: NAMESPACE,
     name: 'nodemaint-controller',
-  },
-  {
-    who: 'controller',
-    verb: 'create',
-    group: '',
-    resource: 'configmaps',
-    namespace: NAMESPACE,
   },
 ];
 

@@ -41,7 +41,7 @@ export interface StoryPod {
 }
 
 /** What happened to the shutdown as a whole. */
-export interface StoryEvent {
+interface StoryEvent {
   readonly at: number;
   readonly what: TransitionName;
   /** Why, where there is something to say. */
@@ -97,7 +97,7 @@ const ENDING = /\bis terminating\b|containers are ending/;
 const OWN = /\.k8s\.io$|^kubelet$|^container runtime$|controller$/;
 
 /** What a pod does that is waited for. */
-export function waitKindOf(on: string, message: string): WaitKind {
+function waitKindOf(on: string, message: string): WaitKind {
   // The last resort says nothing while a pod ends as planned, and says at once what refuses an eviction.
   if (ENDING.test(message) || (on === IMPERATIVE_INTERCEPTOR && message === '')) return 'ending';
   return on.includes('.') && !OWN.test(on) ? 'interceptor' : 'waiting';

@@ -219,24 +219,11 @@ function tiersOf(pods: readonly StoryPod[], end: number): readonly TierRows[] {
   return groups.toSorted((a, b) => a.from - b.from || a.to - b.to);
 }
 
-/** What is said otherwise of a maintenance of the cluster, which holds no shutdown. */
-const MAINTENANCE_WORDS: ReadonlyMap<string, string> = new Map([
-  ['begin', 'the drain begins'],
-  ['finish', 'all pods have left'],
-  ['cancel', 'the drain ended before all pods had left'],
-]);
-
-/** Whether the story is of a maintenance as the cluster tells it, and not of a shutdown that an agent held. */
-export function isOfMaintenance({ origin }: Pick<ShutdownStory, 'origin'>): boolean {
-  return origin === 'maintenance';
-}
-
 function momentsOf(story: ShutdownStory): readonly Moment[] {
   const { events, waits, returned } = story;
-  const own = isOfMaintenance(story) ? MAINTENANCE_WORDS : WORDS;
   const told = events.map(({ at, what, text }) => ({
     at,
-    text: `${own.get(what) ?? WORDS.get(what) ?? what}${text === '' ? '' : `: ${text}`}`,
+    text: `${WORDS.get(what) ?? what}${text === '' ? '' : `: ${text}`}`,
   }));
   const asked = waits.map((wait) => ({ at: wait.from, text: `waiting for ${textOf(wait)}` }));
   const back = returned.map(({ what, at }) => ({ at, text: `${what} is back in its place` }));

@@ -7,7 +7,6 @@ export const INVARIANTS = {
   foreign: 'what is not the product’s is not changed',
   manifests: 'the manifest of a static pod is away only while a drain covers the pod',
   status: 'what the status says is true',
-  stories: 'the cluster keeps the story of each drain that is over',
 } as const;
 export type Invariant = keyof typeof INVARIANTS;
 

@@ -11,7 +11,7 @@ import { serviceOf } from '../../../src/decide/machine/kubelet-unit.ts';
 import { parseTimeSpan, winningDelay } from '../../../src/decide/machine/logind-delay.ts';
 import { parseNoticeTime } from '../../../src/decide/notice-time.ts';
 import { preciseRfc3339, rfc3339, timeOf } from '../../../src/decide/time.ts';
-import { keptDocument, readKeptDocument } from '../../../src/kube/maintenance/story-document.ts';
+import { parseStory } from '../../../src/agent/shutdown/story-files.ts';
 import { timelineOf } from '../../../src/show/story/timeline.ts';
 import { parseScheduledFile } from '../../../src/host/systemd/login1.ts';
 import { cgroupsIn } from '../../../src/host/process-facts.ts';
@@ -22,31 +22,21 @@ const NOW = Date.UTC(2026, 6, 1);
 const CGROUP = '0::/system.slice/kubelet.service\n12:cpuset:/kubepods/burstable/pod1\n';
 const SCHEDULED = 'USEC=1780000000000000\nWARN_WALL=1\nMODE=reboot\nUID=0\nTTY=pts/0\nWALL_MESSAGE=go\\x20on\n';
 
-const STORY = keptDocument({
+const STORY = JSON.stringify({
+  version: 1,
+  node: 'n1',
   maintenance: 'm',
-  nodesLeftOut: 0,
-  nodes: [
-    {
-      node: 'n1',
-      maintenance: 'm',
-      origin: 'maintenance',
-      reason: 'new disk',
-      requestedBy: 'alice',
-      begunAt: NOW,
-      events: [{ at: NOW, what: 'begin', text: '' }],
-      pods: [
-        {
-          pod: 'a/b',
-          askedAt: NOW,
-          goneAt: NOW + 9_000,
-          waits: [{ from: NOW, kind: 'ending', on: 'x', message: 'y' }],
-        },
-      ],
-      podsLeftOut: 0,
-      waits: [],
-      returned: [],
-    },
+  origin: 'logind',
+  reason: 'new disk',
+  requestedBy: 'root',
+  begunAt: NOW,
+  events: [{ at: NOW, what: 'begin', text: '' }],
+  pods: [
+    { pod: 'a/b', askedAt: NOW, goneAt: NOW + 9_000, waits: [{ from: NOW, kind: 'ending', on: 'x', message: 'y' }] },
   ],
+  podsLeftOut: 0,
+  waits: [],
+  returned: [],
 });
 const RELEASE = '{"verb":"release","reason":"the database is stopped"}';
 const PARK = '{"verb":"park","file":"etcd.yaml"}';
@@ -102,16 +92,11 @@ export const TEXT_TARGETS: readonly FuzzTarget[] = [
       if ('reason' in request && request.reason.length > 1024) throw new Error('a reason is not bounded');
     }
   }),
-  // A person may change the ConfigMap of a story.
-  textTarget('kept-story', mutatedText(STORY), (text) => {
-    const story = readKeptDocument(text);
+  textTarget('story', mutatedText(STORY), (text) => {
+    const story = parseStory(text);
     if (story === undefined) return;
-    const lines = story.nodes.map((each) => timelineOf(each, NOW));
-    assertFinite(lines, 'story');
-    if (/[[\p{Cc}\p{Cf}]--[\n]]/v.test(lines.map((line) => formatReport(line, 80)).join('\n'))) {
-      throw new Error('the report controls a terminal');
-    }
-    const again = readKeptDocument(keptDocument(story));
-    if (again === undefined) throw new Error('a story that was read cannot be written');
+    const line = timelineOf(story, NOW);
+    assertFinite(line, 'story');
+    if (/[[\p{Cc}\p{Cf}]--[\n]]/v.test(formatReport(line, 80))) throw new Error('the report controls a terminal');
   }),
 ];

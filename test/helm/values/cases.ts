@@ -52,7 +52,7 @@ export const VALUE_CASES: readonly ValueCase[] = [
   {
     file: 'cert-manager.yaml',
     changes: {
-      [CONTROLLER]: /"--webhook-port=9443","--kept-stories=200","--webhook-certificate=secret"/,
+      [CONTROLLER]: /"--webhook-port=9443","--webhook-certificate=secret"/,
       [CONFIGURATION]: /"cert-manager\.io\/inject-ca-from":"nodemaint-system\/nodemaint-webhook"/,
       'Certificate nodemaint-system/nodemaint-webhook':
         /"duration":"720h","issuerRef":\{"kind":"ClusterIssuer","name":"pki"\}[^]*"renewBefore":"240h","secretName":"nodemaint-webhook"/,
@@ -78,7 +78,7 @@ export const VALUE_CASES: readonly ValueCase[] = [
     changes: {
       'NetworkPolicy nodemaint-system/nodemaint-controller':
         /"egress":\[\{"ports":\[\{"port":6443\}\],"to":\[\{"ipBlock":\{"cidr":"10\.0\.0\.10\/32"\}\}\]\}\][^]*"policyTypes":\["Ingress","Egress"\]/,
-      [CONTROLLER]: /"args":\["controller","--metrics-address=:8080","--kept-stories=200"\]/,
+      [CONTROLLER]: /"args":\["controller","--metrics-address=:8080"\]/,
       [CONFIGURATION]: undefined,
       'CustomResourceDefinition /nodemaintenances.nodemaintenance.x-k8s.io': undefined,
       'ServiceAccount nodemaint-system/nodemaint-agent-release': undefined,

@@ -154,10 +154,7 @@ describe('the Helm chart', () => {
     assert.equal(objects.has(`ResourceQuota ${HOME}/nodemaint-critical-pods`), false);
     const text = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-controller`));
     assert.match(text, /"image":"registry\.example\.com:5000\/nodemaint@sha256:0{64}"/);
-    assert.match(
-      text,
-      /"args":\["controller","--metrics-address=:8080","--kept-stories=200","--max-parallel-nodes=2"\]/,
-    );
+    assert.match(text, /"args":\["controller","--metrics-address=:8080","--max-parallel-nodes=2"\]/);
     assert.match(text, /"resources":\{"limits":\{"memory":"2Gi"\},"requests":\{"cpu":"50m","memory":"128Mi"\}\}/);
     assert.match(text, /"priorityClassName":"own"[^]*"tolerations":\[\{"operator":"Exists"\}\]/);
     assert.match(text, /"nodeAffinity":\{"requiredDuringSchedulingIgnoredDuringExecution"/);

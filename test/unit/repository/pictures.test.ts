@@ -2,8 +2,6 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { screenOf } from '../../pictures/screen.ts';
-import { drawTerminal } from '../../pictures/terminal-svg.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 
@@ -14,7 +12,7 @@ describe('the pictures of the documentation', () => {
     const pages = [path.join(ROOT, 'README.md'), ...(await filesOf('docs/usage'))];
     const text = (await Promise.all(pages.map((page) => readFile(page, 'utf8')))).join('\n');
     const pictures = await filesOf('docs/pictures');
-    assert.ok(pictures.length >= 3);
+    assert.ok(pictures.length > 0);
     for (const file of pictures) {
       const picture = await readFile(file, 'utf8');
       assert.match(picture, /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"[^>]*viewBox=/, file);
@@ -29,25 +27,5 @@ describe('the pictures of the documentation', () => {
       assert.doesNotMatch(picture, /<script|<image|<foreignObject|href=|url\(|@import/i, file);
       assert.ok(text.includes(`pictures/${path.basename(file)})`), `no page shows ${file}`);
     }
-  });
-
-  it('a terminal shows what was drawn last, in its styles', () => {
-    const written = 'first\r\n\r\u001B[1A\u001B[0J\u001B[1mnode/a\u001B[22m  50%\r\n\u001B[33m! <held>\u001B[39m\r\n';
-    const lines = screenOf(written);
-    assert.deepEqual(
-      lines.map((runs) => runs.map(({ text }) => text).join('')),
-      ['node/a  50%', '! <held>'],
-    );
-    assert.deepEqual(
-      lines.flat().map(({ bold, colour }) => [bold, colour]),
-      [
-        [true, undefined],
-        [false, undefined],
-        [false, 'yellow'],
-      ],
-    );
-    const picture = drawTerminal('nodemaint status', lines, { columns: 40, title: 'a drain' });
-    assert.match(picture, /class="yellow">!\u00A0&lt;held&gt;</);
-    assert.throws(() => screenOf('\u001B]0;title\u0007'), /not understood/);
   });
 });

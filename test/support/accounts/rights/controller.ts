@@ -152,24 +152,6 @@ const ITSELF: readonly Right[] = [
   },
   {
     group: '',
-    resources: ['configmaps'],
-    namespace: 'nodemaint-system',
-    verbs: ['get', 'list'],
-    why: 'which stories of drains are kept, and what they said before',
-    usedBy: ['src/kube/maintenance/kept-stories.ts'],
-    fence: { alone: 'reading, in its own namespace' },
-  },
-  {
-    group: '',
-    resources: ['configmaps'],
-    namespace: 'nodemaint-system',
-    verbs: ['create', 'patch', 'delete'],
-    why: 'to keep the stories of drains that are over, and to take the oldest away',
-    usedBy: ['src/kube/maintenance/kept-stories.ts'],
-    fence: { policies: ['nodemaint-controller-config-maps'], leaves: 'ConfigMaps with stories' },
-  },
-  {
-    group: '',
     resources: ['secrets'],
     namespace: 'nodemaint-system',
     verbs: ['create'],
@@ -222,7 +204,7 @@ export const CONTROLLER: Account = {
   subject: 'system:serviceaccount:nodemaint-system:nodemaint-controller',
   title: 'The controller: `nodemaint-controller`',
   introduction:
-    'ClusterRoles `nodemaint-controller` and `nodemaint-webhook`, Roles `nodemaint-leader-election`, `nodemaint-stories` and `nodemaint-webhook`. [controller-rights.test.ts](../../test/integration/controller/rights.test.ts) tries attacks with its own token: images, labels, taints, addresses, tokens, Secrets and webhook rules are refused.',
+    'ClusterRoles `nodemaint-controller` and `nodemaint-webhook`, Roles `nodemaint-leader-election` and `nodemaint-webhook`. [controller-rights.test.ts](../../test/integration/controller/rights.test.ts) tries attacks with its own token: images, labels, taints, addresses, tokens, Secrets and webhook rules are refused.',
   rights: [...OWN_KINDS, ...CLUSTER, ...ITSELF],
   thief:
     'An attacker with the token can still read pods, nodes and VolumeAttachments, evict within the budgets, end single pods with their grace period in spite of the budgets, cordon, set our conditions, and drain nodes. The Deployment prefers control plane nodes. If the cluster shows them, require them with the component `manifests/controller/on-control-plane` ([ADR 5](../adr/0005-controller-rights.md)).',

@@ -1,9 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
-import type { Condition } from '../../../../src/api/meta.ts';
-import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
-import { storyOfMaintenance } from '../../../../src/show/story/from-cluster.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import type { TransitionName } from '../../../../src/decide/shutdown/transition.ts';
 import {
@@ -11,13 +7,12 @@ import {
   type ShutdownStory,
   STORY_LIMITS,
   type StoryObservation,
-  waitKindOf,
   withObservation,
   withReturned,
   withTransition,
 } from '../../../../src/show/story/story.ts';
 import { formatReport } from '../../../../src/cli/report/text.ts';
-import { outcomeText, sentenceOf } from '../../../../src/cli/report/words.ts';
+import { outcomeText } from '../../../../src/cli/report/words.ts';
 import { timelineOf } from '../../../../src/show/story/timeline.ts';
 
 const START = Date.UTC(2026, 0, 1);
@@ -61,71 +56,6 @@ function story(...steps: readonly ((story: ShutdownStory) => ShutdownStory)[]): 
 
 const RELEASED: Phase = { kind: 'released', releasedAt: at(60), ...SHUTDOWN };
 const BACK: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
-
-describe('the story of a maintenance', () => {
-  const begunAt = '2026-01-01T00:00:00Z';
-  const request = (name: string, status: object): EvictionRequest => ({
-    metadata: { name: `uid-${name}`, namespace: 'a', creationTimestamp: '2026-01-01T00:00:01Z' },
-    spec: { target: { pod: { name, uid: `uid-${name}` } } },
-    status: { targetInterceptors: [{ name: 'imperative-eviction.k8s.io' }], ...status },
-  });
-  const gone = (lastTransitionTime: string): Condition => {
-    return { type: 'Evicted', status: 'True', reason: 'x', message: '', lastTransitionTime };
-  };
-  const maintenance = (stageStatuses: NonNullable<NodeMaintenance['status']>['stageStatuses']): NodeMaintenance => ({
-    metadata: { name: 'm', uid: 'u' },
-    spec: { nodeSelector: { nodeSelectorTerms: [] }, reason: 'kernel' },
-    status: {
-      ...(stageStatuses === undefined ? {} : { stageStatuses }),
-      conditions: [{ ...gone('2026-01-01T00:00:31Z'), type: 'Drained' }],
-    },
-  });
-
-  it('the story of a maintenance is made from its status and the times of the requests', () => {
-    const name = 'imperative-eviction.k8s.io';
-    const blocked = { name, startTime: '2026-01-01T00:00:02Z', message: BUDGET.message };
-    const requests = [
-      request('web', { conditions: [gone('2026-01-01T00:00:11Z')] }),
-      request('db', { interceptors: [blocked], conditions: [gone('2026-01-01T00:00:31Z')] }),
-    ];
-    const so = storyOfMaintenance(maintenance([{ name: 'Drain', startTimestamp: begunAt }]), {
-      node: 'n',
-      requests,
-      pods: [],
-    });
-    assert.ok(so !== undefined);
-    const { outcome, spent, reason } = timelineOf(so, at(500));
-    assert.deepEqual([outcome, reason], ['drained', 'kernel']);
-    assert.equal(outcomeText(timelineOf(so, at(500))), 'every pod left');
-    assert.match(sentenceOf(timelineOf(so, at(500))), /^The drain took 31s for 2 pods; /);
-    assert.doesNotMatch(formatReport(timelineOf(so, at(500)), 80), /shutdown|machine|hold|Held/);
-    assert.deepEqual(spent, {
-      heldMs: 31_000,
-      endingMs: 10_000,
-      interceptorMs: 0,
-      waitingMs: 20_000,
-      betweenMs: 1_000,
-      addedMs: 21_000,
-    });
-  });
-
-  it('a static pod that nobody acts on waits for the agent of its node, and does not end by itself', () => {
-    const status = { targetInterceptors: [{ name: 'kubelet.k8s.io' }, { name: 'imperative-eviction.k8s.io' }] };
-    const so = storyOfMaintenance(maintenance([{ name: 'Drain', startTimestamp: begunAt }]), {
-      node: 'n',
-      requests: [request('etcd-n', status)],
-      pods: [],
-    });
-    assert.deepEqual(
-      so?.pods[0]?.waits.map(({ kind, on }) => [kind, on]),
-      [['waiting', 'kubelet.k8s.io']],
-    );
-  });
-
-  it('a maintenance that has not begun to drain has no story', () => {
-    assert.equal(storyOfMaintenance(maintenance(undefined), { node: 'n', requests: [], pods: [] }), undefined);
-  });
-});
 
 describe('the story of a shutdown', () => {
   const whole = story(
@@ -259,7 +189,8 @@ describe('the story of a shutdown', () => {
     ['imperative-eviction.k8s.io', '', 'ending'],
   ] as const) {
     it(`a pod on ${on}, of which "${message}" is said, is ${kind}`, () => {
-      assert.equal(waitKindOf(on, message), kind);
+      const so = story(look(1, [{ what: 'a/x', on, message }]));
+      assert.equal(so.pods[0]?.waits[0]?.kind, kind);
     });
   }
 });
