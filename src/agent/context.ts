@@ -27,8 +27,8 @@ export interface MachineParts {
   readonly otherLocks: OtherLocks;
   readonly runtime: ContainerRuntime;
   readonly knownPods: KnownPods;
-  /** The pods over the container runtime; undefined where the kubelet cannot be stopped. */
-  readonly offlinePods: OfflinePods | undefined;
+  /** The pods over the container runtime. */
+  readonly offlinePods: OfflinePods;
 }
 
 /** The static pods of the node, their manifests, and what people asked for with `nodemaint static-pods`. */

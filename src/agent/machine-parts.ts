@@ -51,14 +51,14 @@ export function watchMachine({ bus, host }: MachineAccess, wake: () => void, log
   watchScheduledFile(SCHEDULED_FILE, wake, log, living);
 }
 
-/** The unit of the kubelet; undefined where the agent may not stop it. */
+/** The unit of the kubelet; undefined where systemd is not asked for anything. */
 export function kubeletUnitOf(
   { host, kubelets }: MachineAccess,
   config: AgentConfig,
   state: StateFiles,
   bootId: string,
 ): KubeletUnit | undefined {
-  if (host === undefined || config.kubeletUnit === '') return undefined;
+  if (host === undefined) return undefined;
   return createKubeletUnit(host.systemd, {
     choose: async (signal) => chooseKubeletUnit(config.kubeletUnit, await kubelets.home(signal)),
     state,

@@ -195,7 +195,7 @@ export async function openContext(
   const events = cluster && createEventRecorder('nodemaint-agent', cluster.dependencies);
   const kubelet = kubeletUnitOf(machine, config, state, bootId);
   const knownPods = createKnownPods({ state, nodeName, client, kubeletPods: kubeletPodsOf(config), clock, log });
-  const offlinePods = kubelet && createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
+  const offlinePods = createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
   const staticPods = createStaticPodParts(foundation, locator, { bootId, kubelet, manual });
   const systemdWatchdog = createWatchdog();
   const beats = [(until: AbortSignal) => systemdWatchdog.beat(until), () => lock.heartbeat()];

@@ -105,7 +105,7 @@ function machineSteps({ machine, notices }: AgentContext): readonly Step[] {
     {
       name: 'start the kubelet again',
       run: async ({ phase }, signal) => {
-        if (isUp(phase)) await offlinePods?.giveBack(signal);
+        if (isUp(phase)) await offlinePods.giveBack(signal);
       },
     },
     {

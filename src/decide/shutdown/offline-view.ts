@@ -1,3 +1,4 @@
+import type { Left } from '../staying-pod/left-pods.ts';
 import type { RuntimePod } from './runtime-pods.ts';
 
 /** The pods that run on the node, as its container runtime showed them at one moment. */
@@ -11,7 +12,7 @@ export interface SeenPods {
 /** What an offline drain knows of the pods of its node. Pods that were not seen may all still run. */
 export type OfflineView = SeenPods | { readonly kind: 'unseen'; readonly reason: string };
 
-/** Where no pods but static ones are the agent's to end. */
+/** Where none is known. */
 export const NO_PODS: SeenPods = { kind: 'seen', pods: [], staticPods: [] };
 
 /** A machine whose pods cannot be seen for this long waits no longer: nobody could end them in order. */
@@ -22,4 +23,12 @@ export function leftUnseen(reason: string, unseenMs: number): string | undefined
   if (unseenMs < LONGEST_UNSEEN_MS) return undefined;
   const forSec = LONGEST_UNSEEN_MS / 1000;
   return `the pods could not be seen for ${forSec} s, so the agent ended no more of them (${reason})`;
+}
+
+/** The pods that stay because nobody on the machine can end them, for this reason; none where somebody can. */
+export function nobodyEnds(view: OfflineView, whyNone: string | undefined): readonly Left[] {
+  if (whyNone === undefined) return [];
+  const stays = `nobody on this machine can end pods that the kubelet has from the API server, because ${whyNone}`;
+  if (view.kind === 'unseen') return [{ what: `which ones run is not known (${view.reason})`, stays }];
+  return view.pods.map(({ namespace, name }) => ({ what: `${namespace}/${name}`, stays }));
 }

@@ -115,7 +115,7 @@ export async function runSimulatedAgent(
     clock,
     log,
   });
-  const offlinePods = kubelet && createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
+  const offlinePods = createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
   system?.host.login1.onPrepareForShutdown(wake);
   const notices = createNotices({
     sources: () => Promise.resolve([host.notices]),

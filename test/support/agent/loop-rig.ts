@@ -85,7 +85,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
       await call('kubelet back');
       return true;
     },
-    hasGivenUp: () => false,
+    whyNone: () => undefined,
     observe: () => Promise.resolve({ kind: 'seen', pods: world.hasPod ? [RUNTIME_POD] : [], staticPods: [] }),
     stop: async () => {
       await call('stop offline');

@@ -46,8 +46,13 @@ function open(hasCluster: boolean) {
   const lease = new ControllerLease(dependencies);
   const scope = { cluster, lease, interceptor: {}, dependencies, ownNode: {} } as unknown as ClusterScope;
   const runtime = { livePods: () => Promise.resolve([]) };
+  const pods = {
+    observe: () => Promise.resolve({ kind: 'seen', pods: [], staticPods: [] } as const),
+    stop: () => Promise.resolve([]),
+    whyNone: () => 'the key "kubeletUnit" is ""',
+  };
   const staticPods = { stuck: () => new Set<string>() };
-  const offline = { pods: undefined, staticPods, drainPlan: [], runtime, clock, log: SILENT_LOG };
+  const offline = { pods, staticPods, drainPlan: [], runtime, clock, log: SILENT_LOG };
   return { server, parts: createDrainParts(offline, hasCluster ? scope : NO_CLUSTER, SIGNAL) };
 }
 

@@ -45,7 +45,9 @@ describe('the machine of the agent', () => {
     });
     const machine: MachineAccess = { ...without, host: { login1: {} as Login1, systemd: systemd as Systemd } };
     const state = await openTestState(await temporaryFolder(t, 'machine'));
-    assert.equal(kubeletUnitOf(machine, configOf('kubeletUnit: ""\n'), state, 'boot-1'), undefined);
+    assert.equal(kubeletUnitOf(without, configOf(''), state, 'boot-1'), undefined);
+    const forbidden = kubeletUnitOf(machine, configOf('kubeletUnit: ""\n'), state, 'boot-1');
+    await assert.rejects(async () => await forbidden?.stop(AbortSignal.timeout(60_000)), /the key "kubeletUnit" is ""/);
     await state.write('kubelet-stopped', 'boot-1\nk3s.service\n');
     assert.equal(await kubeletUnitOf(machine, configOf(''), state, 'boot-2')?.isStopped(), false);
     const unit = kubeletUnitOf(machine, configOf(''), state, 'boot-1');

@@ -55,8 +55,7 @@ export interface HandOverDependencies {
   readonly cluster: Pick<OwnMaintenances, 'state' | 'create'> | undefined;
   readonly ownNode: OwnNode | undefined;
   readonly client: KubeClient | undefined;
-  /** Undefined where the kubelet cannot be stopped. */
-  readonly offlinePods: Pick<OfflinePods, 'observe' | 'giveBack'> | undefined;
+  readonly offlinePods: Pick<OfflinePods, 'observe' | 'giveBack'>;
   /** Whether manifests could not be moved for a while. */
   readonly manifestsStuck: () => boolean;
 }
@@ -152,13 +151,11 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
       await syncCordon(client, { node: nodeName, wantedBy: [phase.maintenance] }, signal);
       answersSince ??= clock.monotonic();
       if (clock.monotonic() - answersSince < STEADY_MS) return 'waiting';
-      if (offlinePods !== undefined) {
-        const view = await offlinePods.observe(signal);
-        if (view.kind === 'unseen') return 'waiting';
-        const alive = new Set(view.pods.map(({ uid }) => uid));
-        await deleteEnded({ client, log, nodeName }, alive, offlineTargets, signal);
-        if (!(await offlinePods.giveBack(signal))) return 'waiting';
-      }
+      const view = await offlinePods.observe(signal);
+      if (view.kind === 'unseen') return 'waiting';
+      const alive = new Set(view.pods.map(({ uid }) => uid));
+      await deleteEnded({ client, log, nodeName }, alive, offlineTargets, signal);
+      if (!(await offlinePods.giveBack(signal))) return 'waiting';
       log.info({ maintenance: phase.maintenance }, 'the API server is back, handed the drain over');
       return 'handed-over';
     } catch (error) {

@@ -10,7 +10,7 @@ import { collectionPath, onNode, PODS, sendForObject } from '../../../kube/resou
 import type { Log } from '../../../telemetry/log.ts';
 
 /** What is known of the pods of the node. */
-interface PodKnowledge {
+export interface PodKnowledge {
   /** By UID. */
   readonly pods: ReadonlyMap<string, KnownPod>;
   /** Why more may be known in a moment: the kubelet has not told of a pod yet. Absent where nobody will tell more. */

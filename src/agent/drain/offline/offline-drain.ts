@@ -4,7 +4,7 @@ import type { DrainPlanEntry } from '../../../api/node-maintenance.ts';
 import { effectiveDrainPlan } from '../../../decide/maintenance/drain-plan.ts';
 import { resolveDrain } from '../../../decide/drain/resolution.ts';
 import { drainEnd, type Left, manifestsRefused } from '../../../decide/staying-pod/left-pods.ts';
-import { NO_PODS, type SeenPods } from '../../../decide/shutdown/offline-view.ts';
+import { nobodyEnds, NO_PODS, type SeenPods } from '../../../decide/shutdown/offline-view.ts';
 import { isAlone } from '../../../decide/shutdown/running-pods.ts';
 import type { DrainPod } from '../../../decide/pod.ts';
 import { podKey } from '../../../decide/static-pod/moves.ts';
@@ -18,8 +18,7 @@ import type { OfflinePods } from './offline-pods.ts';
 import { createUnseenWait } from './unseen-wait.ts';
 
 export interface OfflineDrainDependencies {
-  /** Absent where the kubelet cannot be stopped: then only static pods leave. */
-  readonly pods: Pick<OfflinePods, 'observe' | 'stop' | 'hasGivenUp'> | undefined;
+  readonly pods: Pick<OfflinePods, 'observe' | 'stop' | 'whyNone'>;
   readonly staticPods: Pick<StaticPods, 'stuck'>;
   /** As configured. */
   readonly drainPlan: readonly DrainPlanEntry[];
@@ -49,7 +48,7 @@ function isUnseen({ parked, live }: StaticPodView): boolean {
 export function createOfflineDrainer({ pods, staticPods, drainPlan, clock }: OfflineDrainDependencies): Drainer {
   /** Manifests that do not move, under a kubelet that cannot be stopped: these pods end with the machine. */
   const hopelessIn = (view: StaticPodView, stuck: ReadonlySet<string>): readonly Manifest[] =>
-    pods === undefined || pods.hasGivenUp() ? view.inPlace.filter(({ file }) => stuck.has(file)) : [];
+    pods.whyNone() === undefined ? [] : view.inPlace.filter(({ file }) => stuck.has(file));
   const plan = effectiveDrainPlan(drainPlan);
   const unseen = createUnseenWait(clock);
 
@@ -57,15 +56,18 @@ export function createOfflineDrainer({ pods, staticPods, drainPlan, clock }: Off
     pass: async ({ record: { phase, offlineTargets }, view: all, saveTargets }, signal) => {
       if (phase.kind !== 'draining') return EMPTY_PASS;
       // Nothing here ends the other pods: static pods wait for them, and leave at the time that the deadline gives them.
-      if (pods === undefined && isAlone(phase)) return { ...EMPTY_PASS, drained: true };
+      const whyNone = pods.whyNone();
+      if (whyNone !== undefined && isAlone(phase)) return { ...EMPTY_PASS, drained: true };
       const stuck = staticPods.stuck();
       const hopeless = hopelessIn(all, stuck);
       const view = { ...all, inPlace: all.inPlace.filter((pod) => !hopeless.includes(pod)) };
-      const seen = pods === undefined ? NO_PODS : await pods.observe(signal);
-      if (seen.kind === 'unseen') return unseen.pass(seen.reason);
+      const look = await pods.observe(signal);
+      if (look.kind === 'unseen' && whyNone === undefined) return unseen.pass(look.reason);
+      const seen = look.kind === 'seen' ? look : NO_PODS;
       if (isUnseen(view)) return unseen.pass('the container runtime does not tell whether static pods have ended');
       unseen.end();
-      const left = [...seen.pods, ...drainPodsOf(view)];
+      // Where nobody can end the others, static pods do not wait for them.
+      const left = [...(whyNone === undefined ? seen.pods : []), ...drainPodsOf(view)];
       const deadline = offlineDeadlineOf(phase, { pods: seen.pods, view, drainPlan }, clock.now());
       const { drainTargets, evicting } = resolveDrain(plan, left, offlineTargets, deadline?.position);
       if (!isDeepStrictEqual(drainTargets, offlineTargets)) await saveTargets(drainTargets);
@@ -73,12 +75,12 @@ export function createOfflineDrainer({ pods, staticPods, drainPlan, clock }: Off
       const parked = new Set(view.parked.filter(({ thisBoot }) => thisBoot).map(podKey));
       const hasStuck = view.inPlace.some((pod) => stuck.has(pod.file) && leave.has(podKey(pod)));
       const stop = { evicting, parked, graces: deadline?.graces ?? new Map<string, number>(), hasStuck };
-      const waiting = (await pods?.stop(seen, stop, signal)) ?? [];
+      const waiting = await pods.stop(seen, stop, signal);
       return {
         leave,
         targeted: new Set(leave.keys()),
         mirrors: undefined,
-        ...drainEnd([...left.map(leftPod), ...staying(hopeless, view, seen)]),
+        ...drainEnd([...left.map(leftPod), ...staying(hopeless, view, seen), ...nobodyEnds(look, whyNone)]),
         waiting,
       };
     },

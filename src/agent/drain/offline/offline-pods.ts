@@ -13,7 +13,7 @@ import type { Log } from '../../../telemetry/log.ts';
 import { createSandboxStops, type StopEvents } from '../../../host/cri/pod-stops.ts';
 import { createLogOnce } from '../../../telemetry/log-once.ts';
 import type { Waiting } from '../../iteration/waited-for.ts';
-import type { KnownPods } from './known-pods.ts';
+import type { KnownPods, PodKnowledge } from './known-pods.ts';
 import { createKubeletStop } from './kubelet-stop.ts';
 
 /** Which pods end. */
@@ -38,13 +38,14 @@ export interface OfflinePods {
   stop(view: SeenPods, stop: OfflineStop, signal: AbortSignal): Promise<readonly Waiting[]>;
   /** Starts the kubelet again where it was stopped for a drain; returns whether it is no longer stopped by this agent. */
   giveBack(signal: AbortSignal): Promise<boolean>;
-  /** Whether stopping the kubelet failed so often that it is not tried any more. */
-  hasGivenUp(): boolean;
+  /** Why nobody here can end pods but static ones: the kubelet cannot be stopped. Undefined where it can, as far as is known. */
+  whyNone(): string | undefined;
 }
 
 interface OfflinePodsDependencies {
   readonly runtime: ContainerRuntime;
-  readonly kubelet: KubeletUnit;
+  /** Undefined where systemd is not asked for anything. */
+  readonly kubelet: KubeletUnit | undefined;
   readonly knownPods: KnownPods;
   readonly clock: Clock;
   readonly log: Log;
@@ -76,16 +77,19 @@ function waitForKubelet(refusal: string | undefined): Waiting {
   return { what: 'the kubelet', on: 'systemd', message: `cannot be stopped, so no pod ends: ${refusal ?? ''}` };
 }
 
-/** Reads the pods from the runtime, with what is known of them; what fails is no answer. */
+const NOTHING_KNOWN: PodKnowledge = { pods: new Map() };
+
+/** Reads the pods from the runtime, with what is known of them where they are to end; what fails is no answer. */
 async function readPods(
   { runtime, knownPods }: Pick<OfflinePodsDependencies, 'runtime' | 'knownPods'>,
+  mayEnd: boolean,
   signal: AbortSignal,
 ): Promise<OfflineView> {
   try {
     const live = await runtime.livePods(signal);
     // The manifests of static pods tell more of them.
     const others = live.filter((sandbox) => !isFromManifest(sandbox)).map(({ podUid }) => podUid);
-    const { pods: known, awaited } = await knownPods.read(others, signal);
+    const { pods: known, awaited } = mayEnd ? await knownPods.read(others, signal) : NOTHING_KNOWN;
     if (awaited !== undefined) return { kind: 'unseen', reason: awaited };
     const all = runtimePodsOf(live, known);
     return { kind: 'seen', pods: all.filter((pod) => !isStatic(pod)), staticPods: all.filter(isStatic) };
@@ -99,7 +103,11 @@ async function readPods(
 export function createOfflinePods(dependencies: OfflinePodsDependencies, lifetime: AbortSignal): OfflinePods {
   const { runtime, kubelet, knownPods, clock, log, onChange } = dependencies;
   const stops = createSandboxStops(runtime, clock, onChange);
-  const kubeletStop = createKubeletStop(kubelet, clock, log);
+  const kubeletStop = kubelet && createKubeletStop(kubelet, clock, log);
+  const whyNone = (): string | undefined => {
+    if (kubeletStop === undefined) return 'the key "lock" is "none"';
+    return kubeletStop.hasGivenUp() ? kubeletStop.refusal() : undefined;
+  };
   const warnOnce = createLogOnce((reason) => {
     log.warn({ reason }, 'cannot see the pods of the node, no more of them leave');
   });
@@ -119,13 +127,14 @@ export function createOfflinePods(dependencies: OfflinePodsDependencies, lifetim
 
   return {
     observe: async (signal) => {
-      if (kubeletStop.hasGivenUp()) return NO_PODS;
-      const view = await readPods(dependencies, signal);
+      const view = await readPods(dependencies, whyNone() === undefined, signal);
       warnOnce(view.kind === 'unseen' ? view.reason : undefined);
-      return view;
+      // Without a lock the machine does not wait for the agent: there may be no runtime at all.
+      return view.kind === 'unseen' && kubelet === undefined ? NO_PODS : view;
     },
-    hasGivenUp: () => kubeletStop.hasGivenUp(),
+    whyNone,
     stop: async (view, { evicting, parked, graces, hasStuck }, signal) => {
+      if (kubelet === undefined || kubeletStop === undefined || kubeletStop.hasGivenUp()) return [];
       await knownPods.save();
       if ((view.pods.length > 0 || hasStuck) && !(await kubeletStop.stop(signal))) {
         return kubeletStop.hasGivenUp() ? [] : [waitForKubelet(kubeletStop.refusal())];
@@ -138,7 +147,7 @@ export function createOfflinePods(dependencies: OfflinePodsDependencies, lifetim
     },
     giveBack: async (signal) => {
       try {
-        return await kubelet.giveBack(signal);
+        return (await kubelet?.giveBack(signal)) ?? true;
       } catch (error) {
         signal.throwIfAborted();
         log.error({ reason: describeError(error) }, 'cannot start the kubelet again, trying again');

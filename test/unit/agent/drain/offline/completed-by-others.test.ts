@@ -11,7 +11,11 @@ const POD = { file: 'web.yaml', namespace: 'default', podName: 'web-n1', priorit
 describe('the drain after a completion by somebody else, where the kubelet is not to be stopped', () => {
   it('leaves static pods to the deadline', async () => {
     const drainer = createOfflineDrainer({
-      pods: undefined,
+      pods: {
+        observe: () => Promise.resolve({ kind: 'seen', pods: [], staticPods: [] }),
+        stop: () => Promise.resolve([]),
+        whyNone: () => 'the key "kubeletUnit" is ""',
+      },
       staticPods: { stuck: () => new Set() },
       drainPlan: [],
       clock: createSteppingClock(),

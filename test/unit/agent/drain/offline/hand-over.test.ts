@@ -32,6 +32,7 @@ function open(status: NodeMaintenanceStatus | undefined, isStuck = false) {
   const metadata = { ...made.metadata, resourceVersion: '7' };
   const server = createObjectServer({
     [NODE]: { metadata: { name: 'n1', uid: 'u1' }, spec: { unschedulable: true } },
+    '/api/v1/pods': { items: [] },
     [PATH]: { ...made, metadata, ...(status === undefined ? {} : { status }) },
   });
   const clock = createSteppingClock();
@@ -42,7 +43,10 @@ function open(status: NodeMaintenanceStatus | undefined, isStuck = false) {
     config: { drainPlan: [] },
     cluster: { state: () => 'open', create: () => Promise.resolve() },
     ownNode: createOwnNode(dependencies),
-    offlinePods: undefined,
+    offlinePods: {
+      observe: () => Promise.resolve({ kind: 'seen', pods: [], staticPods: [] }),
+      giveBack: () => Promise.resolve(true),
+    },
     manifestsStuck: () => isStuck,
   });
   const attempt = (offlineTargets: readonly DrainPlanEntry[]) => {

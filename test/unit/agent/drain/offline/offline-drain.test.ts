@@ -48,24 +48,21 @@ function factsOf(saved: DrainPlanEntry[][]): DrainerFacts {
 }
 
 function open(
-  pods: readonly RuntimePod[] | undefined,
+  pods: readonly RuntimePod[],
   stuck: readonly string[] = [],
-  givenUp = false,
+  whyNone?: string,
   staticPods: readonly RuntimePod[] = [],
 ) {
   const stops: OfflineStop[] = [];
   const drainer = createOfflineDrainer({
-    pods:
-      pods === undefined
-        ? undefined
-        : {
-            observe: () => Promise.resolve({ kind: 'seen', pods, staticPods }),
-            stop: (_, stop) => {
-              stops.push(stop);
-              return Promise.resolve([]);
-            },
-            hasGivenUp: () => givenUp,
-          },
+    pods: {
+      observe: () => Promise.resolve({ kind: 'seen', pods, staticPods }),
+      stop: (_, stop) => {
+        stops.push(stop);
+        return Promise.resolve([]);
+      },
+      whyNone: () => whyNone,
+    },
     staticPods: { stuck: () => new Set(stuck) },
     drainPlan: [],
     clock: createSteppingClock(),
@@ -92,9 +89,62 @@ describe('the drain without an API server', () => {
   });
 
   it('the drain without an API server is over with a reason where a manifest does not move and the kubelet cannot be stopped', async () => {
-    const pass = await open([], ['web.yaml'], true).drainer.pass(factsOf([]), SIGNAL);
+    const pass = await open([], ['web.yaml'], 'it is k3s').drainer.pass(factsOf([]), SIGNAL);
     assert.equal(pass.drained, true);
     assert.match(pass.left ?? '', /cannot be moved, and the kubelet cannot be stopped: default\/web-n1$/);
+  });
+});
+
+describe('the drain without an API server where nobody can end the pods', () => {
+  const WHY = 'k3s-agent.service runs the kubelet and the container runtime (containerd) together';
+  const facts = { ...factsOf([]), view: { ...factsOf([]).view, inPlace: [] } };
+
+  it('is over with the names of the pods that run, and never without', async () => {
+    const pass = await open([RUNTIME_POD, { ...RUNTIME_POD, name: 'db', uid: 'u2' }], [], WHY).drainer.pass(
+      facts,
+      SIGNAL,
+    );
+    assert.equal(pass.drained, true);
+    assert.match(
+      pass.left ?? '',
+      /^nobody on this machine can end pods .*, because k3s-agent.service runs .*: default\/app, default\/db$/,
+    );
+    const none = await open([], [], WHY).drainer.pass(facts, SIGNAL);
+    assert.deepEqual([none.drained, none.left], [true, undefined]);
+  });
+
+  it('lets static pods leave first, and they do not wait for the others', async () => {
+    const pass = await open([RUNTIME_POD], [], WHY).drainer.pass(factsOf([]), SIGNAL);
+    assert.deepEqual([[...pass.leave.keys()], pass.drained], [['default/web-n1'], false]);
+  });
+
+  it('is over with a reason, too, where the runtime does not tell which pods run', async () => {
+    const { drainer, world, pods, clock, stopAll } = openPods(false);
+    for (let second = 0; second <= 30; second += 1) {
+      await stopAll();
+      clock.pass(1_000);
+    }
+    assert.equal(pods.whyNone(), 'no');
+    world.isSilent = true;
+    const pass = await drainer.pass(facts, SIGNAL);
+    assert.match(pass.left ?? '', /^nobody .* because no: which ones run is not known \(the runtime restarts\)$/);
+  });
+
+  it('needs no systemd to say so', async () => {
+    const runtime = { livePods: () => Promise.resolve([DB]) } as unknown as ContainerRuntime;
+    const clock = createSteppingClock();
+    const options = {
+      runtime,
+      kubelet: undefined,
+      knownPods: {} as never,
+      clock,
+      log: SILENT_LOG,
+      onChange: () => undefined,
+    };
+    const pods = createOfflinePods(options, SIGNAL);
+    const drainer = createOfflineDrainer({ pods, staticPods: { stuck: () => new Set() }, drainPlan: [], clock });
+    assert.match((await drainer.pass(facts, SIGNAL)).left ?? '', /the key "lock" is "none": d\/db$/);
+    assert.equal(await pods.giveBack(SIGNAL), true);
   });
 });
 
@@ -103,12 +153,12 @@ describe('the drain without an API server where no manifest may be moved', () =>
   const etcd = { ...RUNTIME_POD, name: 'etcd', uid: 'u2', podType: 'Static' } as const;
 
   it('the drain without an API server goes on while another pod is left', async () => {
-    const pass = await open([RUNTIME_POD], [], false, [etcd]).drainer.pass(refused, SIGNAL);
+    const pass = await open([RUNTIME_POD], [], undefined, [etcd]).drainer.pass(refused, SIGNAL);
     assert.deepEqual([pass.drained, pass.left], [false, undefined]);
   });
 
   it('the drain without an API server is over, and names them, when only static pods are left', async () => {
-    const pass = await open([], [], false, [etcd]).drainer.pass(refused, SIGNAL);
+    const pass = await open([], [], undefined, [etcd]).drainer.pass(refused, SIGNAL);
     assert.equal(pass.drained, true);
     assert.match(pass.left ?? '', /because others may write it: default\/etcd$/);
   });
@@ -197,8 +247,9 @@ describe('pods that end over the container runtime', () => {
       clock.pass(1_000);
     }
     assert.deepEqual(await stopAll(), []);
-    assert.equal(pods.hasGivenUp(), true);
-    assert.deepEqual(await pods.observe(SIGNAL), { kind: 'seen', pods: [], staticPods: [] });
+    assert.equal(pods.whyNone(), 'no');
+    const view = await pods.observe(SIGNAL);
+    assert.deepEqual(view.kind === 'seen' && view.pods.map(({ name }) => name), ['db'], 'they are still there');
     assert.deepEqual(stopped, []);
   });
 });
@@ -259,7 +310,12 @@ describe('a drain whose container runtime does not answer', () => {
   it('a runtime that does not tell of parked static pods holds the machine for two minutes too where the kubelet stays', async () => {
     const clock = createSteppingClock();
     const staticPods = { stuck: () => new Set<string>() };
-    const drainer = createOfflineDrainer({ pods: undefined, staticPods, drainPlan: [], clock });
+    const pods = {
+      observe: () => Promise.resolve({ kind: 'seen', pods: [], staticPods: [] } as const),
+      stop: () => Promise.resolve([]),
+      whyNone: () => 'the key "kubeletUnit" is ""',
+    };
+    const drainer = createOfflineDrainer({ pods, staticPods, drainPlan: [], clock });
     const facts = factsOf([]);
     const view = { ...facts.view, inPlace: [], parked: [{ ...STATIC_POD, thisBoot: true } as never] };
     assert.equal((await drainer.pass({ ...facts, view }, SIGNAL)).drained, false);
