@@ -22,6 +22,7 @@ import { keyOf } from '../../../kube/resource.ts';
 import type { Waiting } from '../../iteration/waited-for.ts';
 import type { SelfRemovals } from './daemon-sets.ts';
 import type { SelfEvictions } from './evictions.ts';
+import { createInterceptorSilence } from './interceptor-silence.ts';
 import { createPendingSteps } from './pending-steps.ts';
 
 /** The pods of the node, its drains, and what these mean for each pod. */
@@ -31,8 +32,10 @@ export interface PodScope {
   readonly requestOf: (pod: Pod) => EvictionRequest | undefined;
   /** When a deadline ends the trust in the pod's interceptors, in milliseconds since the epoch; undefined for never. */
   readonly trustUntil: (pod: Pod) => number | undefined;
-  /** Whether none of the pod's interceptors is waited for: a deadline is over, or its request is spent. */
+  /** Whether none of the pod's interceptors is waited for: a deadline is over, the request is spent, or the interceptor silent. */
   readonly waitsForNone: (pod: Pod) => boolean;
+  /** When the pod's interceptor will have been silent for too long, in milliseconds since the epoch. */
+  readonly silentUntil: (pod: Pod) => number;
   readonly optionsOf: (pod: Pod) => EndOptions;
   /** Why the agent drains the node. */
   readonly why: string;
@@ -89,7 +92,9 @@ async function endPod(
     const expectedAt = endOf(pod)?.endsAt ?? clock.now();
     return { what: keyOf(pod), on: 'kubelet', message: 'is terminating', expectedAt };
   }
-  if (awaited !== undefined) return { what: keyOf(pod), on: awaited.on, message: awaited.message };
+  if (awaited !== undefined) {
+    return { what: keyOf(pod), on: awaited.on, message: awaited.message, expectedAt: pass.silentUntil(pod) };
+  }
   // A static pod leaves by its manifest.
   if (podType === 'Static') return undefined;
   const node = { name: pod.spec.nodeName ?? '' };
@@ -121,6 +126,7 @@ function waitsForVolumes(pod: Pod, { volumes }: DriverPod): Waiting {
 export function createPodRemoval(dependencies: PodRemovalDependencies, lifetime: AbortSignal): PodRemoval {
   const { clock } = dependencies;
   const steps = createPendingSteps(lifetime);
+  const silence = createInterceptorSilence(clock);
   return {
     scopeOf: (own, pods, requests) => {
       const byPod = new Map(requests.map((request) => [request.spec.target.pod.uid, request]));
@@ -133,10 +139,12 @@ export function createPodRemoval(dependencies: PodRemovalDependencies, lifetime:
         why: dependencies.why(),
         trustUntil,
         requestOf,
+        silentUntil: (pod) => silence.until(pod, requestOf(pod)),
         waitsForNone: (pod) => {
           const request = requestOf(pod);
           const now = clock.now();
-          return now >= (trustUntil(pod) ?? Infinity) || (request !== undefined && isSpent(request, pod, now));
+          if (now >= Math.min(trustUntil(pod) ?? Infinity, silence.until(pod, request))) return true;
+          return request !== undefined && isSpent(request, pod, now);
         },
         optionsOf: (pod) => endOptionsOf(pod, pods, maintenances, clock.now()),
       };
@@ -170,6 +178,7 @@ export function createPodRemoval(dependencies: PodRemovalDependencies, lifetime:
     },
     forget: () => {
       steps.end();
+      silence.forget();
     },
   };
 }

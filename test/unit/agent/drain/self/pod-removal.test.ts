@@ -98,6 +98,43 @@ describe('the end of pods on a node that its agent drains', () => {
     assert.equal(waiting[0]?.on, 'database.example.com');
   });
 
+  const MINUTE = 60_000;
+  const NAMES_ONE = {
+    annotations: { 'interceptor.evictionrequest.coordination.k8s.io/priority_x.example.com': '1/x' },
+  };
+  const requestWith = (heartbeatTime: string): EvictionRequest => ({
+    metadata: { name: 'uid-web', namespace: 'default' },
+    spec: { target: { pod: { name: 'web', uid: 'uid-web' } } },
+    status: { activeInterceptors: ['x.example.com'], interceptors: [{ name: 'x.example.com', heartbeatTime }] },
+  });
+
+  it('a pod whose interceptor has been silent for 20 minutes is evicted, as a controller would have it', async () => {
+    for (const requests of [[], [requestWith('2026-01-01T00:00:00Z')]]) {
+      const { server, clock, pass } = open([podOf('web', NAMES_ONE)], requests);
+      const { waiting } = await pass();
+      assert.deepEqual([waiting[0]?.on, waiting[0]?.expectedAt], ['x.example.com', clock.now() + 20 * MINUTE]);
+      clock.pass(20 * MINUTE - 1);
+      await pass();
+      assert.deepEqual(server.asked, []);
+      clock.pass(1);
+      await pass();
+      assert.deepEqual(server.asked, [EVICT_WEB]);
+    }
+  });
+
+  it('a pod whose interceptor gives signs of life stays, and the time is nothing that a clock can change', async () => {
+    const requests = [requestWith('2026-01-01T00:00:00Z')];
+    const { server, clock, pass } = open([podOf('web', NAMES_ONE)], requests);
+    for (let minutes = 0; minutes < 300; minutes += 15) {
+      requests[0] = requestWith(`2026-01-01T00:00:00.${String(minutes).padStart(3, '0')}Z`);
+      await pass();
+      clock.pass(15 * MINUTE);
+    }
+    clock.set(365 * 24 * 60 * MINUTE);
+    await pass();
+    assert.deepEqual(server.asked, []);
+  });
+
   const spent: [string, Pod, EvictionRequestStatus, string][] = [
     [
       'a DaemonSet whose request has passed the interceptor of DaemonSets by',
