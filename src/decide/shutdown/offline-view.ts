@@ -1,4 +1,3 @@
-import type { Left } from '../staying-pod/left-pods.ts';
 import type { RuntimePod } from './runtime-pods.ts';
 
 /** The pods that run on the node, as its container runtime showed them at one moment. */
@@ -23,12 +22,4 @@ export function leftUnseen(reason: string, unseenMs: number): string | undefined
   if (unseenMs < LONGEST_UNSEEN_MS) return undefined;
   const forSec = LONGEST_UNSEEN_MS / 1000;
   return `the pods could not be seen for ${forSec} s, so the agent ended no more of them (${reason})`;
-}
-
-/** The pods that stay because nobody on the machine can end them, for this reason; none where somebody can. */
-export function nobodyEnds(view: OfflineView, whyNone: string | undefined): readonly Left[] {
-  if (whyNone === undefined) return [];
-  const stays = `nobody on this machine can end pods that the kubelet has from the API server, because ${whyNone}`;
-  if (view.kind === 'unseen') return [{ what: `which ones run is not known (${view.reason})`, stays }];
-  return view.pods.map(({ namespace, name }) => ({ what: `${namespace}/${name}`, stays }));
 }

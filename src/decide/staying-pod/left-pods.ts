@@ -1,6 +1,7 @@
 /** When a machine that goes down is let go: nothing is left on it but what cannot leave. */
 import type { Pod } from '../../api/pod.ts';
 import { isTerminal, podTypeOf } from '../pod.ts';
+import type { OfflineView } from '../shutdown/offline-view.ts';
 import { CAME_TOO_LATE, comesTooLate } from './returning-pod.ts';
 import { URL_PODS_LEFT } from '../static-pod/url-pods.ts';
 
@@ -60,4 +61,12 @@ export function leftOf(pods: readonly Pod[], { keys, refusal }: KnownManifests, 
 /** Why static pods stay whose manifests may not be moved; their names follow. */
 export function manifestsRefused(refusal: string): string {
   return `no manifest of a static pod may be moved, because ${refusal}`;
+}
+
+/** The pods that stay because nobody on the machine can end them, for this reason; none where somebody can. */
+export function nobodyEnds(view: OfflineView, whyNone: string | undefined): readonly Left[] {
+  if (whyNone === undefined) return [];
+  const stays = `nobody on this machine can end pods that the kubelet has from the API server, because ${whyNone}`;
+  if (view.kind === 'unseen') return [{ what: `which ones run is not known (${view.reason})`, stays }];
+  return view.pods.map(({ namespace, name }) => ({ what: `${namespace}/${name}`, stays }));
 }

@@ -122,19 +122,6 @@ describe('the end of pods on a node that its agent drains', () => {
     }
   });
 
-  it('a pod whose interceptor gives signs of life stays, and the time is nothing that a clock can change', async () => {
-    const requests = [requestWith('2026-01-01T00:00:00Z')];
-    const { server, clock, pass } = open([podOf('web', NAMES_ONE)], requests);
-    for (let minutes = 0; minutes < 300; minutes += 15) {
-      requests[0] = requestWith(`2026-01-01T00:00:00.${String(minutes).padStart(3, '0')}Z`);
-      await pass();
-      clock.pass(15 * MINUTE);
-    }
-    clock.set(365 * 24 * 60 * MINUTE);
-    await pass();
-    assert.deepEqual(server.asked, []);
-  });
-
   const spent: [string, Pod, EvictionRequestStatus, string][] = [
     [
       'a DaemonSet whose request has passed the interceptor of DaemonSets by',
