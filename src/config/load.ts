@@ -1,23 +1,64 @@
+/** The files of a configuration: the main one, and the drop-ins that change keys of it. */
 import { open, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
+import * as z from 'zod';
+import { CONFIG_API_VERSION } from '../api/names.ts';
+import { mergePatch } from '../decide/merge-patch.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../errors.ts';
-import { type ConfigLayer, mergeLayers, parseLayer } from './layers.ts';
-import { describeProblems } from './problems.ts';
+import { CONFIG_LIMITS, createYamlReader } from '../host/files/yaml.ts';
 import { type AgentConfig, agentConfigSchema } from './schema.ts';
+
+/** One file of a configuration. */
+export interface AgentConfigFile {
+  readonly file: string;
+  readonly content: unknown;
+}
 
 /** The folder of drop-ins, beside the configuration file. */
 export const DROP_INS = 'config.d';
 const MAX_DROP_INS = 100;
 const MAX_BYTES = 1024 * 1024;
+/** What each file has, as each file of a kubelet's configuration does. */
+const headSchema = z.looseObject({
+  apiVersion: z.literal(CONFIG_API_VERSION),
+  kind: z.literal('AgentConfiguration'),
+});
 
-/** Validates the files of a configuration, the main one first. Throws CONFIG_INVALID, with the place of each bad value. */
-export function configOfLayers(layers: readonly ConfigLayer[]): AgentConfig {
-  const content = mergeLayers(layers);
-  const result = agentConfigSchema.safeParse(content);
-  if (result.success) return Object.freeze(result.data);
-  const details = describeProblems(result.error.issues, agentConfigSchema, content, layers);
-  throw new NodemaintError('CONFIG_INVALID', `${layers[0]?.file} is not a valid configuration:\n${details}`);
+function parseAs<T>(schema: z.ZodType<T>, content: unknown, file: string): T {
+  const result = schema.safeParse(content);
+  if (result.success) return result.data;
+  throw new NodemaintError(
+    'CONFIG_INVALID',
+    `${file} is not a valid configuration of the agent:\n${z.prettifyError(result.error)}`,
+  );
+}
+
+/** Parses the text of one file, of which only apiVersion and kind are validated. Throws CONFIG_INVALID. */
+export function parseConfigFile(text: string, file: string): AgentConfigFile {
+  let content: unknown;
+  try {
+    content = createYamlReader(CONFIG_LIMITS, { prettyErrors: true })(text);
+  } catch (error) {
+    throw new NodemaintError('CONFIG_INVALID', `${file} is not valid YAML: ${describeError(error)}`, { cause: error });
+  }
+  parseAs(headSchema, content, file);
+  return { file, content };
+}
+
+/**
+ * The configuration of these files, the main one first. A later file wins: maps are merged, lists replaced, and null takes a
+ * key away. Throws CONFIG_INVALID for the first file with which the configuration is not valid.
+ */
+export function configOf(files: readonly AgentConfigFile[]): AgentConfig {
+  let merged: unknown;
+  let config: AgentConfig | undefined;
+  for (const { file, content } of files) {
+    merged = merged === undefined ? content : mergePatch(merged, content);
+    config = parseAs(agentConfigSchema, merged, file);
+  }
+  if (config === undefined) throw new NodemaintError('CONFIG_INVALID', 'there is no configuration');
+  return Object.freeze(config);
 }
 
 /** Throws if another user than root, or the user of this process, can write to what these facts are of. */
@@ -36,7 +77,7 @@ async function readOwn(file: string): Promise<string> {
   return await handle.readFile('utf8');
 }
 
-async function readLayer(file: string): Promise<ConfigLayer> {
+async function readConfigFile(file: string): Promise<AgentConfigFile> {
   let text: string;
   try {
     text = await readOwn(file);
@@ -49,7 +90,7 @@ async function readLayer(file: string): Promise<ConfigLayer> {
     const message = `cannot read the configuration ${file}: ${describeError(error)}; ${fix}`;
     throw new NodemaintError('CONFIG_INVALID', message, { cause: error });
   }
-  return parseLayer(text, file);
+  return parseConfigFile(text, file);
 }
 
 /** The drop-ins of a configuration file, in the order in which they apply. Throws CONFIG_INVALID. */
@@ -73,16 +114,16 @@ async function listDropIns(file: string): Promise<readonly string[]> {
  * Reads the configuration file, and the drop-ins `config.d/*.yaml` beside it in the order of their names. Throws
  * CONFIG_INVALID, also if other users than root could have written one of them.
  */
-export async function readConfigLayers(file: string): Promise<readonly ConfigLayer[]> {
-  const layers = [await readLayer(file)];
-  for (const dropIn of await listDropIns(file)) layers.push(await readLayer(dropIn));
-  return layers;
+export async function readConfigFiles(file: string): Promise<readonly AgentConfigFile[]> {
+  const files = [await readConfigFile(file)];
+  for (const dropIn of await listDropIns(file)) files.push(await readConfigFile(dropIn));
+  return files;
 }
 
 /**
  * Reads and validates the configuration, which determines the files that root moves and the programs that it runs. Throws
- * CONFIG_INVALID, with the place, the key and the fix.
+ * CONFIG_INVALID, with the file and the key.
  */
 export async function loadAgentConfig(file: string): Promise<AgentConfig> {
-  return configOfLayers(await readConfigLayers(file));
+  return configOf(await readConfigFiles(file));
 }

@@ -6,16 +6,13 @@ import process from 'node:process';
 import { stringify } from 'yaml';
 import { groupId } from '../../agent/control/socket.ts';
 import { configJsonSchema } from '../../config/json-schema.ts';
-import { type ConfigLayer, parseLayer } from '../../config/layers.ts';
-import { configOfLayers, DROP_INS, readConfigLayers } from '../../config/load.ts';
+import { configOf, type AgentConfigFile, DROP_INS, parseConfigFile, readConfigFiles } from '../../config/load.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { errorCodeOf, NodemaintError } from '../../errors.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { openLocalNode } from '../machine/local-node.ts';
 import { parkingProblem } from '../../static-pods/trusted-places.ts';
-import { DOCUMENT_VERSION } from '../terminal/document.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { originsOf, withOrigins } from './origins.ts';
 
 /** The flags that both commands share. */
 export interface ConfigFlags {
@@ -25,7 +22,6 @@ export interface ConfigFlags {
 /** The flags of `nodemaint config show`. */
 export interface ShowFlags extends ConfigFlags {
   readonly output: 'json' | 'yaml';
-  readonly origins?: boolean;
 }
 
 async function assertStaticPodPath(place: string): Promise<void> {
@@ -46,8 +42,8 @@ async function assertApart({ staticPodPath, parkedPath }: AgentConfig): Promise<
 }
 
 /** The names beside the drop-ins that the agent does not read. */
-async function ignoredNames(layers: readonly ConfigLayer[]): Promise<readonly string[]> {
-  const [main, ...dropIns] = layers;
+async function ignoredNames(files: readonly AgentConfigFile[]): Promise<readonly string[]> {
+  const [main, ...dropIns] = files;
   const directory = path.join(path.dirname(main?.file ?? ''), DROP_INS);
   const names = await readdir(directory).catch((): string[] => []);
   const read = new Set(dropIns.map(({ file }) => path.basename(file)));
@@ -57,7 +53,7 @@ async function ignoredNames(layers: readonly ConfigLayer[]): Promise<readonly st
 /**
  * `nodemaint config check [FILE]`: reads the configuration and what it names, as the agent does at its start; changes
  * nothing. The FILE "-" is standard input, which has no drop-ins. Throws CONFIG_INVALID and KUBECONFIG_INVALID, with the
- * place and the fix.
+ * file and the key.
  */
 export async function checkConfigCommand(
   file: string | undefined,
@@ -65,17 +61,17 @@ export async function checkConfigCommand(
   terminal: Terminal,
 ): Promise<void> {
   const name = file ?? flags.config;
-  const layers =
-    name === '-' ? [parseLayer(await textOf(process.stdin), 'standard input')] : await readConfigLayers(name);
-  const config = configOfLayers(layers);
+  const files =
+    name === '-' ? [parseConfigFile(await textOf(process.stdin), 'standard input')] : await readConfigFiles(name);
+  const config = configOf(files);
   if (config.kubeconfig !== '') await loadClusterAccess(config.kubeconfig);
   if (config.staticPodPath !== undefined) await assertStaticPodPath(config.staticPodPath);
   await assertApart(config);
   if (config.controlGroup !== undefined) await groupId(config.controlGroup);
-  const [main, ...dropIns] = layers.map((layer) => layer.file);
+  const [main, ...dropIns] = files.map(({ file: each }) => each);
   terminal.write(`${main} is valid${dropIns.length === 0 ? '' : `, with ${dropIns.join(', ')}`}\n`);
   if (name === '-') return;
-  for (const ignored of await ignoredNames(layers)) {
+  for (const ignored of await ignoredNames(files)) {
     terminal.warn(`nodemaint: ${ignored} is not read: the name of a drop-in ends in .yaml and begins with no dot\n`);
   }
 }
@@ -88,18 +84,14 @@ async function effectiveConfig(configPath: string, terminal: Terminal): Promise<
 }
 
 /**
- * `nodemaint config show [KEY…]`: prints the effective configuration as YAML or JSON, with --origins where each value comes
- * from; or only the values of some keys, a line for each, for scripts. Throws CONFIG_INVALID; USAGE for a key that does not
+ * `nodemaint config show [KEY…]`: prints the effective configuration as YAML or JSON, or only the values of some keys, a line
+ * for each, for scripts. Throws CONFIG_INVALID; USAGE for a key that does not
  * exist or has no value.
  */
 export async function showConfigCommand(keys: readonly string[], flags: ShowFlags, terminal: Terminal): Promise<void> {
   const config = await effectiveConfig(flags.config, terminal);
   if (keys.length === 0) {
-    const origins = flags.origins === true ? originsOf(config, await readConfigLayers(flags.config)) : undefined;
-    const kind = { apiVersion: DOCUMENT_VERSION, kind: 'AgentConfigurationOrigins' };
-    const json = origins === undefined ? config : { ...kind, config, origins: Object.fromEntries(origins) };
-    const yaml = (): string => (origins === undefined ? stringify(config) : withOrigins(config, origins));
-    terminal.write(flags.output === 'json' ? `${JSON.stringify(json, null, 2)}\n` : yaml());
+    terminal.write(flags.output === 'json' ? `${JSON.stringify(config, null, 2)}\n` : stringify(config));
     return;
   }
   const values = new Map<string, unknown>(Object.entries(config));

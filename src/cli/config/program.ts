@@ -36,8 +36,7 @@ export function addConfig(program: Command, terminal: Terminal): void {
     .argument('[keys...]', 'print only the values of these keys, one line each')
     .addOption(configOption())
     .addOption(new Option('-o, --output <format>', 'output format').choices(['json', 'yaml']).default('yaml'))
-    .option('--origins', 'say where each value comes from: the file and line, or the default')
-    .addHelpText('after', examples('sudo nodemaint config show --origins', 'sudo nodemaint config show staticPodPath'))
+    .addHelpText('after', examples('sudo nodemaint config show', 'sudo nodemaint config show staticPodPath'))
     .action(async (keys: readonly string[], flags: ShowFlags) => {
       const { showConfigCommand } = await import('./config.ts');
       await showConfigCommand(keys, flags, terminal);

@@ -1,8 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import { valueAt } from '../../config/layers.ts';
-import { issueText } from '../../config/problems.ts';
 import { drainPlanEntrySchema } from '../../config/drain-plan.ts';
 import { effectiveDrainPlan, planFromKubeletPriorities } from '../../decide/maintenance/drain-plan.ts';
 import { planComplaint } from '../../decide/maintenance/new-maintenance.ts';
@@ -23,7 +21,7 @@ interface PlanFile {
 
 /**
  * The drain plan of a text in YAML or JSON: a list of entries, an object with `drainPlan`, a NodeMaintenance, or a
- * KubeletConfiguration whose shutdownGracePeriodByPodPriority is converted. Throws USAGE that names the file and entry.
+ * KubeletConfiguration whose shutdownGracePeriodByPodPriority is converted. Throws USAGE that names the file and the entry, counted from 0.
  */
 export function parseDrainPlan(text: string, file: string): readonly DrainPlanEntry[] {
   const refuse = (why: string, cause?: unknown): NodemaintError =>
@@ -44,15 +42,8 @@ export function parseDrainPlan(text: string, file: string): readonly DrainPlanEn
   }
   const entries = Array.isArray(content) ? content : (drainPlan ?? spec?.drainPlan);
   const parsed = planSchema.safeParse(entries);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    const [index, ...rest] = issue?.path ?? [];
-    if (index === undefined) throw refuse('it has no drainPlan');
-    const where = `entry ${Number(index) + 1}`;
-    const field = rest.length === 0 ? '' : `, ${rest.join('.')}`;
-    const text = issue === undefined ? 'is invalid' : issueText(issue, valueAt(entries, issue.path));
-    throw refuse(`${where}${field}: ${text}`);
-  }
+  if (!Array.isArray(entries)) throw refuse('it has no drainPlan');
+  if (!parsed.success) throw refuse(`it is not a drain plan:\n${z.prettifyError(parsed.error)}`);
   const plan = parsed.data as readonly DrainPlanEntry[];
   const complaint = planComplaint(plan, effectiveDrainPlan(plan));
   if (complaint !== undefined) throw refuse(complaint);

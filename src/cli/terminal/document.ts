@@ -3,7 +3,7 @@ import { stringify } from 'yaml';
 import { preciseRfc3339 } from '../../decide/time.ts';
 
 /** The group and version of what the commands print for programs. */
-export const DOCUMENT_VERSION = 'cli.nodemaintenance.x-k8s.io/v1alpha1';
+const DOCUMENT_VERSION = 'cli.nodemaintenance.x-k8s.io/v1alpha1';
 
 /** Members whose numbers are milliseconds since the epoch. */
 const TIME = /^(?:at|since|.+At)$/;

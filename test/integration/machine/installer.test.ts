@@ -49,16 +49,16 @@ describe('nodemaint install-node', () => {
       return await container.run(INSTALL);
     };
     const effective =
-      'nodemaint config show --origins | grep -E "^(logLevel|maxHoldSec):" | sort; systemctl show -P InvocationID nodemaint';
+      'nodemaint config show | grep -E "^(logLevel|maxHoldSec):" | sort; systemctl show -P InvocationID nodemaint';
     const first = await runWith(`${head}maxHoldSec: 3600\n`);
     assert.match(first.stdout, /is installed, runs, and holds the lock/, first.stderr);
     const shown = await container.must(effective);
-    assert.match(shown, new RegExp(`^logLevel: info # default\nmaxHoldSec: 3600 # ${to}:3\n`));
+    assert.match(shown, /^logLevel: info\nmaxHoldSec: 3600\n/);
     assert.match((await runWith(`${head}maxHoldSec: 3600\n`)).stdout, /exactly this node-maintenance-agent/);
 
     // Wrong in itself, and wrong only on this machine: in both cases nothing is changed.
     for (const [bad, says] of [
-      ['maxHoldSec: 1h', `${to}:3: maxHoldSec: is "1h"; write whole seconds`],
+      ['maxHoldSec: 1h', `${to} is not a valid configuration`],
       ['kubeconfig: /srv/none.conf', '/srv/none.conf'],
     ] as const) {
       const { code, stdout } = await runWith(`${head}${bad}\n`);

@@ -73,7 +73,6 @@ const CASES: readonly Case[] = [
   ['static-pods list', 'config', `${OWN} StaticPodManifestList`],
   ['static-pods journal', 'config', `${OWN} StaticPodJournal`],
   ['config show', 'config', AGENT],
-  ['config show --origins', 'config', `${OWN} AgentConfigurationOrigins`],
 ];
 /** A table of the API server, which the server of this test cannot make: test/integration/cli/fleet.test.ts has it. */
 const ELSEWHERE = ['nodes'];
@@ -95,7 +94,7 @@ function assertMembers(value: unknown, place: string): void {
   if (typeof value !== 'object' || value === null) return;
   for (const [key, member] of Object.entries(value)) {
     const at = `${place}.${key}`;
-    if (key === 'origins' || key === 'config') continue;
+    if (key === 'config') continue;
     assert.doesNotMatch(key, /(?:Ms|Sec|Millis)$/, at);
     if (IS_TIME.test(key) && typeof member !== 'object' && !(key === 'gone' && typeof member === 'number')) {
       assert.match(String(member), TIME, at);
@@ -150,8 +149,8 @@ describe('what commands print for programs', () => {
           agent: ['--run-directory', runDirectory],
           config: words.startsWith('version') ? [] : ['--config', configFile],
         }[where];
-        // A report is no YAML, and the origins are comments of it.
-        const formats = /^report|origins/.test(words) ? (['json'] as const) : (['json', 'yaml'] as const);
+        // A report is no YAML.
+        const formats = words.startsWith('report') ? (['json'] as const) : (['json', 'yaml'] as const);
         for (const format of formats) {
           const { terminal, output, errors } = recordTerminal('pipe');
           await runCommandLine([...words.split(' '), '-o', format, ...flags], terminal);

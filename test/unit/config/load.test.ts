@@ -35,6 +35,76 @@ describe('the configuration file', () => {
   });
 });
 
+/** What is no configuration as a whole. */
+const WRONG_FILES: Readonly<Record<string, string>> = {
+  'an empty file': '',
+  'a list': '- onBoot: wait',
+  'a text without keys': 'hello',
+  'a file without kind': 'apiVersion: v1',
+  'a configuration of the kubelet': 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration',
+  'another version': 'apiVersion: agent.nodemaintenance.x-k8s.io/v1beta1\nkind: AgentConfiguration',
+  'broken YAML': `${HEAD}cloud: {provider: aws`,
+  'the same key twice': `${HEAD}lock: unit\nlock: none`,
+  'more aliases than anybody needs': `${HEAD}drainPlan: &a [1, 1]\nhooksDirectory: [${'*a, '.repeat(120)}1]`,
+  'two documents': `${HEAD}---\n${HEAD}`,
+};
+
+/** Wrong lines, each with the key that is named. */
+const WRONG_LINES: readonly [string, string][] = [
+  ['kubeConfig: /etc/k', '"kubeConfig"'],
+  ['cloud: {vendor: aws}', '"vendor"\n  → at cloud'],
+  ['apiWaitSec: 15s', 'apiWaitSec'],
+  ['maxHoldSec: -1', 'maxHoldSec'],
+  ['apiWaitSec: 4000', 'apiWaitSec'],
+  ['onBoot: reboot', 'onBoot'],
+  ['cloud:\n  provider: amazon', 'cloud.provider'],
+  ['cloud: {metadataUrl: https://169.254.169.254}', 'cloud.metadataUrl'],
+  ['removeFailedPods: "yes"', 'removeFailedPods'],
+  ['kubeconfig:', 'kubeconfig'],
+  ['kubeconfig: relative/x', 'kubeconfig'],
+  ['staticPodPath: manifests', 'staticPodPath'],
+  ['containerRuntimeEndpoint: /run/x.sock', 'containerRuntimeEndpoint'],
+  ['nodeName: Node_A', 'nodeName'],
+  ['nodeName: 12', 'nodeName'],
+  ['metricsAddress: 127.0.0.1:99999', 'metricsAddress'],
+  ['kubeletHealthz: http://127.0.0.1:99999/healthz', 'kubeletHealthz'],
+  ['kubeletUnit: kubelet', 'kubeletUnit'],
+  ['controlGroup: No Group', 'controlGroup'],
+  ['staticPodPath: /m\nparkedPath: /m/', 'parkedPath'],
+  ['staticPodPath: /m\nparkedPath: /m/parked', 'parkedPath'],
+  ['staticPodPath: /etc/k/m\nparkedPath: /etc/k', 'parkedPath'],
+  ['staticPodPath: /m\ntriggerFile: /m/drain', 'triggerFile'],
+  ['parkedPath: /p\nstateDirectory: /p/../p', 'stateDirectory'],
+  ['onBoot: wait\nkubeconfig: ""', 'onBoot'],
+  ['drainPlan: {podType: Default}', 'drainPlan'],
+  ['drainPlan:\n- podType: Default\n  podPriority: high', 'drainPlan[0].podPriority'],
+  ['drainPlan:\n- podType: Static', 'drainPlan[0].podPriority'],
+];
+
+describe('a wrong configuration', () => {
+  for (const [what, text] of Object.entries(WRONG_FILES)) {
+    it(`a wrong configuration is refused with the name of the file: ${what}`, () => {
+      assert.throws(() => parseAgentConfig(text, 'c.yaml'), { code: 'CONFIG_INVALID', message: /^c\.yaml is not / });
+    });
+  }
+  for (const [text, key] of WRONG_LINES) {
+    it(`a wrong configuration is refused with the key: ${text.replaceAll('\n', ' | ')}`, () => {
+      assert.throws(
+        () => parseAgentConfig(HEAD + text, 'c.yaml'),
+        ({ message }: Error) =>
+          message.split('\n✖ ').length === 2 && message.endsWith(key.startsWith('"') ? key : `→ at ${key}`),
+      );
+    });
+  }
+
+  it('a wrong configuration is refused with all of its mistakes at once', () => {
+    assert.throws(
+      () => parseAgentConfig(`${HEAD}onBoot: never\nlogLevel: loud\n__proto__: 1\n`, 'c.yaml'),
+      ({ message }: Error) => ['onBoot', 'logLevel', '__proto__'].every((key) => message.includes(key)),
+    );
+  });
+});
+
 describe('the drop-ins of the configuration', () => {
   const withDropIns = async (t: TestContext, dropIns: Readonly<Record<string, string>>): Promise<string> => {
     const folder = await temporaryFolder(t, 'config');
@@ -61,9 +131,10 @@ describe('the drop-ins of the configuration', () => {
     assert.deepEqual({ provider: cloud.provider, leadSec: cloud.leadSec }, { provider: 'aws', leadSec: 120 });
   });
 
-  it('the drop-ins are named with the line where one of them has a bad value', async (t) => {
-    const file = await withDropIns(t, { '10-all.yaml': `${HEAD}onBoot: wait\napiWaitSec: soon\n` });
-    const message = /config\.d\/10-all\.yaml:4: apiWaitSec: is "soon"/;
+  it('the drop-in that has a bad value is named, with the key', async (t) => {
+    const dropIns = { '10-all.yaml': `${HEAD}onBoot: wait\napiWaitSec: soon\n`, '20-pool.yaml': HEAD };
+    const file = await withDropIns(t, dropIns);
+    const message = /config\.d\/10-all\.yaml is not a valid configuration.*apiWaitSec/s;
     await assert.rejects(loadAgentConfig(file), { code: 'CONFIG_INVALID', message });
   });
 
@@ -80,7 +151,7 @@ describe('the drop-ins of the configuration', () => {
     await assert.rejects(loadAgentConfig(file), { code: 'CONFIG_INVALID', message: /10-all.*everybody may write/ });
     await chmod(path.join(folder, '10-all.yaml'), 0o644);
     await writeFile(path.join(folder, '10-all.yaml'), 'apiWaitSec: 30\n');
-    await assert.rejects(loadAgentConfig(file), { code: 'CONFIG_INVALID', message: /10-all\.yaml .*no apiVersion/ });
+    await assert.rejects(loadAgentConfig(file), { code: 'CONFIG_INVALID', message: /10-all\.yaml .*apiVersion/s });
   });
 });
 

@@ -21,8 +21,8 @@ describe('a drain plan in a file', () => {
       ['', /has no drainPlan/],
       ['{', /neither YAML nor JSON/],
       ['spec: {}', /has no drainPlan/],
-      ['[{podType: Pods, podPriority: 1}]', /entry 1, podType/],
-      ['[{podType: Default, podPriority: 3000000000}]', /entry 1, podPriority/],
+      ['[{podType: Pods, podPriority: 1}]', /at \[0\]\.podType/],
+      ['[{podType: Default, podPriority: 3000000000}]', /at \[0\]\.podPriority/],
       ['[{podType: Default, podPriority: 1}, {podType: Default, podPriority: 1}]', /entry 2 is there twice/],
       [
         '[{podType: Default, podPriority: 2}, {podType: Default, podPriority: 1}]',
