@@ -45,6 +45,8 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith, argv: read
     .description("Makes a Kubernetes node's shutdown wait for its applications.")
     .version(VERSION)
     .exitOverride()
+    // What has a similar name may do the opposite.
+    .showSuggestionAfterError(false)
     .configureHelp({ minWidthToWrap: 24, commandDescription: (command) => sentenceOf(command.description()) })
     .configureOutput({
       writeOut: (text) => {
@@ -54,10 +56,8 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith, argv: read
         terminal.warn(text);
       },
       outputError: (text) => {
-        const flags = program.commands.map(
-          (command) => [command.name(), new Set(command.options.map(({ long }) => long ?? ''))] as const,
-        );
-        terminal.warn(usageAdvice(text, argv, new Map(flags)));
+        const commands = program.commands.map((command) => command.name());
+        terminal.warn(usageAdvice(text, argv, commands));
       },
     });
   program.commandsGroup('This machine:');

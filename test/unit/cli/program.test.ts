@@ -81,15 +81,11 @@ describe('the help', () => {
     }
   }
 
-  it('the help of a command that does not exist says so, and what to use instead', async () => {
+  it('the help of a command that does not exist says so, and where the help is', async () => {
     for (const [argv, message] of [
-      [
-        'uninstall --help',
-        /unknown command 'uninstall': use "nodemaint uninstall-cluster", and install\.sh uninstall on/,
-      ],
-      ['help uninstall', /unknown command 'uninstall': use /],
-      ['dran --help', /unknown command 'dran'\n\(Did you mean drain\?\)\nSee: nodemaint --help/],
-      ['config chek --help', /unknown command 'chek'\n\(Did you mean check\?\)\nSee: nodemaint config --help/],
+      ['help uninstall', /unknown command 'uninstall'\nSee: nodemaint --help/],
+      ['dran --help', /unknown command 'dran'\nSee: nodemaint --help/],
+      ['config chek --help', /unknown command 'chek'\nSee: nodemaint config --help/],
     ] as const) {
       const recorded = recordTerminal('pipe');
       assert.equal(await runCommandLine(argv.split(' '), recorded.terminal), 2, argv);

@@ -33,7 +33,6 @@ describe('the name by which the program is called', () => {
     assert.match(await asPlugin('--help'), /^Usage: kubectl nodemaint \[options\]/);
     assert.match(await asPlugin('static-pods', 'park', '--help'), /^Usage: kubectl nodemaint static-pods park/);
     assert.match(await asPlugin('drain', 'n1', '--wait'), /\nSee: kubectl nodemaint drain --help\n$/);
-    assert.match(await asPlugin('undrain', 'n1'), /use "kubectl nodemaint complete NODE"/);
   });
 
   it('commands of a node keep the name that the program has there, and other texts stay as they are', () => {
