@@ -104,7 +104,10 @@ describe('the .deb', () => {
     await write('/etc/nodemaint/config.d/10.yaml', `${CONFIG}apiWaitSec: soon\n`);
     const refused = await container.run(`dpkg -i ${next}`);
     assert.notEqual(refused.code, 0);
-    assert.match(refused.stderr, /config\.d\/10\.yaml is not a valid configuration[^]*apiWaitSec[^]*nothing was changed/);
+    assert.match(
+      refused.stderr,
+      /config\.d\/10\.yaml is not a valid configuration[^]*apiWaitSec[^]*nothing was changed/,
+    );
     await container.must(`nodemaint status > /dev/null && ${IS_HELD}`);
     await container.must('rm /etc/nodemaint/config.d/10.yaml && dpkg --configure -a');
     assert.match(await container.must('tail -n 1 /usr/lib/nodemaint/nodemaint.cjs'), /\/\/ next/);
