@@ -25,7 +25,6 @@ export const MAINTENANCE_UID_LABEL = 'nodemaintenance.x-k8s.io/maintenance-uid';
  * A taint that a node may be registered with, so that no pod comes before a shutdown of the node would wait for it. The
  * controller takes it away as soon as the node's agent holds the shutdown lock.
  */
-export const STARTUP_TAINT = 'nodemaintenance.x-k8s.io/unguarded';
 /** On a NodeMaintenance: the node whose agent created it. */
 export const AGENT_LABEL = 'nodemaintenance.x-k8s.io/agent';
 /** On a NodeMaintenance that an agent created: the boot ID of the node at that time, as in the Node's `nodeInfo.bootID`. */
@@ -46,8 +45,6 @@ export const RELEASE_ANNOTATION = 'nodemaintenance.x-k8s.io/release';
 export const FORCE_ANNOTATION = 'nodemaintenance.x-k8s.io/force';
 /** On a Node: the maintenance that cordoned it. An unschedulable node without it was cordoned by a person and stays so. */
 export const CORDONED_ANNOTATION = 'nodemaintenance.x-k8s.io/cordoned';
-/** On a Node: which labels and annotations for other programs are ours, by their names in the option `--node-marks`. */
-export const MARKED_ANNOTATION = 'nodemaintenance.x-k8s.io/marked';
 /** On a Node: the maintenances of others that have it, so that its agent needs to watch no others (JSON; `nodeNote`). */
 export const NODE_NOTE_ANNOTATION = 'nodemaintenance.x-k8s.io/maintenances';
 /** On a Node: what its agent says of itself (JSON; `presenceText`). */

@@ -53,8 +53,8 @@ function addLimitOptions(command: Command): Command {
       'an eviction in flight for longer no longer counts against these; 0: it always does; default: 1h',
     )
     .option(
-      '--node-marks <names...>',
-      'mark nodes under maintenance for load-balancers, cluster-autoscaler, karpenter; default: none',
+      '--exclude-from-load-balancers',
+      'label a node that is drained, so that load balancers of the cloud send it no new connections',
     )
     .option(
       '--max-volume-time <time>',
@@ -99,7 +99,7 @@ export function addController(program: Command, terminal: Terminal): void {
       'after',
       examples(
         'nodemaint controller --kubeconfig controller.conf --leader-elect=false',
-        'nodemaint controller --max-parallel-nodes 2 --node-marks cluster-autoscaler',
+        'nodemaint controller --max-parallel-nodes 2 --exclude-from-load-balancers',
       ),
     )
     .action(async (options: ControllerFlags) => {

@@ -3,7 +3,6 @@ import { DURATION_HINT, parseDuration } from '../decide/duration.ts';
 import { DEFAULT_PROMISE_WORDS } from '../decide/eviction/api-answer.ts';
 import { DEFAULT_PATIENCE } from '../decide/eviction/imperative.ts';
 import { DEFAULT_REBOOT_MS } from '../decide/reboot/progress.ts';
-import { MARK_NAMES } from '../decide/node-mark/marks.ts';
 import { DEFAULT_VOLUME_WAIT_MS } from '../decide/volume/waits.ts';
 
 const duration = (words: string): z.ZodType<number> =>
@@ -50,10 +49,10 @@ const flags = z.object({
   maxEvictionTime: duration('after how long an eviction in flight no longer counts against these limits').prefault(
     '1h',
   ),
-  nodeMarks: z
-    .array(z.enum(MARK_NAMES, `write some of ${MARK_NAMES.join(', ')}`))
-    .describe('for which other programs nodes under maintenance are marked')
-    .prefault([]),
+  excludeFromLoadBalancers: z
+    .boolean()
+    .describe('whether load balancers of the cloud send no new connections to a node that is drained')
+    .default(false),
   maxVolumeTime: duration('for how long a drain waits for each volume of pods that are gone; 0 for not at all').default(
     DEFAULT_VOLUME_WAIT_MS,
   ),

@@ -16,7 +16,6 @@ import { markLoop } from '../eviction/evict-mark-removal.ts';
 import { evictionRequestLoop } from '../eviction/reconciler.ts';
 import { createDrains, maintenanceLoop, requesterLoop } from '../maintenance/loops.ts';
 import { nodeLoop } from '../maintenance/nodes.ts';
-import { startupTaintLoop } from '../node/startup-taint.ts';
 import { createGroupedEvictions } from '../eviction/grouped-pods.ts';
 
 /** After this time the runs under way are cut short when the leader is to stop. */
@@ -94,7 +93,6 @@ export function createLeader(context: ControllerContext): Leader {
     gateLoop(context, gate),
     rolloutLoop(context, gate),
     markLoop(context),
-    startupTaintLoop(context),
   ];
   for (const loop of all) loops.add(loop, shared);
   const notes = createChangeNotes(context, tell);

@@ -2,6 +2,7 @@ import { CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
 import { identityOf, recordedNode } from '../../decide/maintenance/recorded-node.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
+import { pauseMs } from '../../decide/eviction/back-off.ts';
 import { isControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { decideNodeConditions } from '../../decide/maintenance/node-conditions.ts';
 import { isKeptByAll, keptBy } from '../../decide/kept-pods/kept-pods.ts';
@@ -10,18 +11,12 @@ import { drainPodOf } from '../../decide/pod.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';
 import { drainsOn, nodeStateOf } from '../../decide/drain/retention.ts';
 import { type ConditionsIntent, syncConditions } from '../../kube/maintenance/conditions.ts';
-import {
-  type CordonIntent,
-  differentAnnotations,
-  needsCordonWrite,
-  syncCordon,
-} from '../../kube/maintenance/cordon.ts';
+import { differentAnnotations, needsCordonWrite, syncCordon } from '../../kube/maintenance/cordon.ts';
 import { after, type Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import { volumesOn } from '../cache/attachments.ts';
-import { type CordonFights, createCordonFights } from './cordon-fights.ts';
 import type { Refusals } from './refusals.ts';
 import { createWaitingReports } from '../../kube/maintenance/waiting-reports.ts';
 
@@ -30,9 +25,20 @@ const PARALLEL = 64;
 /** What an empty node says changes together with what its maintenance does, which is decided first. */
 const EMPTY_NODE_WAITS_MS = 1_000;
 
-/** What becomes of a node, with the marks that its controller was told to set. */
+/** The second time that somebody uncordons a node it is cordoned after this pause, which doubles with each further one. */
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 5 * 60_000;
+
+/** What becomes of a node. */
 interface NodeIntent extends Required<ConditionsIntent> {
-  readonly marks: NonNullable<CordonIntent['marks']>;
+  /** Whether load balancers are to leave it out. */
+  readonly leavesOut: boolean;
+}
+
+/** How often in a row somebody has uncordoned a node during its maintenance, and when it was cordoned again last, by the monotonic clock. */
+interface Reverts {
+  readonly count: number;
+  readonly lastAt: number;
 }
 
 /**
@@ -42,22 +48,18 @@ interface NodeIntent extends Required<ConditionsIntent> {
 async function keepCordon(
   { client, events, log }: ControllerContext,
   intent: NodeIntent,
-  fights: CordonFights,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { node, annotations, marks } = intent;
+  const { node, annotations, leavesOut } = intent;
   const { maintenances } = intent.state;
   const { name } = node.metadata;
-  const outcome = await syncCordon(client, { node, wantedBy: maintenances, annotations, marks }, signal);
+  const outcome = await syncCordon(client, { node, wantedBy: maintenances, annotations, leavesOut }, signal);
   if (outcome !== 'changed') return outcome === 'annotated';
   log.info({ node: name, maintenances }, maintenances.length > 0 ? 'cordoned node' : 'uncordoned node');
   if (!isReverted(intent)) return true;
   const message = `Node ${name} was uncordoned during maintenance (${maintenances.join(', ')}); cordoned again. Complete the maintenance to uncordon it.`;
   const subject = { apiVersion: 'v1', kind: 'Node', metadata: { name, uid: name } };
   events.record(subject, { type: 'Warning', reason: 'CordonReverted', message });
-  const contested = fights.note(name);
-  if (contested !== undefined)
-    events.record(subject, { type: 'Warning', reason: 'CordonContested', message: contested });
   return true;
 }
 
@@ -86,8 +88,8 @@ function keepsVolumes(context: ControllerContext, known: readonly NodeMaintenanc
   return !left.some(({ givenUp }) => givenUp === true) || left.some(({ givenUp }) => givenUp !== true);
 }
 
-function isCordonDue({ node, state, marks }: NodeIntent): boolean {
-  return needsCordonWrite(node, { wantedBy: state.maintenances, marks });
+function isCordonDue({ node, state, leavesOut }: NodeIntent): boolean {
+  return needsCordonWrite(node, { wantedBy: state.maintenances, leavesOut });
 }
 
 /**
@@ -106,12 +108,13 @@ function isBeginning(intent: NodeIntent): boolean {
 /** One step of one node, by its name: its cordon and its conditions are what the maintenances in progress make of them. */
 export function createNodeReconciler(context: ControllerContext, refusals: Refusals): Reconcile {
   const waiting = createWaitingReports(context.clock);
-  const fights = createCordonFights(context.clock);
+  const reverts = new Map<string, Reverts>();
   return async (name, signal) => {
     return await refusals.during(name, signal, async () => {
       const node = context.nodes.get(name);
       if (node === undefined) {
         waiting.leftMs(name, false);
+        reverts.delete(name);
         return {};
       }
       // Of a status of very many nodes, they have what concerns this one.
@@ -120,26 +123,33 @@ export function createNodeReconciler(context: ControllerContext, refusals: Refus
       const state = nodeStateOf(known, node, isEmpty);
       const wanting = state.maintenances.flatMap((each) => known.find(({ metadata }) => metadata.name === each) ?? []);
       const annotations = { [NODE_NOTE_ANNOTATION]: nodeNote(wanting, identityOf(node.metadata)) };
-      const marks = { enabled: context.options.nodeMarks, isDraining: drainsOn(wanting, node).length > 0 };
-      const intent = { node, state, annotations, marks };
+      const leavesOut = context.options.excludeFromLoadBalancers && drainsOn(wanting, node).length > 0;
+      const intent = { node, state, annotations, leavesOut };
       const waitMs = waiting.leftMs(name, isBeginning(intent));
       if (waitMs > 0) return { againMs: waitMs };
       const report = (): Promise<boolean> => syncConditions(context.client, intent, context.clock.now(), signal);
       // Without a change of the cordon, the note changes in the same write as the conditions, or in one of its own.
       if (!isCordonDue(intent) && (await report())) return {};
-      const restMs = isReverted(intent) ? fights.leftMs(name) : 0;
+      if (state.maintenances.length === 0) reverts.delete(name);
+      const before = reverts.get(name);
+      // Two programs must not write again and again without a pause.
+      const restMs =
+        before === undefined || !isReverted(intent)
+          ? 0
+          : before.lastAt + pauseMs(FIRST_PAUSE_MS, before.count - 1, LONGEST_PAUSE_MS) - context.clock.monotonic();
       if (restMs > 0) {
         await report();
         return { againMs: restMs };
       }
       let changed: boolean;
       try {
-        changed = await keepCordon(context, intent, fights, signal);
+        changed = await keepCordon(context, intent, signal);
       } catch (error) {
         // A node that cannot be cordoned says all the same that it is under maintenance, and its agent learns of its targets.
         await report();
         throw error;
       }
+      if (isReverted(intent)) reverts.set(name, { count: (before?.count ?? 0) + 1, lastAt: context.clock.monotonic() });
       // A node that was changed comes back into the queue.
       if (!changed) await report();
       return {};

@@ -4,7 +4,6 @@ import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import { describeEntry } from '../../decide/maintenance/drain-plan.ts';
 import { identityOf } from '../../decide/maintenance/recorded-node.ts';
 import { completedStatus, cordonStatus } from '../../decide/drain/status.ts';
-import { hasDrainMarks } from '../../decide/node-mark/marks.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { timeOf } from '../../decide/time.ts';
 import {
@@ -81,11 +80,9 @@ function finalizersBody({ metadata }: NodeMaintenance, finalizers: readonly stri
   return { metadata: { resourceVersion: metadata.resourceVersion, finalizers } };
 }
 
-/** Whether evictions on the node may begin: nothing new comes there, also no connections of load balancers, unless the API server does not let it be cordoned. */
+/** Whether evictions on the node may begin: nothing new comes there, unless the API server does not let it be cordoned. */
 function isCordoned({ context, effects }: Parts, name: string): boolean {
-  const node = context.nodes.get(name);
-  const isReady = node?.spec?.unschedulable === true && hasDrainMarks(node, context.options.nodeMarks);
-  return isReady || effects.refused.nodes.of(name) !== undefined;
+  return context.nodes.get(name)?.spec?.unschedulable === true || effects.refused.nodes.of(name) !== undefined;
 }
 
 /** The Drain stage. Returns when to observe again, in milliseconds. */

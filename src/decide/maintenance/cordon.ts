@@ -22,3 +22,18 @@ export function decideCordon(node: Node, wantedBy: readonly string[]): NodePatch
   if (!ours) return undefined;
   return { metadata: { annotations: { [CORDONED_ANNOTATION]: null } }, spec: { unschedulable: null } };
 }
+
+/** Load balancers of the cloud send no new connections to a node with this label; one that is only cordoned still serves. */
+const LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers';
+/** Whose value the label has: with another one it is somebody else's, and stays. */
+const OURS = 'nodemaint';
+
+/** The label to set on a node that is drained, or to take back with null; undefined where it stays as it is. */
+export function decideLoadBalancers(
+  { metadata }: Node,
+  isWanted: boolean,
+): Readonly<Record<string, string | null>> | undefined {
+  const present = metadata.labels?.[LABEL];
+  if (isWanted) return present === undefined ? { [LABEL]: OURS } : undefined;
+  return present === OURS ? { [LABEL]: null } : undefined;
+}

@@ -20,7 +20,7 @@ const MAX_NAMED = 10;
 export const NODE_CONDITIONS = ['MaintenancePlanned', 'MaintenanceInProgress', 'DrainInProgress', 'Drained'] as const;
 
 /** The condition of the kubelet while it shuts the node down gracefully (KEP-6249). This program never sets it. */
-export const KUBELET_SHUTS_DOWN = 'GracefulNodeShutdownInProgress';
+const KUBELET_SHUTS_DOWN = 'GracefulNodeShutdownInProgress';
 
 /** The reasons that this program writes: a condition with another one is somebody else's. */
 const REASONS: ReadonlySet<string | undefined> = new Set([

@@ -1,6 +1,5 @@
 import type { Node } from '../../api/pod.ts';
-import { decideCordon } from '../../decide/maintenance/cordon.ts';
-import { decideMarks, type MarkIntent, type MarkPatch } from '../../decide/node-mark/marks.ts';
+import { decideCordon, decideLoadBalancers } from '../../decide/maintenance/cordon.ts';
 import type { KubeClient } from '../client.ts';
 import { NodemaintError } from '../../errors.ts';
 import { NODES, objectPath, sendForObject, statusMessage } from '../resource.ts';
@@ -19,14 +18,14 @@ export function differentAnnotations(
 }
 
 /** A node, and the maintenances that want it unschedulable; none to take back the cordon that was set for some. */
-export interface CordonIntent {
+interface CordonIntent {
   /** A copy of the node, or its name to have it read. */
   readonly node: Node | string;
   readonly wantedBy: readonly string[];
   /** Annotations that the node is to have, undefined for those that it is not to have; others stay as they are. */
   readonly annotations?: Annotations;
-  /** The marks for other programs; without them those of ours stay as they are until no maintenance wants the node. */
-  readonly marks?: Pick<MarkIntent, 'enabled' | 'isDraining'>;
+  /** Whether load balancers are to leave the node out; unless given that stays as it is until no maintenance wants the node. */
+  readonly leavesOut?: boolean;
   /** Asked right before a write; without it every write is allowed. */
   readonly mayWrite?: () => Promise<boolean>;
 }
@@ -41,16 +40,17 @@ type CordonOutcome =
   /** The given copy is not the latest: what it was to become has to be decided anew. */
   | 'conflict';
 
-/** What has to change about the marks of the node; nothing while somebody wants it who knows of none. */
-function marksPatch(node: Node, { wantedBy, marks }: Pick<CordonIntent, 'wantedBy' | 'marks'>): MarkPatch | undefined {
-  const isUnderMaintenance = wantedBy.length > 0;
-  if (isUnderMaintenance && marks === undefined) return undefined;
-  return decideMarks(node, { ...(marks ?? { enabled: [], isDraining: false }), isUnderMaintenance });
+function labelsOf(
+  node: Node,
+  { wantedBy, leavesOut }: Pick<CordonIntent, 'wantedBy' | 'leavesOut'>,
+): ReturnType<typeof decideLoadBalancers> {
+  if (wantedBy.length === 0) return decideLoadBalancers(node, false);
+  return leavesOut === undefined ? undefined : decideLoadBalancers(node, leavesOut);
 }
 
-/** Whether the cordon or a mark of the node has to be changed. */
-export function needsCordonWrite(node: Node, intent: Pick<CordonIntent, 'wantedBy' | 'marks'>): boolean {
-  return decideCordon(node, intent.wantedBy) !== undefined || marksPatch(node, intent) !== undefined;
+/** Whether the cordon or the label of the node has to be changed. */
+export function needsCordonWrite(node: Node, intent: Pick<CordonIntent, 'wantedBy' | 'leavesOut'>): boolean {
+  return decideCordon(node, intent.wantedBy) !== undefined || labelsOf(node, intent) !== undefined;
 }
 
 /** A node that is read here is read again where somebody changes it at the same time. */
@@ -80,19 +80,18 @@ export async function syncCordon(
 async function changeNode(
   client: KubeClient,
   node: Node,
-  { wantedBy, annotations = {}, marks, mayWrite }: CordonIntent,
+  { wantedBy, annotations = {}, leavesOut, mayWrite }: CordonIntent,
   signal: AbortSignal,
 ): Promise<CordonOutcome> {
   const decided = decideCordon(node, wantedBy);
   const others = differentAnnotations(node, annotations);
-  const marked = marksPatch(node, { wantedBy, ...(marks === undefined ? {} : { marks }) });
-  if (decided === undefined && others === undefined && marked === undefined) return 'unchanged';
+  const labels = labelsOf(node, { wantedBy, ...(leavesOut === undefined ? {} : { leavesOut }) });
+  if (decided === undefined && others === undefined && labels === undefined) return 'unchanged';
   if (mayWrite !== undefined && !(await mayWrite())) return 'not-allowed';
   const { resourceVersion } = node.metadata;
   const guard = resourceVersion === undefined ? {} : { resourceVersion };
-  const texts = { ...others, ...marked?.annotations, ...decided?.metadata.annotations };
-  const labels = marked?.labels === undefined ? {} : { labels: marked.labels };
-  const body = { ...decided, metadata: { annotations: texts, ...labels, ...guard } };
+  const texts = { ...others, ...decided?.metadata.annotations };
+  const body = { ...decided, metadata: { annotations: texts, ...(labels === undefined ? {} : { labels }), ...guard } };
   const order = decided?.spec.unschedulable === true ? ({ leads: true } as const) : {};
   const path = objectPath(NODES, node.metadata);
   const change = { method: 'PATCH', path, body, patch: { kind: 'merge' }, ...order } as const;

@@ -2,7 +2,6 @@
 import { counted } from '../../decide/counted.ts';
 import { isKept } from '../../decide/kept-pods/kept-pods.ts';
 import { isInProgress, stageOf } from '../../decide/maintenance/maintenance.ts';
-import { otherMaintainers } from '../../decide/node-mark/maintainers.ts';
 import { drainPodOf, isTerminal } from '../../decide/pod.ts';
 import { staticPodsStay } from '../fleet/no-agent.ts';
 import type { PreviewFacts } from './preview-facts.ts';
@@ -44,7 +43,6 @@ export function nodeFindings(facts: PreviewFacts): readonly Finding[] {
   if (node.spec?.unschedulable === true && !maintenances.some(isInProgress)) {
     findings.push({ level: 'note', message: 'it was cordoned by a person and stays cordoned after a maintenance' });
   }
-  for (const message of otherMaintainers(node)) findings.push({ level: 'may block', message });
   findings.push(...volumeFindings(facts));
   const ended = pods.filter(isTerminal).length;
   if (ended > 0)

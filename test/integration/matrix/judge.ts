@@ -1,5 +1,5 @@
 /** What is judged of a cell. */
-import { CORDONED_ANNOTATION, MARKED_ANNOTATION, OWN_LABEL_PREFIX } from '../../../src/api/names.ts';
+import { CORDONED_ANNOTATION, OWN_LABEL_PREFIX } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { checkLeftOvers } from '../../chaos/invariants/given-back.ts';
 import type { EvictionCall } from './audit.ts';
@@ -25,8 +25,8 @@ export function leftOvers(place: Place): readonly string[] {
   };
   const found = checkLeftOvers(present, false).map(({ what, detail }) => `${what}: ${detail}`);
   for (const { metadata } of nodesIn(place)) {
-    const keys = [CORDONED_ANNOTATION, MARKED_ANNOTATION].filter((key) => metadata.annotations?.[key] !== undefined);
-    for (const key of keys) found.push(`a node keeps the annotation ${key}: ${metadata.name}`);
+    if (metadata.annotations?.[CORDONED_ANNOTATION] !== undefined)
+      found.push(`a node keeps its cordon: ${metadata.name}`);
   }
   for (const { metadata } of podsIn(place)) {
     const keys = [...ownKeys(metadata.labels), ...ownKeys(metadata.annotations)];

@@ -44,9 +44,9 @@ function enumsOfController(): readonly (readonly [key: string, values: readonly 
 }
 
 describe('the options of the services', () => {
-  it('the schema of the controller has enumerated options, and nodeMarks is among them', () => {
+  it('the schema of the controller has enumerated options, and webhookCertificate is among them', () => {
     const keys = enumsOfController().map(([key]) => key);
-    for (const key of ['nodeMarks', 'leaderElect']) assert.ok(keys.includes(key), key);
+    for (const key of ['webhookCertificate', 'leaderElect']) assert.ok(keys.includes(key), key);
   });
 
   for (const [key, values] of enumsOfController()) {

@@ -1,14 +1,13 @@
 /**
  * Everything that a maintenance sets on objects of others, against everything that somebody else may have set there: what is
- * ours is given back, and nothing of theirs is taken away or changed (the marks ADR 35, the cordon ADR 13).
+ * ours is given back, and nothing of theirs is taken away or changed (the cordon: ADR 13).
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NODE_NOTE_ANNOTATION } from '../../../src/api/names.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
-import { decideCordon } from '../../../src/decide/maintenance/cordon.ts';
+import { decideCordon, decideLoadBalancers } from '../../../src/decide/maintenance/cordon.ts';
 import { decideNodeConditions, NODE_CONDITIONS } from '../../../src/decide/maintenance/node-conditions.ts';
-import { decideMarks, MARK_NAMES, MARKS } from '../../../src/decide/node-mark/marks.ts';
 import { differentAnnotations } from '../../../src/kube/maintenance/cordon.ts';
 import { mergePatch } from '../../support/stand-ins/patches.ts';
 
@@ -63,13 +62,14 @@ const OURS: readonly Ours[] = [
     on: 'node',
     step: (w, isHeld) => patched(w, 'node', decideCordon(w.node, isHeld ? ['m'] : [])),
   },
-  ...MARK_NAMES.map((name): Ours => {
-    const step: Ours['step'] = (w, isHeld) => {
-      const patch = decideMarks(w.node, { enabled: [name], isUnderMaintenance: isHeld, isDraining: isHeld });
-      return patched(w, 'node', patch && { metadata: patch });
-    };
-    return { name: `the mark for ${name}`, on: 'node', step };
-  }),
+  {
+    name: 'the label for load balancers',
+    on: 'node',
+    step: (w, isHeld) => {
+      const labels = decideLoadBalancers(w.node, isHeld);
+      return patched(w, 'node', labels && { metadata: { labels } });
+    },
+  },
   {
     name: 'the note for the agent',
     on: 'node',
@@ -107,10 +107,11 @@ const THEIRS: readonly Theirs[] = [
   },
   { name: 'a label of the node', on: 'node', patch: label('team', 'shop') },
   { name: 'an annotation of the node', on: 'node', patch: annotation('weave.works/kured-reboot-in-progress', 'now') },
-  ...MARK_NAMES.map((name): Theirs => {
-    const { kind, key } = MARKS[name];
-    return { name: `the mark for ${name}`, on: 'node', patch: { metadata: { [kind]: { [key]: 'theirs' } } } };
-  }),
+  {
+    name: 'the label for load balancers',
+    on: 'node',
+    patch: label('node.kubernetes.io/exclude-from-external-load-balancers', ''),
+  },
   ...NODE_CONDITIONS.map((type): Theirs => {
     const conditions = [{ type, status: 'True', reason: 'NodeShutdown', message: 'by the kubelet' }];
     return { name: `the condition ${type}`, on: 'node', patch: { status: { conditions } } };

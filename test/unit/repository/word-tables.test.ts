@@ -30,7 +30,6 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ['src/decide/disruption-budget/placement.ts labels[key]', 'is compared with a text'],
   ['src/decide/static-pod/control-plane-pod.ts labels[label]', 'is compared with a text; the keys are our own'],
   ['src/decide/maintenance/control-plane-members.ts labels[label]', 'the keys are our own'],
-  ['src/decide/node-mark/maintainers.ts annotations[key]', 'the keys are our own'],
   ['src/decide/selector.ts labels[key]', 'after Object.hasOwn'],
 ]);
 

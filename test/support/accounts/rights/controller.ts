@@ -57,11 +57,11 @@ const CLUSTER: readonly Right[] = [
     group: '',
     resources: ['nodes'],
     verbs: ['patch'],
-    why: 'cordon and uncordon; the startup taint of a node whose agent guards it goes',
-    usedBy: ['src/kube/maintenance/cordon.ts', 'src/controller/node/startup-taint.ts'],
+    why: 'cordon and uncordon',
+    usedBy: ['src/kube/maintenance/cordon.ts'],
     fence: {
       policies: ['nodemaint-controller-nodes'],
-      leaves: '`unschedulable`, five annotations, one value of one label; one taint can be taken away, none set',
+      leaves: '`unschedulable`, two annotations, one value of one label',
     },
   },
   {

@@ -1,6 +1,5 @@
 import path from 'node:path';
 import { NODES, objectPath } from '../../../../src/kube/resource.ts';
-import { STARTUP_TAINT } from '../../../../src/api/names.ts';
 import { type Attack, json, merge } from './attack.ts';
 import { NODE } from './on-pods.ts';
 
@@ -45,7 +44,6 @@ export const ATTACKS_ON_CLUSTER: readonly Attack[] = [
     IS_POLICY,
   ),
   merge('a taint', NODE_PATH, { spec: { taints: [{ key: 'evil', effect: 'NoExecute' }] } }, IS_POLICY),
-  merge('the startup taint', NODE_PATH, { spec: { taints: [{ key: STARTUP_TAINT, effect: 'NoExecute' }] } }, IS_POLICY),
   merge('the provider id', NODE_PATH, { spec: { providerID: 'aws:///evil' } }, IS_POLICY),
   merge('a finalizer of a node', NODE_PATH, { metadata: { finalizers: ['evil.example.com/x'] } }, IS_POLICY),
   merge(

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Node } from '../../../../src/api/pod.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
-import { createCordonFights } from '../../../../src/controller/maintenance/cordon-fights.ts';
 import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
 import { waitFor } from '../../../support/wait-for.ts';
@@ -34,18 +33,6 @@ describe('the cordon of a node under maintenance', () => {
     await waitFor('the third cordon', () => isCordoned(cluster), QUICK);
     assert.ok(performance.now() - since > 500, 'it comes after a pause');
     assert.equal(cluster.events.filter(({ reason }) => reason === 'CordonReverted').length, 2);
-  });
-
-  it('somebody who goes on uncordoning a node is reported', () => {
-    let now = 0;
-    const fights = createCordonFights({ monotonic: () => now });
-    const said = Array.from({ length: 5 }, () => {
-      now += fights.leftMs('one');
-      return fights.note('one');
-    });
-    assert.deepEqual(said.slice(0, 4), [undefined, undefined, undefined, undefined]);
-    assert.match(said[4] ?? '', /^Node one was uncordoned 5 times in a row during its maintenance\./);
-    assert.equal(fights.leftMs('two'), 0);
   });
 
   it('a node that was cordoned by somebody else stays so after the maintenance, and an Event names it', async () => {
