@@ -12,7 +12,7 @@ import { createFirstQuestion } from './shutdown/first-question.ts';
 import { createHandOver, type HandOver } from './drain/offline/hand-over.ts';
 import { type LoopDependencies, runLoop } from './loop.ts';
 import { type PhaseFactDependencies, readPhaseFacts } from './shutdown/facts.ts';
-import { createPhaseMachine, type PhaseMachine } from './phase/phase-machine.ts';
+import { type CallingOff, createPhaseMachine, type PhaseMachine } from './phase/phase-machine.ts';
 import type { AgentRecord } from './phase/record.ts';
 import type { IterationObservation } from './shutdown/story-recorder.ts';
 import { createStaticPodPasses, type StaticPodPasses } from './drain/pod-pass.ts';
@@ -25,8 +25,8 @@ export interface Agent {
   status(): AgentStatus;
   /** Ends the drain at once, for an operator in a hurry. Throws USAGE where no shutdown is held. */
   release(reason: string): void;
-  /** Lets a shutdown that was released count as called off, if nothing else takes the machine down. */
-  takeBack(): void;
+  /** Makes durable that somebody called off the shutdown of this phase; false where the phase is another one meanwhile. */
+  callOff(shutdown: Phase, wish: CallingOff): Promise<boolean>;
   /** Runs until `stop` is aborted and nothing is under way that only this agent can finish, or `signal` is aborted. */
   run(stop: AbortSignal, signal: AbortSignal): Promise<void>;
 }
@@ -203,7 +203,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord, release
   return {
     status,
     release: phases.release,
-    takeBack: phases.takeBack,
+    callOff: phases.callOff,
     run: async (stop, signal) => {
       // Before the first iteration, which may have to wait for an API server.
       const { phase } = phases.record();

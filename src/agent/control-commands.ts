@@ -10,20 +10,22 @@ const ASK_MS = 2_000;
 
 /** What the commands ask of the machine and the clock. */
 interface Surroundings {
-  readonly machine: { readonly detector: Pick<ShutdownDetector, 'goesDown' | 'trigger' | 'triggered' | 'withdraw'> };
+  readonly machine: {
+    readonly detector: Pick<ShutdownDetector, 'course' | 'trigger' | 'triggered' | 'withdraw' | 'cancelScheduled'>;
+  };
   readonly clock: Pick<Clock, 'now'>;
 }
 
 /** The commands of the control socket, as an agent that runs carries them out until `living` is aborted. */
 export function createControlCommands(
-  agent: Pick<Agent, 'status' | 'release' | 'takeBack'>,
+  agent: Pick<Agent, 'status' | 'release' | 'callOff'>,
   { machine: { detector }, clock }: Surroundings,
   living: AbortSignal,
 ): ControlCommands {
+  const asking = (): AbortSignal => AbortSignal.any([living, AbortSignal.timeout(ASK_MS)]);
   const readFacts = async (): Promise<TriggerFacts> => {
-    const asking = AbortSignal.any([living, AbortSignal.timeout(ASK_MS)]);
-    const goesDown = await detector.goesDown(asking);
-    return { phase: agent.status().phase, inForce: detector.triggered(), goesDown };
+    const machine = await detector.course(asking());
+    return { phase: agent.status().phase, inForce: detector.triggered(), machine };
   };
   return {
     status: () => agent.status(),
@@ -37,15 +39,21 @@ export function createControlCommands(
       const { says, takesBack } = triggerAnswer(facts);
       const limit = deadlineMs === undefined ? {} : { deadline: clock.now() + deadlineMs };
       detector.trigger({ by, reason, ...limit });
-      if (takesBack) agent.takeBack();
+      if (takesBack) await agent.callOff(facts.phase, { canceledBy: by });
       return says;
     },
     cancel: async (by) => {
-      const answer = cancelAnswer(await readFacts());
+      const facts = await readFacts();
+      const answer = cancelAnswer(by, facts);
       if ('refusal' in answer) throw new NodemaintError('USAGE', answer.refusal);
-      detector.withdraw(by);
-      if (answer.takesBack) agent.takeBack();
-      return answer.says;
+      const { says, ends, machine } = answer;
+      if (machine === 'scheduled') await detector.cancelScheduled(asking());
+      const voidLogind = typeof machine === 'object' ? { voidLogind: machine.logind } : {};
+      // On the disk before the answer: an agent that starts anew must not hold, or go on with, what was called off.
+      const isWritten = !ends || (await agent.callOff(facts.phase, { canceledBy: by, ...voidLogind }));
+      if (!isWritten) throw new NodemaintError('USAGE', 'the shutdown has just moved on; try again');
+      detector.withdraw();
+      return says;
     },
   };
 }

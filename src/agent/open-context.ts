@@ -85,9 +85,9 @@ export interface Beginning {
  */
 function triggerOf({ phase }: AgentRecord, bootId: string): Trigger | undefined {
   if (phase.kind !== 'draining' && phase.kind !== 'released') return undefined;
-  const { origin, reason, deadline, requestedBy: by = 'root' } = phase;
+  const { origin, reason, deadline, requestedBy: by = 'root', canceledBy } = phase;
   const hasDeadline = deadline?.of === 'trigger';
-  if (phase.bootId !== bootId || (origin !== 'trigger' && !hasDeadline)) return undefined;
+  if (canceledBy !== undefined || phase.bootId !== bootId || (origin !== 'trigger' && !hasDeadline)) return undefined;
   const limit = hasDeadline ? { deadline: deadline.at } : {};
   return { by, reason, ...limit };
 }

@@ -55,15 +55,8 @@ export function createFirstSteps({ handOver, record, askedRelease, release }: Fi
 }
 
 /** The steps that follow a transition, in the iteration that made it. */
-function transitionSteps({ machine, notices, people, cluster }: AgentContext): readonly Step[] {
+function transitionSteps({ notices, people, cluster }: AgentContext): readonly Step[] {
   return [
-    {
-      name: 'forget the trigger of a shutdown that is over',
-      run: async ({ phase, transition }) => {
-        if (transition === undefined || phase.kind !== 'recovering') return;
-        machine.detector.forgetTrigger();
-      },
-    },
     {
       name: 'forget an earlier maintenance of the same name',
       run: async ({ phase, transition }) => {

@@ -1,12 +1,15 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { phaseEventOf, type PhaseEvent } from '../../decide/shutdown/events.ts';
-import { describePhase, type Phase, type PhaseFacts } from '../../decide/shutdown/phase.ts';
+import { describePhase, type Phase, type PhaseFacts, type Shutdown } from '../../decide/shutdown/phase.ts';
 import { lastShutdownAfter } from '../../show/fleet/last-shutdown.ts';
 import { decidePhase, type Transition } from '../../decide/shutdown/transition.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { StateFiles } from '../../host/files/state-files.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { type AgentRecord, writeRecord } from './record.ts';
+
+/** Who calls a shutdown off, and the logind that prepares it, where one does. */
+export type CallingOff = Pick<Shutdown, 'canceledBy' | 'voidLogind'>;
 
 /** Keeps the record of the phase and moves it. */
 export interface PhaseMachine {
@@ -17,8 +20,11 @@ export interface PhaseMachine {
   readonly decide: (signal: AbortSignal) => Promise<Transition | undefined>;
   /** Ends the drain with the next decision. Throws USAGE where no shutdown is held. */
   readonly release: (reason: string) => void;
-  /** Lets a shutdown that was released count as called off with the next decision, if nothing else takes the machine down. */
-  readonly takeBack: () => void;
+  /**
+   * Makes durable that somebody called off the shutdown of this phase; the next decision follows. False where the phase is
+   * another one meanwhile, and nothing was written.
+   */
+  readonly callOff: (shutdown: Phase, wish: CallingOff) => Promise<boolean>;
   /** Makes the targets of an offline drain durable. */
   readonly saveTargets: (offlineTargets: readonly DrainPlanEntry[]) => Promise<void>;
 }
@@ -27,17 +33,15 @@ interface PhaseMachineDependencies {
   readonly nodeName: string;
   readonly state: StateFiles;
   readonly log: Pick<Log, 'info'>;
-  readonly readFacts: (phase: Phase, signal: AbortSignal) => Promise<Omit<PhaseFacts, 'release' | 'takenBack'>>;
+  readonly readFacts: (phase: Phase, signal: AbortSignal) => Promise<Omit<PhaseFacts, 'release'>>;
   readonly announce: (event: PhaseEvent) => void;
 }
 
 /** Starts with the record that was read from the disk. */
 export function createPhaseMachine(dependencies: PhaseMachineDependencies, initial: AgentRecord): PhaseMachine {
   const { nodeName, state, log, readFacts, announce } = dependencies;
-  /** `release` is an operator's reason to end this drain, `takenBack` what its name says; the transition that follows takes both away. */
-  let current: { readonly record: AgentRecord; readonly release?: string; readonly takenBack?: true } = {
-    record: initial,
-  };
+  /** `release` is an operator's reason to end this drain; the transition that follows takes it away. */
+  let current: { readonly record: AgentRecord; readonly release?: string } = { record: initial };
 
   let changedAt: number | undefined;
   const save = async (record: AgentRecord): Promise<void> => {
@@ -52,11 +56,7 @@ export function createPhaseMachine(dependencies: PhaseMachineDependencies, initi
     decide: async (signal) => {
       const facts = await readFacts(current.record.phase, signal);
       const { phase, offlineTargets, last: before } = current.record;
-      const transition = decidePhase(phase, {
-        ...facts,
-        release: current.release,
-        takenBack: current.takenBack === true,
-      });
+      const transition = decidePhase(phase, { ...facts, release: current.release });
       if (transition === undefined) return undefined;
       const { name, to } = transition;
       const keepsTargets = to.kind === 'draining' || to.kind === 'released';
@@ -78,8 +78,11 @@ export function createPhaseMachine(dependencies: PhaseMachineDependencies, initi
       }
       current = { ...current, release: reason };
     },
-    takeBack: () => {
-      if (current.record.phase.kind === 'released') current = { ...current, takenBack: true };
+    callOff: async (shutdown, wish) => {
+      const { phase } = current.record;
+      if (phase !== shutdown || (phase.kind !== 'draining' && phase.kind !== 'released')) return false;
+      await save({ ...current.record, phase: { ...phase, ...wish } });
+      return true;
     },
     saveTargets: (offlineTargets) => save({ ...current.record, offlineTargets }),
   };

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { SHUTDOWN_KINDS } from '../../decide/shutdown/kind.ts';
 import { type LastShutdown, SHUTDOWN_RESULTS } from '../../show/fleet/last-shutdown.ts';
-import type { ControlClient, Phase } from '../../decide/shutdown/phase.ts';
+import type { Canceler, ControlClient, Phase } from '../../decide/shutdown/phase.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { StateFiles } from '../../host/files/state-files.ts';
 
@@ -25,7 +25,12 @@ const shutdown = {
   origin: z.enum(['logind', 'unit-stop', 'schedule', 'trigger', 'notice']),
   reason: z.string(),
   requestedBy: client.exactOptional(),
-  canceledBy: client.exactOptional(),
+  canceledBy: z
+    .string()
+    .transform((word): Canceler => (word === 'group' || word === 'logind' ? word : 'root'))
+    .exactOptional(),
+  voidLogind: z.number().exactOptional(),
+  namedBy: z.number().exactOptional(),
   since: z.number(),
   sinceBootMs: z.number().exactOptional(),
   bootId: z.string(),

@@ -1,20 +1,21 @@
 import {
   announcedKind,
   decideShutdown,
+  isCalledOff,
   isForgotten,
   isLost,
+  type LogindReadings,
   type MachineOrigin,
   type PreparedShutdown,
   type ReasonFacts,
   type ScheduledShutdown,
   scheduledStart,
   shutdownReason,
-  type ShutdownReadings,
   type ShutdownRequester,
 } from '../../decide/shutdown/detection.ts';
 import type { ShutdownKind } from '../../decide/shutdown/kind.ts';
-import type { ControlClient, PhaseFacts } from '../../decide/shutdown/phase.ts';
-import type { Trigger } from '../../decide/shutdown/trigger.ts';
+import type { PhaseFacts, Shutdown } from '../../decide/shutdown/phase.ts';
+import type { MachineCourse, Trigger } from '../../decide/shutdown/trigger.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Login1 } from '../../host/systemd/login1.ts';
@@ -23,9 +24,15 @@ import type { Host } from './lock-kind.ts';
 
 /** Whether this machine is going down, as far as can be read now. */
 export interface ShutdownDetector {
-  /** Asks logind and systemd; 'unknown' where they cannot be asked, or have lost a shutdown that is to be restored. */
-  read(signal: AbortSignal): Promise<PhaseFacts['goingDown']>;
-  /** Asks again for a shutdown that the last reading found lost, or restarts the logind that has lost it. */
+  /**
+   * Asks logind and systemd; 'unknown' where they cannot be asked, or have lost a shutdown that is to be restored. `held` is
+   * what is known of the shutdown that is held, and says which one of logind was called off.
+   */
+  read(held: Held, signal: AbortSignal): Promise<PhaseFacts['goingDown']>;
+  /**
+   * Asks again for a shutdown that the last reading found lost, or restarts the logind that has lost it, or that still
+   * prepares one that was called off.
+   */
   restore(signal: AbortSignal): Promise<void>;
   /** The shutdown that logind had scheduled for later at the last reading. */
   scheduled(): ScheduledShutdown | null;
@@ -38,15 +45,17 @@ export interface ShutdownDetector {
   managerStopping(signal: AbortSignal): Promise<boolean>;
   /** Announces a shutdown that a person triggers. */
   trigger(trigger: Trigger): void;
-  /** Takes the trigger back, where one applies; `by` says who does so. */
-  withdraw(by: ControlClient): void;
-  /** Forgets the trigger of a shutdown that is over, and who took it back. */
-  forgetTrigger(): void;
+  /** Takes the trigger back, where one applies. */
+  withdraw(): void;
   /** The trigger that applies; undefined where there is none. */
   triggered(): Trigger | undefined;
-  /** Whether the machine goes down without a trigger. True also where logind or systemd cannot be asked. */
-  goesDown(signal: AbortSignal): Promise<boolean>;
+  /** What the machine does without a trigger. */
+  course(signal: AbortSignal): Promise<MachineCourse>;
+  /** Tells logind that the shutdown that it has scheduled is called off, as `shutdown -c` does. */
+  cancelScheduled(signal: AbortSignal): Promise<void>;
 }
+
+type Held = Pick<Shutdown, 'voidLogind' | 'namedBy'>;
 
 interface ShutdownDetectorDependencies {
   /** Without logind and systemd only the trigger counts. */
@@ -77,7 +86,7 @@ interface Observation {
   readonly problem: string | undefined;
 }
 
-/** How logind has lost the shutdown that it prepared. */
+/** How logind and the shutdown that is held have parted. */
 type Loss =
   /** It was restarted and knows nothing of it. */
   | { readonly kind: 'forgotten'; readonly shutdown: ShutdownKind }
@@ -85,7 +94,9 @@ type Loss =
    * It left the bus (systemd 257, after a restart of D-Bus): it cannot ask systemd for the way down any more, so the machine
    * would stand still, drained.
    */
-  | { readonly kind: 'off-the-bus' };
+  | { readonly kind: 'off-the-bus' }
+  /** It prepares one that was called off, until it is restarted. */
+  | { readonly kind: 'called-off' };
 
 const NOTHING: Observation = {
   scheduled: null,
@@ -95,11 +106,6 @@ const NOTHING: Observation = {
   problem: undefined,
 };
 
-/** What logind answers; `processId` is undefined where it is not on the bus. */
-interface LogindReadings extends Pick<ShutdownReadings, 'preparing' | 'scheduled'> {
-  readonly processId: number | undefined;
-}
-
 interface MachineReadings extends LogindReadings {
   /** Whether systemd stops all units, or has that as a job. */
   readonly stopping: boolean;
@@ -107,9 +113,10 @@ interface MachineReadings extends LogindReadings {
 
 async function readLogind(login1: Login1, signal: AbortSignal): Promise<LogindReadings> {
   const processId = await login1.processId(signal);
-  if (processId === undefined) return { processId, preparing: 'unknown', scheduled: null };
+  if (processId === undefined) return { processId, preparing: 'unknown', scheduled: null, isNamed: false };
   const preparing = await login1.preparingForShutdown(signal);
-  return { processId, preparing, scheduled: preparing ? null : await login1.scheduledShutdown(signal) };
+  const scheduled = await login1.scheduledShutdown(signal);
+  return { processId, preparing, scheduled: preparing ? null : scheduled, isNamed: preparing && scheduled !== null };
 }
 
 type MachineReaderDependencies = Pick<ShutdownDetectorDependencies, 'leadMs' | 'clock' | 'log'> & {
@@ -130,9 +137,9 @@ class MachineReader {
   }
 
   /** 'unknown' where logind or systemd does not answer. */
-  async read(signal: AbortSignal): Promise<PhaseFacts['goingDown']> {
+  async read(held: Held, signal: AbortSignal): Promise<PhaseFacts['goingDown']> {
     try {
-      return await this.#readMachine(signal);
+      return await this.#readMachine(held, signal);
     } catch (error) {
       signal.throwIfAborted();
       const problem = describeError(error);
@@ -143,13 +150,18 @@ class MachineReader {
     }
   }
 
-  async #readMachine(signal: AbortSignal): Promise<PhaseFacts['goingDown']> {
+  async #readMachine(held: Held, signal: AbortSignal): Promise<PhaseFacts['goingDown']> {
     const { login1, systemd } = this.#dependencies.host;
     this.#note({ loss: undefined });
     const logind = await readLogind(login1, signal);
     this.#note({ scheduled: logind.scheduled });
-    const stopping = logind.preparing !== true && (await systemd.isGoingDown(signal));
+    const mayBeOff = isCalledOff({ ...logind, stopping: false }, held);
+    const stopping = (mayBeOff || logind.preparing !== true) && (await systemd.isGoingDown(signal));
     const readings = { ...logind, stopping };
+    if (mayBeOff && !stopping) {
+      this.#note({ prepared: undefined, lostAt: undefined, loss: { kind: 'called-off' } });
+      return { kind: 'no', ...(logind.processId === undefined ? {} : { voidLogind: logind.processId }) };
+    }
     const { prepared } = this.#observation;
     if (isForgotten(prepared, readings)) {
       this.#note({ loss: { kind: 'forgotten', shutdown: prepared.kind } });
@@ -164,22 +176,32 @@ class MachineReader {
     const facts = await this.#readReason(origin, logind, signal);
     const shutdownKind = announcedKind(origin, facts);
     const reason = shutdownReason(origin, facts);
-    return { kind: 'yes', origin, reason, ...(shutdownKind === undefined ? {} : { shutdownKind }) };
+    const namedBy = logind.isNamed && logind.processId !== undefined ? { namedBy: logind.processId } : {};
+    return { kind: 'yes', origin, reason, ...(shutdownKind === undefined ? {} : { shutdownKind }), ...namedBy };
   }
 
-  /** Restores what the last reading found lost; throws what fails, which the next reading finds again. */
-  async restore(signal: AbortSignal): Promise<void> {
+  /**
+   * Restores what the last reading found lost; throws what fails, which the next reading finds again. `isHeld` tells whether
+   * logind is what holds the shutdown.
+   */
+  async restore(isHeld: boolean, signal: AbortSignal): Promise<void> {
     const { host, log } = this.#dependencies;
     const { loss } = this.#observation;
     this.#note({ loss: undefined });
-    if (loss?.kind === 'forgotten') {
+    if (loss?.kind === 'called-off') {
+      log.warn({ unit: LOGIND_UNIT }, 'logind still prepares the shutdown that was called off, restarting it');
+      // A logind that is started goes on with what it finds scheduled (systemd 251).
+      await host.login1.cancelScheduled(signal);
+      await host.systemd.restartUnit(LOGIND_UNIT, signal);
+    }
+    if (isHeld && loss?.kind === 'forgotten') {
       const kind = loss.shutdown;
       log.error({ kind }, 'logind was restarted and has forgotten the shutdown, asking for it again');
       await host.login1.request(kind, signal);
       // Only now: the next reading finds it lost again where the request failed.
       this.#note({ prepared: undefined });
     }
-    if (loss?.kind === 'off-the-bus') {
+    if (isHeld && loss?.kind === 'off-the-bus') {
       log.error({ unit: LOGIND_UNIT }, 'logind has left the bus in the middle of a shutdown, restarting it');
       await host.systemd.restartUnit(LOGIND_UNIT, signal);
     }
@@ -237,19 +259,6 @@ function announcedBy({ reason, deadline, by: requestedBy }: Trigger): PhaseFacts
   return { kind: 'yes', origin: 'trigger', reason, ...limit, requestedBy };
 }
 
-/** What was said over the control socket last: a shutdown is announced, or none is, and perhaps somebody took one back. */
-type Announcement =
-  | { readonly kind: 'given'; readonly trigger: Trigger }
-  | { readonly kind: 'none'; readonly withdrawnBy?: ControlClient };
-
-/** What the machine says, with who took the last trigger back where it does not go down. */
-function withWithdrawal(
-  machine: PhaseFacts['goingDown'],
-  withdrawnBy: ControlClient | undefined,
-): PhaseFacts['goingDown'] {
-  return machine.kind === 'no' && withdrawnBy !== undefined ? { ...machine, withdrawnBy } : machine;
-}
-
 /** The answer of logind or systemd; true where neither can be asked. */
 async function orTrue(ask: () => Promise<boolean>): Promise<boolean> {
   try {
@@ -259,11 +268,23 @@ async function orTrue(ask: () => Promise<boolean>): Promise<boolean> {
   }
 }
 
+async function courseOf({ login1, systemd }: Host, signal: AbortSignal): Promise<MachineCourse> {
+  try {
+    if (await systemd.isGoingDown(signal)) return { kind: 'stopping' };
+    const { processId, preparing, scheduled } = await readLogind(login1, signal);
+    if (processId === undefined) return { kind: 'unknown' };
+    if (preparing === true) return { kind: 'prepared', logind: processId };
+    return { kind: scheduled === null ? 'up' : 'scheduled' };
+  } catch {
+    return { kind: 'unknown' };
+  }
+}
+
 /** Creates the detector; nothing is asked of logind or systemd before the first reading. */
 export function createShutdownDetector(dependencies: ShutdownDetectorDependencies): ShutdownDetector {
-  const { host, triggered, leadMs, clock } = dependencies;
+  const { host, leadMs, clock } = dependencies;
   const machine = host === undefined ? undefined : new MachineReader({ ...dependencies, host });
-  let current: Announcement = triggered === undefined ? { kind: 'none' } : { kind: 'given', trigger: triggered };
+  let { triggered } = dependencies;
   const scheduled = (): ScheduledShutdown | null => machine?.scheduled() ?? null;
   return {
     scheduled,
@@ -272,19 +293,15 @@ export function createShutdownDetector(dependencies: ShutdownDetectorDependencie
       return start === undefined ? Number.POSITIVE_INFINITY : Math.max(0, start - clock.now());
     },
     trigger: (trigger) => {
-      current = { kind: 'given', trigger };
+      triggered = trigger;
     },
-    withdraw: (by) => {
-      if (current.kind === 'given') current = { kind: 'none', withdrawnBy: by };
+    withdraw: () => {
+      triggered = undefined;
     },
-    forgetTrigger: () => {
-      current = { kind: 'none' };
-    },
-    triggered: () => (current.kind === 'given' ? current.trigger : undefined),
-    goesDown: async (signal) => {
-      if (host === undefined) return false;
-      const { login1, systemd } = host;
-      return await orTrue(async () => (await login1.preparingForShutdown(signal)) || systemd.isGoingDown(signal));
+    triggered: () => triggered,
+    course: async (signal) => (host === undefined ? { kind: 'up' } : await courseOf(host, signal)),
+    cancelScheduled: async (signal) => {
+      await host?.login1.cancelScheduled(signal);
     },
     managerStopping: async (signal) => {
       if (host === undefined) return false;
@@ -292,14 +309,15 @@ export function createShutdownDetector(dependencies: ShutdownDetectorDependencie
       signal.throwIfAborted();
       return isStopping;
     },
-    read: async (signal) => {
-      if (current.kind === 'given') return announcedBy(current.trigger);
-      const { withdrawnBy } = current;
-      return withWithdrawal(machine === undefined ? { kind: 'no' } : await machine.read(signal), withdrawnBy);
+    read: async (held, signal) => {
+      const announced = triggered === undefined ? undefined : announcedBy(triggered);
+      // A trigger holds the machine whatever logind knows; what was called off before is ended all the same.
+      if (announced !== undefined && held.voidLogind === undefined) return announced;
+      const read = machine === undefined ? ({ kind: 'no' } as const) : await machine.read(held, signal);
+      return announced ?? read;
     },
     restore: async (signal) => {
-      // A trigger holds the machine whatever logind knows.
-      if (current.kind === 'none') await machine?.restore(signal);
+      await machine?.restore(triggered === undefined, signal);
     },
   };
 }

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { shutdownNames } from '../../decide/maintenance/agent-names.ts';
+import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { isNamed, type Phase, type PhaseFacts } from '../../decide/shutdown/phase.ts';
 import type { Stall, Stand } from '../../decide/wait/progress.ts';
 import type { Clock } from '../../host/clock.ts';
@@ -23,7 +24,7 @@ export interface PhaseFactDependencies {
   readonly detector: Pick<ShutdownDetector, 'read'>;
   readonly notices: Pick<Notices, 'addTo'>;
   /** Undefined where no cluster is configured. */
-  readonly cluster: Pick<OwnMaintenances, 'state' | 'isFree'> | undefined;
+  readonly cluster: Pick<OwnMaintenances, 'state' | 'isFree' | 'own'> | undefined;
   /** How the drain gets no further with the API server; undefined where it does. */
   readonly stall: () => Stall | undefined;
   /** How far the cluster has come with the drain of this maintenance. */
@@ -59,10 +60,26 @@ function isRecovered(phase: Phase, { view, keptByOthers }: StaticPodPass): boole
   );
 }
 
+/** Whether the cluster has nothing of a shutdown that was called off any more. */
+function isWithdrawn(phase: Phase, cluster: PhaseFactDependencies['cluster']): boolean {
+  if (phase.kind !== 'recovering' || phase.cause !== 'canceled' || cluster === undefined) return true;
+  if (cluster.state(phase.maintenance) === 'open') return false;
+  return cluster.own().every((each) => !isNamed(phase, each.metadata.name) || stageOf(each) === 'Complete');
+}
+
 /** Whether the pass lets the next decision move the phase in which it was made. */
 export function endsPhase(pass: StaticPodPass): boolean {
   if (pass.phase.kind === 'draining') return pass.drained;
-  return pass.phase.kind === 'recovering' && isRecovered(pass.phase, pass);
+  // One that was called off waits for the cluster and for logind too, which tell in their own time.
+  return pass.phase.kind === 'recovering' && pass.phase.cause === 'boot' && isRecovered(pass.phase, pass);
+}
+
+/**
+ * What is known of the logind that prepares the shutdown. Nothing after a boot, where another one may have the same process ID,
+ * nor once the lock is released, when it is too late to call anything off.
+ */
+function heldOf(phase: Phase, bootId: string): Parameters<ShutdownDetector['read']>[0] {
+  return phase.kind === 'watching' || phase.kind === 'released' || phase.bootId !== bootId ? {} : phase;
 }
 
 /** Reads the facts that decide the phase, from the machine, the cluster and the last pass over the pods. */
@@ -70,9 +87,10 @@ export async function readPhaseFacts(
   dependencies: PhaseFactDependencies,
   phase: Phase,
   signal: AbortSignal,
-): Promise<Omit<PhaseFacts, 'release' | 'takenBack'>> {
+): Promise<Omit<PhaseFacts, 'release'>> {
   const { clock, cluster, limits, detector, notices } = dependencies;
-  const goingDown = notices.addTo(await detector.read(signal), phase);
+  const held = heldOf(phase, dependencies.bootId);
+  const goingDown = notices.addTo(await detector.read(held, signal), phase);
   const name = nameOf(phase);
   const pass = dependencies.lastPass();
   // A pass of another phase says nothing: its view may be older than what this phase has to put back.
@@ -98,6 +116,6 @@ export async function readPhaseFacts(
     left: current?.left,
     running: current?.running,
     manifestsStuck: dependencies.manifestsStuck(),
-    recovered: current !== undefined && isRecovered(phase, current),
+    recovered: current !== undefined && isRecovered(phase, current) && isWithdrawn(phase, cluster),
   };
 }

@@ -1,6 +1,6 @@
 /** Whether what logind and systemd say together is a shutdown of this machine that the node is to be drained for. */
 import { type ShutdownKind, shutdownKind } from './kind.ts';
-import type { Origin } from './phase.ts';
+import type { Origin, Shutdown } from './phase.ts';
 
 /** A shutdown that logind has in mind; `at` is in milliseconds since the epoch, null where it has begun. */
 export interface ScheduledShutdown {
@@ -20,6 +20,14 @@ export interface ShutdownReadings {
   readonly scheduled: ScheduledShutdown | null;
   /** How long before its time a scheduled shutdown counts, in milliseconds; 0 for not before logind begins it. */
   readonly leadMs: number;
+}
+
+/** What logind answers. */
+export interface LogindReadings extends Pick<ShutdownReadings, 'preparing' | 'scheduled'> {
+  /** Undefined where it is not on the bus. */
+  readonly processId: number | undefined;
+  /** Whether it names the shutdown that it prepares. */
+  readonly isNamed: boolean;
 }
 
 /** How logind and systemd announce a shutdown. */
@@ -48,6 +56,18 @@ export function decideShutdown(readings: ShutdownReadings): MachineOrigin | 'no'
   if (preparing === 'unknown') return 'unknown';
   const start = scheduledStart(scheduled, leadMs);
   return start !== undefined && now >= start && now < start + leadMs + OVERDUE_MS ? 'schedule' : 'no';
+}
+
+/**
+ * Whether the shutdown that logind prepares was called off. logind cannot take it back (systemd 252): it goes on preparing it
+ * until it is restarted, and at most names it no more (`shutdown -c`). Once systemd stops units, it is too late.
+ */
+export function isCalledOff(
+  { processId, preparing, stopping, isNamed }: LogindReadings & Pick<ShutdownReadings, 'stopping'>,
+  { voidLogind, namedBy }: Pick<Shutdown, 'voidLogind' | 'namedBy'>,
+): boolean {
+  if (preparing !== true || stopping || processId === undefined) return false;
+  return processId === voidLogind || (processId === namedBy && !isNamed);
 }
 
 /** Who requested a shutdown, as far as logind knows. */

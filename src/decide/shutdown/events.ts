@@ -1,4 +1,4 @@
-import { type Phase, remakeAt, type Shutdown } from './phase.ts';
+import { canceler, type Phase, remakeAt, type Shutdown } from './phase.ts';
 import { goesOnAlone } from './running-pods.ts';
 import type { Transition } from './transition.ts';
 
@@ -78,7 +78,11 @@ export function phaseEventOf(nodeName: string, { name, from, to }: Transition): 
       return event('ShutdownForced', `${left}: ${why}.`, true, 'Warning');
     }
     case 'cancel':
-      return event('ShutdownCanceled', `The shutdown of node ${nodeName} was called off (${maintenance}).`, true);
+      return event(
+        'ShutdownCanceled',
+        `The shutdown of node ${nodeName} was called off${canceler(to)} (${maintenance}).`,
+        true,
+      );
     case 'boot':
       return bootEvent(nodeName, from, to);
     case 'rename':

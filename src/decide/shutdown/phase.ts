@@ -16,6 +16,9 @@ export type Origin = 'logind' | 'unit-stop' | 'schedule' | 'trigger' | 'notice';
  */
 export type ControlClient = 'root' | 'group';
 
+/** Who called a shutdown off: a client, or somebody who told logind so (`shutdown -c`). */
+export type Canceler = ControlClient | 'logind';
+
 /** Who drains the node: `cluster` over the objects of the API server, `offline` this agent alone from its record. */
 type DrainMode = 'cluster' | 'offline';
 
@@ -35,8 +38,12 @@ export interface Shutdown {
   readonly reason: string;
   /** Who announced it with a trigger; absent where nobody did. */
   readonly requestedBy?: ControlClient;
-  /** Who took the trigger back; absent where nobody did. */
-  readonly canceledBy?: ControlClient;
+  /** Who called it off; absent where nobody did. In a drain it is a wish that the next decision fulfils. */
+  readonly canceledBy?: Canceler;
+  /** The process ID of the logind whose shutdown was called off: what it prepares counts no more. A restart of logind ends it. */
+  readonly voidLogind?: number;
+  /** The process ID of the logind that has named the shutdown while it prepares it; once it names none, somebody called it off. */
+  readonly namedBy?: number;
   /** Milliseconds since the epoch. */
   readonly since: number;
   /** The same in milliseconds since the boot, which no setting of the clock moves; absent in records of older agents. */
@@ -101,9 +108,11 @@ export interface PhaseFacts {
         readonly shutdownKind?: ShutdownKind;
         /** Who gave the trigger that applies. */
         readonly requestedBy?: ControlClient;
+        /** The process ID of the logind that prepares the shutdown and names it. */
+        readonly namedBy?: number;
       }
-    // With who took the last trigger back.
-    | { readonly kind: 'no'; readonly withdrawnBy?: ControlClient }
+    // With the process ID of a logind that still prepares what was called off.
+    | { readonly kind: 'no'; readonly voidLogind?: number }
     | { readonly kind: 'unknown' };
   readonly clusterConfigured: boolean;
   /**
@@ -139,11 +148,12 @@ export interface PhaseFacts {
   readonly manifestsStuck: boolean;
   /** The reason that an operator gave with `nodemaint release`; undefined without such a command. */
   readonly release: string | undefined;
-  /** Whether a client took its announcement back, or announced a new shutdown, after the machine was let go and stayed up. */
-  readonly takenBack: boolean;
   /** For how long a shutdown is held at most, in milliseconds; undefined for as long as the drain takes. */
   readonly maxHoldMs: number | undefined;
-  /** Whether the last pass over the pods, which was made in this phase, found nothing left to put back. */
+  /**
+   * Whether the last pass over the pods, which was made in this phase, found nothing left to put back, and the NodeMaintenance
+   * of a shutdown that was called off is complete.
+   */
   readonly recovered: boolean;
 }
 
@@ -179,6 +189,13 @@ function whyOffline({ completed, refusal }: Shutdown): string {
   return refusal === undefined ? '' : `; ${refusal}`;
 }
 
+/** Who called the shutdown off, as the end of a sentence; empty where nobody did. */
+export function canceler({ canceledBy }: Pick<Shutdown, 'canceledBy'>): string {
+  if (canceledBy === undefined) return '';
+  if (canceledBy === 'logind') return ', logind does not prepare it any more';
+  return ` by ${canceledBy === 'root' ? 'root' : 'a member of the control group'}`;
+}
+
 /** The phase as one line for systemd's STATUS, the log and people. */
 export function describePhase(phase: Phase): string {
   switch (phase.kind) {
@@ -191,6 +208,6 @@ export function describePhase(phase: Phase): string {
         ? `drained: the machine may go down (${phase.maintenance})`
         : `not drained, the machine may go down all the same: ${phase.forced} (${phase.maintenance})`;
     case 'recovering':
-      return `putting back what ${phase.maintenance} took away (${phase.cause === 'boot' ? 'after the boot' : 'shutdown called off'})`;
+      return `putting back what ${phase.maintenance} took away (${phase.cause === 'boot' ? 'after the boot' : `shutdown called off${canceler(phase)}`})`;
   }
 }

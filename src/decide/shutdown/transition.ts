@@ -14,7 +14,7 @@ export type TransitionName =
   | 'begin'
   /** draining: an earlier deadline became known. */
   | 'tighten'
-  /** draining: systemd or logind names the kind of the shutdown, or another one than before. */
+  /** draining: systemd or logind names the shutdown and its kind, or another one than before. */
   | 'specify'
   /** draining: the trigger that named the deadline was taken back. */
   | 'relax'
@@ -85,7 +85,7 @@ function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefine
 /** The drain of a shutdown that is detected now; undefined where the machine stays up, or may do so. */
 function begun(facts: PhaseFacts): Draining | undefined {
   if (facts.goingDown.kind !== 'yes') return undefined;
-  const { origin, shutdownKind, requestedBy } = facts.goingDown;
+  const { origin, shutdownKind, requestedBy, namedBy } = facts.goingDown;
   const deadline = namedDeadline(facts);
   const reason = maintenanceReason(facts.goingDown.reason);
   // Where all names are taken the API server refuses this one, and the drain goes on offline.
@@ -98,6 +98,7 @@ function begun(facts: PhaseFacts): Draining | undefined {
     ...(deadline === undefined ? {} : { deadline }),
     ...(shutdownKind === undefined ? {} : { shutdownKind }),
     ...(requestedBy === undefined ? {} : { requestedBy }),
+    ...(namedBy === undefined ? {} : { namedBy }),
   };
 }
 
@@ -123,10 +124,16 @@ function tightened(phase: Draining, facts: PhaseFacts): Draining {
   return named === undefined || named.at >= (phase.deadline?.at ?? Infinity) ? phase : { ...phase, deadline: named };
 }
 
-/** The kind that was named last applies; one that cannot be read for a while is not forgotten. */
+/** The kind and the logind that were named last apply; what cannot be read for a while is not forgotten. */
 function specified(phase: Draining, { goingDown }: PhaseFacts): Draining {
-  const named = goingDown.kind === 'yes' ? goingDown.shutdownKind : undefined;
-  return named === undefined || named === phase.shutdownKind ? phase : { ...phase, shutdownKind: named };
+  if (goingDown.kind !== 'yes') return phase;
+  const { shutdownKind = phase.shutdownKind, namedBy = phase.namedBy } = goingDown;
+  if (shutdownKind === phase.shutdownKind && namedBy === phase.namedBy) return phase;
+  return {
+    ...phase,
+    ...(shutdownKind === undefined ? {} : { shutdownKind }),
+    ...(namedBy === undefined ? {} : { namedBy }),
+  };
 }
 
 /**
@@ -183,16 +190,35 @@ function goOn(phase: Draining, facts: PhaseFacts): Transition | undefined {
 
 /** The shutdown as one that was called off, with who did so where it is known. */
 function canceled(shutdown: Shutdown, { goingDown }: PhaseFacts): Phase {
-  const by =
-    goingDown.kind === 'no' && goingDown.withdrawnBy !== undefined ? { canceledBy: goingDown.withdrawnBy } : {};
-  return { ...shutdown, kind: 'recovering', cause: 'canceled', ...by };
+  const voidLogind = goingDown.kind === 'no' ? goingDown.voidLogind : undefined;
+  const isOfLogind = shutdown.origin === 'logind' || shutdown.origin === 'schedule' || voidLogind !== undefined;
+  const canceledBy = shutdown.canceledBy ?? (isOfLogind ? 'logind' : undefined);
+  return {
+    ...shutdown,
+    kind: 'recovering',
+    cause: 'canceled',
+    ...(canceledBy === undefined ? {} : { canceledBy }),
+    ...(voidLogind === undefined ? {} : { voidLogind }),
+  };
+}
+
+/** Whether nothing takes the machine down any more, or only what was announced after somebody called the shutdown off. */
+function isTakenBack({ canceledBy }: Shutdown, { goingDown }: PhaseFacts): boolean {
+  if (canceledBy === undefined) return false;
+  return goingDown.kind === 'no' || (goingDown.kind === 'yes' && goingDown.origin === 'trigger');
+}
+
+/** Whether everything is back in its place, and no logind prepares the shutdown any more. */
+function isOver(phase: Extract<Phase, { readonly kind: 'recovering' }>, { recovered, goingDown }: PhaseFacts): boolean {
+  if (!recovered || phase.cause === 'boot' || phase.voidLogind === undefined) return recovered;
+  return goingDown.kind === 'no' && goingDown.voidLogind === undefined;
 }
 
 function decideDraining(phase: Draining, facts: PhaseFacts): Transition | undefined {
   if (phase.bootId !== facts.bootId) {
     return { name: 'boot', from: phase, to: { ...phase, kind: 'recovering', cause: 'boot' } };
   }
-  if (facts.goingDown.kind === 'no') {
+  if (facts.goingDown.kind === 'no' || isTakenBack(phase, facts)) {
     return { name: 'cancel', from: phase, to: canceled(phase, facts) };
   }
   if (facts.drained && facts.left === undefined) return { name: 'finish', from: phase, to: released(phase, facts) };
@@ -202,11 +228,9 @@ function decideDraining(phase: Draining, facts: PhaseFacts): Transition | undefi
 }
 
 /** Whether a machine that was let go stays up: at once where a client says so, else when it is still up after a while. */
-function isCalledOff(phase: Released, facts: PhaseFacts): boolean {
-  const { goingDown, takenBack } = facts;
-  // A trigger that was given since begins a new drain, when this one has been taken back.
-  if (takenBack && goingDown.kind === 'yes') return goingDown.origin === 'trigger';
-  return goingDown.kind === 'no' && (takenBack || releasedMs(phase, facts) >= RELEASE_GRACE_MS);
+function staysUp(phase: Released, facts: PhaseFacts): boolean {
+  if (isTakenBack(phase, facts)) return true;
+  return facts.goingDown.kind === 'no' && releasedMs(phase, facts) >= RELEASE_GRACE_MS;
 }
 
 function decideReleased(phase: Released, facts: PhaseFacts): Transition | undefined {
@@ -214,8 +238,14 @@ function decideReleased(phase: Released, facts: PhaseFacts): Transition | undefi
   if (phase.bootId !== facts.bootId) {
     return { name: 'boot', from: phase, to: { ...shutdown, kind: 'recovering', cause: 'boot' } };
   }
-  if (!isCalledOff(phase, facts)) return undefined;
+  if (!staysUp(phase, facts)) return undefined;
   return { name: 'cancel', from: phase, to: canceled(shutdown, facts) };
+}
+
+/** The logind whose shutdown was called off, as the next shutdown has to know it too. */
+function stillVoid(phase: Phase, { bootId }: Shutdown): Pick<Shutdown, 'voidLogind'> {
+  if (phase.kind === 'watching' || phase.voidLogind === undefined || phase.bootId !== bootId) return {};
+  return { voidLogind: phase.voidLogind };
 }
 
 /** Decides what happens to the phase; undefined where it stays as it is. */
@@ -229,9 +259,9 @@ export function decidePhase(phase: Phase, facts: PhaseFacts): Transition | undef
     case 'recovering': {
       // What could not be put back yet must not keep the next shutdown from its drain.
       const next = begun(facts);
-      if (next !== undefined) return { name: 'begin', from: phase, to: next };
-      const isOver = phase.kind === 'recovering' && facts.recovered;
-      return isOver ? { name: 'settle', from: phase, to: { kind: 'watching' } } : undefined;
+      if (next !== undefined) return { name: 'begin', from: phase, to: { ...next, ...stillVoid(phase, next) } };
+      const isSettled = phase.kind === 'recovering' && isOver(phase, facts);
+      return isSettled ? { name: 'settle', from: phase, to: { kind: 'watching' } } : undefined;
     }
   }
 }

@@ -14,8 +14,25 @@ export interface TriggerFacts {
   readonly phase: Phase;
   /** The trigger that applies now; undefined where there is none. */
   readonly inForce: Trigger | undefined;
-  /** Whether the machine goes down without a trigger too, or may do so because logind or systemd cannot be asked. */
-  readonly goesDown: boolean;
+  /** What the machine does without a trigger. */
+  readonly machine: MachineCourse;
+}
+
+/** What logind and systemd are about to do. */
+export type MachineCourse =
+  | { readonly kind: 'up' }
+  /** logind has a shutdown for later. */
+  | { readonly kind: 'scheduled' }
+  /** The logind of this process ID prepares one, and waits for the locks. */
+  | { readonly kind: 'prepared'; readonly logind: number }
+  /** systemd stops all units. */
+  | { readonly kind: 'stopping' }
+  /** One of them does not answer. */
+  | { readonly kind: 'unknown' };
+
+/** Whether the machine goes down without a trigger too, or may do so because logind or systemd cannot be asked. */
+function goesDown({ kind }: MachineCourse): boolean {
+  return kind !== 'up' && kind !== 'scheduled';
 }
 
 /** The shortest deadline of the control group: what any cloud gives at least before it takes a machine away. */
@@ -27,7 +44,7 @@ const LEAST_GROUP_DEADLINE_MS = 30_000;
  */
 export function triggerRefusal(
   { by, deadlineMs }: Pick<Trigger, 'by'> & { readonly deadlineMs?: number | undefined },
-  { phase, inForce, goesDown }: TriggerFacts,
+  { phase, inForce, machine }: TriggerFacts,
 ): string | undefined {
   if (by === 'root') return undefined;
   if (inForce?.by === 'root') return 'root has announced a shutdown, and only root may announce it anew';
@@ -38,7 +55,7 @@ export function triggerRefusal(
   }
   const isHeld = phase.kind === 'draining' || phase.kind === 'released';
   const isOwn = isHeld && phase.origin === 'trigger' && inForce !== undefined;
-  if (!goesDown && (!isHeld || isOwn)) return undefined;
+  if (!goesDown(machine) && (!isHeld || isOwn)) return undefined;
   return 'the machine goes down because of somebody else, and only root may give that shutdown a deadline';
 }
 
@@ -49,11 +66,19 @@ interface Answer {
 }
 
 const SEE = 'see: nodemaint status';
+const CANCELED = `The shutdown is canceled; the agent puts back what it took away; ${SEE}`;
+const ALREADY = `The shutdown is canceled already; the agent puts back what it took away; ${SEE}`;
 
 /** Whether something else than a trigger takes the machine down. */
-function goesDownAnyway({ phase, goesDown }: TriggerFacts): boolean {
+function goesDownAnyway(facts: TriggerFacts): boolean {
+  const { phase, machine } = facts;
   const isHeld = phase.kind === 'draining' || phase.kind === 'released';
-  return goesDown || (isHeld && (phase.origin === 'notice' || phase.origin === 'schedule'));
+  return goesDown(machine) || (isHeld && phase.origin === 'notice') || isOwnSchedule(facts);
+}
+
+/** Whether the drain is, or was, for what logind has scheduled. */
+function isOwnSchedule({ phase }: TriggerFacts): boolean {
+  return (phase.kind === 'draining' || phase.kind === 'released') && phase.origin === 'schedule';
 }
 
 /** What an announced shutdown does; `inForce` is the trigger before it. */
@@ -72,24 +97,77 @@ export function triggerAnswer(facts: TriggerFacts): Answer {
   }
 }
 
-/** What becomes of a shutdown whose announcement is taken back; a sentence in `refusal` where there is none to take back. */
-export function cancelAnswer(facts: TriggerFacts): Answer | { readonly refusal: string } {
-  const { phase, inForce } = facts;
+/** What becomes of a shutdown that a client calls off. */
+interface Cancel {
+  readonly says: string;
+  /** Whether the shutdown that is held is over by it. */
+  readonly ends: boolean;
+  /** What is called off beside the announcement: what logind has scheduled, or what the logind of a process ID prepares. */
+  readonly machine?: 'scheduled' | { readonly logind: number };
+}
+
+/** The answer to a client that calls a shutdown off; a sentence in `refusal` where it may not, or cannot any more. */
+type CancelAnswer = Cancel | { readonly refusal: string };
+
+/** Whether a provider takes the machine away, whoever calls a shutdown off. */
+function isNoticed(phase: Phase): boolean {
+  if (phase.kind !== 'draining') return false;
+  return phase.origin === 'notice' || (phase.deadline !== undefined && phase.deadline.of !== 'trigger');
+}
+
+/** Calls off what logind prepares or has scheduled. */
+function cancelAtLogind(
+  phase: Phase,
+  machine: Extract<MachineCourse, { kind: 'prepared' | 'scheduled' }>,
+): CancelAnswer {
+  const isDraining = phase.kind === 'draining';
+  if (machine.kind === 'prepared') {
+    if (phase.kind === 'recovering' && phase.voidLogind === machine.logind) return { says: ALREADY, ends: false };
+    if (!isDraining) return { refusal: 'a shutdown has just begun; try again in a moment' };
+  }
+  const what = machine.kind === 'prepared' ? { logind: machine.logind } : machine.kind;
+  const says = isNoticed(phase) ? `The shutdown is canceled, but a notice takes the machine away; ${SEE}` : CANCELED;
+  return { says: isDraining ? says : 'The scheduled shutdown is canceled.', ends: isDraining, machine: what };
+}
+
+/** Calls off a shutdown that no client has announced. */
+function cancelOfMachine(by: ControlClient, { phase, machine }: TriggerFacts): CancelAnswer {
+  if (phase.kind === 'released') {
+    return { refusal: `it is too late, the machine has been let go and goes down: ${phase.reason}` };
+  }
+  switch (machine.kind) {
+    case 'stopping':
+      return { refusal: 'it is too late, systemd stops the units of the machine' };
+    case 'unknown':
+      return { refusal: 'logind or systemd does not answer, so nothing can be called off; try again' };
+    case 'prepared':
+    case 'scheduled':
+      if (by === 'root') return cancelAtLogind(phase, machine);
+      return { refusal: 'the control group takes back only what it has announced; ask root' };
+    case 'up':
+      if (isNoticed(phase)) {
+        return { refusal: 'a notice takes the machine away, which nobody on this machine can call off' };
+      }
+      return {
+        says: phase.kind === 'watching' ? 'No shutdown is announced; nothing is canceled.' : ALREADY,
+        ends: false,
+      };
+  }
+}
+
+/** What becomes of a shutdown that a client calls off. What root has asked for, only root takes back. */
+export function cancelAnswer(by: ControlClient, facts: TriggerFacts): CancelAnswer {
+  const { phase, inForce, machine } = facts;
+  if (inForce === undefined) return cancelOfMachine(by, facts);
+  if (by === 'group' && inForce.by === 'root') {
+    return { refusal: 'root has announced a shutdown, and only root may take it back' };
+  }
+  const isOfMachine = machine.kind === 'prepared' || (machine.kind === 'scheduled' && isOwnSchedule(facts));
+  if (by === 'root' && phase.kind === 'draining' && isOfMachine) return cancelAtLogind(phase, machine);
+  if (goesDownAnyway(facts) || isNoticed(phase)) {
+    const anyway = 'but the machine goes down all the same, or logind cannot be asked';
+    return { says: `The announcement is taken back, ${anyway}; ${SEE}`, ends: false };
+  }
   const isHeld = phase.kind === 'draining' || phase.kind === 'released';
-  if (inForce === undefined && isHeld && phase.origin !== 'trigger') {
-    const refusal = `"nodemaint cancel" takes back only what "nodemaint trigger" announced; this shutdown has another cause: ${phase.reason}`;
-    return { refusal };
-  }
-  if (!isHeld) {
-    const says = inForce === undefined ? 'No shutdown is announced; nothing is canceled.' : 'The shutdown is canceled.';
-    return { says, takesBack: false };
-  }
-  if (goesDownAnyway(facts)) {
-    return {
-      says: `The announcement is taken back, but the machine goes down all the same, or logind cannot be asked; ${SEE}`,
-      takesBack: false,
-    };
-  }
-  const says = `The shutdown is canceled; the agent puts back what it took away; ${SEE}`;
-  return { says, takesBack: phase.kind === 'released' };
+  return { says: isHeld ? CANCELED : 'The shutdown is canceled.', ends: isHeld };
 }

@@ -67,6 +67,8 @@ export interface Login1 {
   processId(signal: AbortSignal): Promise<number | undefined>;
   /** Requests a shutdown, as systemctl does. Used for a shutdown that logind has lost in a restart. */
   request(kind: ShutdownKind, signal: AbortSignal): Promise<void>;
+  /** Calls off what logind has scheduled, as `shutdown -c` does. What it prepares already goes on (systemd 252). */
+  cancelScheduled(signal: AbortSignal): Promise<void>;
   preparingForShutdown(signal: AbortSignal): Promise<boolean>;
   scheduledShutdown(signal: AbortSignal): Promise<ScheduledShutdown | null>;
   /** The longest time for which locks can delay a shutdown, in milliseconds. */
@@ -179,6 +181,10 @@ class Login1Client implements Login1 {
 
   async request(kind: ShutdownKind, signal: AbortSignal): Promise<void> {
     await this.#bus.call({ ...SERVICE, interface: MANAGER, ...REQUESTS[kind] }, signal);
+  }
+
+  async cancelScheduled(signal: AbortSignal): Promise<void> {
+    await this.#bus.call({ ...SERVICE, interface: MANAGER, member: 'CancelScheduledShutdown' }, signal);
   }
 
   async preparingForShutdown(signal: AbortSignal): Promise<boolean> {

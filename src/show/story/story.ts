@@ -5,7 +5,7 @@
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import { shortCause } from '../progress/blocking-causes.ts';
 import { printable, shortened } from '../../printable.ts';
-import type { ControlClient, Phase, Shutdown } from '../../decide/shutdown/phase.ts';
+import { canceler, type ControlClient, type Phase, type Shutdown } from '../../decide/shutdown/phase.ts';
 import type { Transition, TransitionName } from '../../decide/shutdown/transition.ts';
 
 /**
@@ -124,7 +124,7 @@ function why({ name, from, to }: Transition): string {
   if (name === 'force' && to.kind === 'released') return textOf(to.forced ?? '');
   if (name === 'boot') return from.kind === 'draining' ? 'the machine went down before its pods had ended' : '';
   if (name === 'cancel' && to.kind === 'recovering' && to.canceledBy !== undefined)
-    return `${describeClient(to.canceledBy)} took it back`;
+    return canceler(to).replace(/^,? /, '');
   return to.kind !== 'watching' && (name === 'loseCluster' || name === 'handOver') ? to.mode : '';
 }
 

@@ -69,14 +69,14 @@ describe('a shutdown that is scheduled', () => {
     await rig.call('SetWallMessage', 'sb', ['kernel update', false]);
     await rig.call('ScheduleShutdown', 'st', ['reboot', microseconds(at)]);
     await waitFor('the file is seen', () => changes > 0, { timeoutMs: 1_000 });
-    assert.deepEqual(await goingDown.read(t.signal), { kind: 'no' });
+    assert.deepEqual(await goingDown.read({}, t.signal), { kind: 'no' });
     assert.deepEqual(goingDown.scheduled(), { kind: 'reboot', at });
     const beginsInMs = goingDown.beginsInMs();
     assert.ok(beginsInMs > 0 && beginsInMs <= AHEAD_MS, `${beginsInMs}`);
 
     await waitFor('the lead begins', () => goingDown.beginsInMs() === 0);
     const reason = 'node reboot requested by root: kernel update';
-    assert.deepEqual(await goingDown.read(t.signal), {
+    assert.deepEqual(await goingDown.read({}, t.signal), {
       kind: 'yes',
       origin: 'schedule',
       reason,
@@ -85,7 +85,7 @@ describe('a shutdown that is scheduled', () => {
     changes = 0;
     await rig.call('CancelScheduledShutdown', '', []);
     await waitFor('the cancellation is seen', () => changes > 0, { timeoutMs: 1_000 });
-    assert.deepEqual(await goingDown.read(t.signal), { kind: 'no' });
+    assert.deepEqual(await goingDown.read({}, t.signal), { kind: 'no' });
     assert.equal(goingDown.beginsInMs(), Number.POSITIVE_INFINITY);
     stop.abort();
   });
@@ -95,7 +95,7 @@ describe('a shutdown that is scheduled', () => {
     await bench.rig.call('ScheduleShutdown', 'st', ['poweroff', microseconds(Date.now() + 3_600_000)]);
     await bench.rig.call('StartUnit', 'ss', ['kexec.target', 'replace-irreversibly'], 'systemd1');
     const expected = { kind: 'yes', origin: 'unit-stop', reason: 'node kexec', shutdownKind: 'kexec' };
-    assert.deepEqual(await bench.goingDown.read(t.signal), expected);
+    assert.deepEqual(await bench.goingDown.read({}, t.signal), expected);
   });
 });
 
@@ -108,7 +108,7 @@ describe('the kind of a shutdown', () => {
     it(`logind tells the kind of a ${kind}`, async (t) => {
       await using bench = await createBench(t);
       await bench.rig.call(member, 'b', [false]);
-      const found = await bench.goingDown.read(t.signal);
+      const found = await bench.goingDown.read({}, t.signal);
       assert.equal(found.kind, 'yes');
       assert.match(found.kind === 'yes' ? found.reason : '', new RegExp(`^node ${kind}`));
     });
@@ -119,7 +119,7 @@ describe('the kind of a shutdown', () => {
       await using bench = await createBench(t);
       await bench.rig.call('StartUnit', 'ss', [`${kind}.target`, 'replace-irreversibly'], 'systemd1');
       const expected = { kind: 'yes', origin: 'unit-stop', reason: `node ${kind}`, shutdownKind: kind };
-      assert.deepEqual(await bench.goingDown.read(t.signal), expected);
+      assert.deepEqual(await bench.goingDown.read({}, t.signal), expected);
     });
   }
 });
@@ -131,10 +131,10 @@ describe('logind off the bus', () => {
     assert.ok(((await host.login1.processId(t.signal)) ?? 0) > 1);
     await rig.stopLogind();
     await waitFor('gone', async () => (await host.login1.processId(t.signal)) === undefined);
-    assert.deepEqual(await goingDown.read(t.signal), { kind: 'unknown' });
+    assert.deepEqual(await goingDown.read({}, t.signal), { kind: 'unknown' });
     assert.ok(host.logged.includes('the hold on the machine is weaker than it should be'));
     await rig.call('StartUnit', 'ss', ['reboot.target', 'replace-irreversibly'], 'systemd1');
-    assert.deepEqual(await goingDown.read(t.signal), {
+    assert.deepEqual(await goingDown.read({}, t.signal), {
       kind: 'yes',
       origin: 'unit-stop',
       reason: 'node reboot',
@@ -154,12 +154,12 @@ describe('logind that leaves the bus in the middle of a shutdown', () => {
     await waitFor('the shutdown is held', async () => (await host.login1.listInhibitors(t.signal)).length > 0);
     await rig.reboot();
     const reboot = { kind: 'yes', origin: 'logind', reason: 'node reboot', shutdownKind: 'reboot' } as const;
-    assert.deepEqual(await goingDown.read(t.signal), reboot);
+    assert.deepEqual(await goingDown.read({}, t.signal), reboot);
     await rig.stopLogind();
     await waitFor('gone', async () => (await host.login1.processId(t.signal)) === undefined);
-    assert.deepEqual(await goingDown.read(t.signal), { kind: 'unknown' });
+    assert.deepEqual(await goingDown.read({}, t.signal), { kind: 'unknown' });
     const isPreparedAgain = async (): Promise<boolean> => {
-      const { kind } = await goingDown.read(t.signal);
+      const { kind } = await goingDown.read({}, t.signal);
       await goingDown.restore(t.signal);
       return kind === 'yes';
     };
@@ -209,7 +209,7 @@ describe('garbage in the place of logind', () => {
     await assert.rejects(login1.scheduledShutdown(t.signal), refused);
     await assert.rejects(login1.inhibitDelayMaxMs(t.signal), refused);
     await assert.rejects(login1.listInhibitors(t.signal), refused);
-    assert.deepEqual(await bench.goingDown.read(t.signal), { kind: 'unknown' });
+    assert.deepEqual(await bench.goingDown.read({}, t.signal), { kind: 'unknown' });
 
     const emit = (path: string, member: string, signature: string, body: unknown[]): void => {
       bus.send(Message.newSignal('/org/freedesktop/login1', path, member, signature, body));

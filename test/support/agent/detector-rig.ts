@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createShutdownDetector, type ShutdownDetector } from '../../../src/agent/shutdown/detector.ts';
 import type { ScheduledShutdown, ShutdownRequester } from '../../../src/decide/shutdown/detection.ts';
 import type { ShutdownKind } from '../../../src/decide/shutdown/kind.ts';
-import type { PhaseFacts } from '../../../src/decide/shutdown/phase.ts';
+import type { PhaseFacts, Shutdown } from '../../../src/decide/shutdown/phase.ts';
 import type { Trigger } from '../../../src/decide/shutdown/trigger.ts';
 import type { Login1 } from '../../../src/host/systemd/login1.ts';
 import type { Systemd } from '../../../src/host/systemd/systemd1.ts';
@@ -22,9 +22,11 @@ interface Machine {
   stopping: boolean;
   queued: ShutdownKind | undefined;
   state: string | Error;
-  /** Whether the next request for a shutdown fails. */
+  /** Whether requests for a shutdown and restarts of units fail. */
   requestFails: boolean;
 }
+
+type Held = Pick<Shutdown, 'voidLogind' | 'namedBy'>;
 
 /** A machine, and its detector as it is used in a turn of the agent. */
 export interface DetectorRig {
@@ -35,9 +37,9 @@ export interface DetectorRig {
   /** The calls that change the machine. */
   readonly acts: readonly string[];
   /** Reads as a turn of the agent does, without the step that restores. */
-  read(): Promise<PhaseFacts['goingDown']>;
+  read(held?: Held): Promise<PhaseFacts['goingDown']>;
   /** Reads, and restores what is lost; a failure is logged by the runner of the steps. */
-  turn(): Promise<PhaseFacts['goingDown']>;
+  turn(held?: Held): Promise<PhaseFacts['goingDown']>;
 }
 
 function answer<T>(value: T | Error): Promise<T> {
@@ -68,6 +70,11 @@ export function createDetectorRig(triggered?: Trigger): DetectorRig {
       machine.preparing = true;
       return Promise.resolve();
     },
+    cancelScheduled: () => {
+      acts.push('cancel what is scheduled');
+      machine.scheduled = null;
+      return Promise.resolve();
+    },
   };
   const systemd: Partial<Systemd> = {
     isGoingDown: () => answer(machine.stopping),
@@ -75,6 +82,7 @@ export function createDetectorRig(triggered?: Trigger): DetectorRig {
     systemState: () => answer(machine.state),
     restartUnit: (name) => {
       acts.push(`restart ${name}`);
+      if (machine.requestFails) return Promise.reject(new Error('not now'));
       return Promise.resolve();
     },
   };
@@ -82,9 +90,9 @@ export function createDetectorRig(triggered?: Trigger): DetectorRig {
   const log = createRecordingLog();
   const host = { login1: login1 as Login1, systemd: systemd as Systemd };
   const detector = createShutdownDetector({ host, triggered, leadMs: LEAD_MS, clock, log });
-  const read = () => detector.read(SIGNAL);
-  const turn = async (): Promise<PhaseFacts['goingDown']> => {
-    const found = await read();
+  const read = (held: Held = {}) => detector.read(held, SIGNAL);
+  const turn = async (held: Held = {}): Promise<PhaseFacts['goingDown']> => {
+    const found = await read(held);
     await detector.restore(SIGNAL).catch(() => undefined);
     return found;
   };

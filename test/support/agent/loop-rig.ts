@@ -13,6 +13,7 @@ import type { OwnState } from '../../../src/decide/maintenance/agent-names.ts';
 import type { PhaseFacts } from '../../../src/decide/shutdown/phase.ts';
 import { createSteppingClock, type SteppingClock } from '../stand-ins/stepping-clock.ts';
 import { createRecordingLog, type RecordingLog } from './recording-log.ts';
+import { SHUTDOWN } from './phase-facts.ts';
 import { RUNTIME_POD } from './runtime-pod.ts';
 
 /** The world of one agent: what its parts answer now, and what they were asked to do. */
@@ -99,7 +100,6 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
       scheduled: () => null,
       beginsInMs: () => Infinity,
       managerStopping: () => Promise.resolve(false),
-      forgetTrigger: () => world.calls.push('forget the trigger'),
     },
     lock: {
       reconcile: (phase: { kind: string }) => call(phase.kind === 'released' ? 'release the lock' : 'hold the lock'),
@@ -130,7 +130,12 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
           world.calls.push(`forget ${name.replace(/-[0-9a-z]$/, '')}`);
           if (world.maintenance === 'deleted') world.maintenance = 'absent';
         },
-        own: () => [],
+        own: () =>
+          world.maintenance === 'open' ? [{ metadata: { name: SHUTDOWN.maintenance }, spec: { stage: 'Drain' } }] : [],
+        complete: async () => {
+          await call('complete the maintenance');
+          world.maintenance = 'completed';
+        },
         ownCordons: () => [],
         create: async () => {
           await call('create the maintenance');

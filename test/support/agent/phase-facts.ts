@@ -23,7 +23,6 @@ export const FACTS: PhaseFacts = {
   left: undefined,
   running: undefined,
   release: undefined,
-  takenBack: false,
   maxHoldMs: undefined,
   recovered: false,
 };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createControlCommands } from '../../../src/agent/control-commands.ts';
+import type { CallingOff } from '../../../src/agent/phase/phase-machine.ts';
 import type { AgentStatus } from '../../../src/agent/control/status.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
 import type { Trigger } from '../../../src/decide/shutdown/trigger.ts';
@@ -15,27 +16,40 @@ interface Known {
   readonly phase: Phase;
   readonly inForce?: Trigger;
   readonly goesDown?: boolean;
+  /** Whether the shutdown moves on while it is called off. */
+  readonly moved?: boolean;
 }
 
-/** Says `verb` to an agent; returns the answer, whether a trigger applies afterwards, and whether the hold begins anew. */
-async function said(verb: 'trigger' | 'cancel', { phase, inForce, goesDown = false }: Known): Promise<string> {
-  let [triggered, anew, withdrawnBy] = [inForce, 0, ''];
-  const status = { phase } as AgentStatus;
-  const agent = { status: () => status, release: () => undefined, takeBack: () => void (anew += 1) };
+/** Says `verb` to an agent; returns the answer, whether a trigger applies afterwards, and what was written and done. */
+async function said(verb: 'trigger' | 'cancel', { phase, inForce, goesDown = false, moved }: Known): Promise<string> {
+  let triggered = inForce;
+  const acts: string[] = [];
+  const agent = {
+    status: () => ({ phase }) as AgentStatus,
+    release: () => undefined,
+    callOff: (_: Phase, { canceledBy, voidLogind }: CallingOff) => {
+      if (verb === 'cancel') assert.equal(triggered, inForce, 'it is written first');
+      if (verb === 'cancel')
+        acts.push(`canceled by ${canceledBy}${voidLogind === undefined ? '' : ` at ${voidLogind}`}`);
+      else acts.push('anew');
+      return Promise.resolve(moved !== true);
+    },
+  };
   const detector = {
     trigger: (trigger: Trigger) => {
       triggered = trigger;
     },
-    withdraw: (by: string) => {
-      [triggered, withdrawnBy] = [undefined, `, by ${by}`];
+    withdraw: () => {
+      triggered = undefined;
     },
     triggered: () => triggered,
-    goesDown: () => Promise.resolve(goesDown),
+    cancelScheduled: () => Promise.resolve(void acts.push('scheduled')),
+    course: () => Promise.resolve(goesDown ? ({ kind: 'prepared', logind: 100 } as const) : ({ kind: 'up' } as const)),
   };
   const commands = createControlCommands(agent, { machine: { detector }, clock: { now: () => 0 } }, LIVING);
   const answer =
     verb === 'cancel' ? await commands.cancel('root') : await commands.trigger({ by: 'root', reason: 'an update' });
-  return `${answer} [${triggered === undefined ? 'none' : 'in force'}${anew > 0 ? ', anew' : ''}${withdrawnBy}]`;
+  return `${answer} [${[triggered === undefined ? 'none' : 'in force', ...acts].join(', ')}]`;
 }
 
 describe('the answers to a client that announces a shutdown or takes it back', () => {
@@ -74,25 +88,25 @@ describe('the answers to a client that announces a shutdown or takes it back', (
       'a cancel in mid-drain',
       'cancel',
       { phase: { ...DRAINING, origin: 'trigger' }, inForce: OURS },
-      /^The shutdown is canceled; .*\[none, by root.*\]$/,
+      /^The shutdown is canceled; .*\[none, canceled by root\]$/,
     ],
     [
       'a cancel after the pods have left is true at once',
       'cancel',
       { phase: RELEASED, inForce: OURS },
-      /^The shutdown is canceled; .*\[none, anew, by root.*\]$/,
+      /^The shutdown is canceled; .*\[none, canceled by root\]$/,
     ],
     [
       'a cancel while the machine goes down all the same',
       'cancel',
       { phase: RELEASED, inForce: OURS, goesDown: true },
-      /^The announcement is taken back, but the machine goes down all the same.*\[none, by root.*\]$/,
+      /^The announcement is taken back, but the machine goes down all the same.*\[none\]$/,
     ],
     [
       'a cancel while a notice takes the machine away',
       'cancel',
       { phase: { ...RELEASED, origin: 'notice' }, inForce: OURS },
-      /^The announcement is taken back, but the machine goes down all the same.*\[none, by root.*\]$/,
+      /^The announcement is taken back, but the machine goes down all the same.*\[none\]$/,
     ],
     [
       'a cancel of nothing',
@@ -107,10 +121,15 @@ describe('the answers to a client that announces a shutdown or takes it back', (
     });
   }
 
-  it('a cancel of a shutdown that was not announced with a trigger is refused, with who asked for it', async () => {
-    await assert.rejects(said('cancel', { phase: DRAINING, goesDown: true }), {
-      code: 'USAGE',
-      message: /"nodemaint cancel" takes back only what "nodemaint trigger" announced.*node reboot/,
-    });
+  it('a cancel of what logind prepares is written down with that logind', async () => {
+    assert.match(
+      await said('cancel', { phase: DRAINING, goesDown: true }),
+      /canceled; .* \[none, canceled by root at 100\]$/,
+    );
+  });
+
+  it('a cancel is not said to be done where the shutdown has moved on meanwhile', async () => {
+    const released = said('cancel', { phase: DRAINING, goesDown: true, moved: true });
+    await assert.rejects(released, { code: 'USAGE', message: /has just moved on; try again/ });
   });
 });

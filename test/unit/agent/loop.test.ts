@@ -135,9 +135,9 @@ describe("the agent's iteration", () => {
     const rig = await isDraining();
     rig.world.goingDown = { kind: 'no' };
     rig.world.parked = [DRAINING.maintenance];
-    const canceled = await rig.iterations();
+    const canceled = await rig.iterations(2);
     assert.deepEqual(transitions(rig), ['begin', 'cancel', 'settle']);
-    assert.ok(canceled.includes('forget the trigger') && canceled.includes('kubelet back'));
+    assert.ok(canceled.includes('complete the maintenance') && canceled.includes('kubelet back'));
     assert.equal(kindOf(rig), 'watching');
     assert.deepEqual(rig.saved()?.offlineTargets, []);
   });

@@ -82,7 +82,7 @@ describe("the agent's parts", () => {
   it('a trigger outlives a restart of the agent, and ends with the boot', async (t) => {
     const readAs = async (phase: Phase): Promise<object> => {
       const { context } = await open(t, phase);
-      return await context.machine.detector.read(AbortSignal.timeout(60_000));
+      return await context.machine.detector.read({}, AbortSignal.timeout(60_000));
     };
     const phase: Phase = { ...DRAINING, origin: 'trigger', reason: 'power' };
     const yes = { kind: 'yes', origin: 'trigger', reason: 'power', requestedBy: 'root' };

@@ -73,16 +73,28 @@ describe('the phase machine', () => {
 
   it('a shutdown that is taken back after its release is called off with the next decision, and only that one', async (t) => {
     const rig = await rigOf(t, { phase: DRAINING, offlineTargets: [] });
-    rig.machine.takeBack();
     rig.facts = { ...rig.facts, drained: true };
     assert.equal((await rig.machine.decide(SIGNAL))?.name, 'finish');
+    assert.equal(await rig.machine.callOff(DRAINING, { canceledBy: 'root' }), false, 'that phase is over');
     rig.facts = { ...rig.facts, drained: false, goingDown: { kind: 'no' } };
     assert.equal(await rig.machine.decide(SIGNAL), undefined, 'it was taken back before it was released');
-    rig.machine.takeBack();
+    assert.equal(await rig.machine.callOff(rig.machine.record().phase, { canceledBy: 'root' }), true);
     rig.facts = { ...rig.facts, goingDown: { kind: 'unknown' } };
     assert.equal(await rig.machine.decide(SIGNAL), undefined);
     rig.facts = { ...rig.facts, goingDown: { kind: 'no' } };
     assert.equal((await rig.machine.decide(SIGNAL))?.name, 'cancel');
+  });
+
+  it('that a shutdown was called off is on the disk before it is decided, and in the record after it', async (t) => {
+    const rig = await rigOf(t, { phase: DRAINING, offlineTargets: [] });
+    assert.equal(await rig.machine.callOff(DRAINING, { canceledBy: 'group', voidLogind: 100 }), true);
+    const { phase } = await readRecord(rig.state, assert.fail);
+    assert.deepEqual(phase, { ...DRAINING, canceledBy: 'group', voidLogind: 100 });
+    rig.facts = { ...rig.facts, goingDown: { kind: 'no', voidLogind: 100 } };
+    assert.equal((await rig.machine.decide(SIGNAL))?.name, 'cancel');
+    const after = (await readRecord(rig.state, assert.fail)).phase;
+    assert.ok(after.kind === 'recovering' && after.canceledBy === 'group' && after.voidLogind === 100);
+    assert.equal(await rig.machine.callOff(after, { canceledBy: 'root' }), false, 'nothing is held');
   });
 
   it('takes a release for one drain, not for the next', async (t) => {

@@ -84,37 +84,26 @@ describe('the shutdown detector', () => {
       triggerDeadline: 5_000,
       requestedBy: 'root',
     });
-    rig.detector.withdraw('root');
+    rig.detector.withdraw();
     assert.deepEqual(await rig.read(), { kind: 'unknown' });
     rig.detector.trigger({ by: 'group', reason: 'power' });
     assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'trigger', reason: 'power', requestedBy: 'group' });
   });
 
-  it('who gave a trigger and who took it back is said until that shutdown is over', async () => {
-    const rig = createDetectorRig();
-    rig.detector.withdraw('root');
-    assert.deepEqual(await rig.read(), { kind: 'no' });
-    rig.detector.trigger({ by: 'root', reason: 'power' });
-    assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'trigger', reason: 'power', requestedBy: 'root' });
-    rig.detector.withdraw('group');
-    assert.deepEqual(await rig.read(), { kind: 'no', withdrawnBy: 'group' });
-    rig.machine.preparing = true;
-    const read = await rig.read();
-    assert.ok(read.kind === 'yes' && read.requestedBy === undefined);
-    rig.machine.preparing = false;
-    rig.detector.forgetTrigger();
-    assert.deepEqual(await rig.read(), { kind: 'no' });
-  });
-
-  it('a machine goes down without a trigger where logind or systemd says so, or cannot be asked', async () => {
+  it('what the machine does without a trigger is what logind and systemd say', async () => {
     const rig = createDetectorRig({ by: 'group', reason: 'power' });
-    assert.equal(await rig.detector.goesDown(SIGNAL), false);
+    const course = () => rig.detector.course(SIGNAL);
+    assert.deepEqual(await course(), { kind: 'up' });
+    rig.machine.scheduled = { kind: 'reboot', at: 1 };
+    assert.deepEqual(await course(), { kind: 'scheduled' });
+    rig.machine.preparing = true;
+    assert.deepEqual(await course(), { kind: 'prepared', logind: 100 });
     rig.machine.stopping = true;
-    assert.equal(await rig.detector.goesDown(SIGNAL), true);
-    Object.assign(rig.machine, { stopping: false, preparing: true });
-    assert.equal(await rig.detector.goesDown(SIGNAL), true);
-    rig.machine.preparing = new Error('no reply');
-    assert.equal(await rig.detector.goesDown(SIGNAL), true);
+    assert.deepEqual(await course(), { kind: 'stopping' });
+    Object.assign(rig.machine, { stopping: false, preparing: new Error('no reply') });
+    assert.deepEqual(await course(), { kind: 'unknown' });
+    Object.assign(rig.machine, { preparing: false, processId: undefined });
+    assert.deepEqual(await course(), { kind: 'unknown' });
   });
 
   it('the manager counts as stopping where systemd says so or cannot be asked', async () => {
@@ -131,7 +120,7 @@ describe('the shutdown detector', () => {
     rig.machine.preparing = new Error('no reply');
     rig.machine.state = new Error('no reply');
     const aborted = AbortSignal.abort(new Error('the agent ends'));
-    await assert.rejects(rig.detector.read(aborted), /the agent ends/);
+    await assert.rejects(rig.detector.read({}, aborted), /the agent ends/);
     await assert.rejects(rig.detector.managerStopping(aborted), /the agent ends/);
   });
 
@@ -139,10 +128,10 @@ describe('the shutdown detector', () => {
     const log = createRecordingLog();
     const dependencies = { host: undefined, triggered: undefined, leadMs: LEAD_MS, clock: createSteppingClock(), log };
     const detector = createShutdownDetector(dependencies);
-    assert.deepEqual(await detector.read(SIGNAL), { kind: 'no' });
+    assert.deepEqual(await detector.read({}, SIGNAL), { kind: 'no' });
     assert.equal(await detector.managerStopping(SIGNAL), false);
     detector.trigger({ by: 'root', reason: 'power' });
-    assert.deepEqual(await detector.read(SIGNAL), {
+    assert.deepEqual(await detector.read({}, SIGNAL), {
       kind: 'yes',
       origin: 'trigger',
       reason: 'power',

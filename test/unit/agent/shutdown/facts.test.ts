@@ -2,13 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { endsPhase, type PhaseFactDependencies, readPhaseFacts } from '../../../../src/agent/shutdown/facts.ts';
 import type { StaticPodPass } from '../../../../src/agent/drain/pod-pass.ts';
-import { shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';
+import { type OwnState, shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { DRAINING, SHUTDOWN, YES } from '../../../support/agent/phase-facts.ts';
+import { drainOf } from '../../../support/maintenance/objects.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
 const SIGNAL = new AbortController().signal;
-const RECOVERING: Phase = { kind: 'recovering', cause: 'canceled', ...SHUTDOWN };
+const RECOVERING: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
+const CANCELED: Phase = { ...RECOVERING, cause: 'canceled' };
 
 /** A pass in the phase, with manifests parked under the names. */
 function passOf(phase: Phase, parked: readonly string[], more: Partial<StaticPodPass> = {}): StaticPodPass {
@@ -32,7 +34,7 @@ async function read(phase: Phase, over: Partial<PhaseFactDependencies>) {
     firstQuestion: { askedAt: () => 0 },
     detector: { read: () => Promise.resolve(YES) },
     notices: { addTo: (machine) => machine },
-    cluster: { state: () => 'open', isFree: () => true },
+    cluster: { state: () => 'open', isFree: () => true, own: () => [] },
     stall: () => undefined,
     standOf: () => 'asks',
     nodeGoneMs: () => Promise.resolve(4),
@@ -65,6 +67,37 @@ describe('the facts of the phase', () => {
     assert.equal(await recovered(passOf(RECOVERING, ['of-another-drain'])), true);
   });
 
+  it('tell of a shutdown that was called off that all is back only once the cluster has nothing of it', async () => {
+    const pass = passOf(CANCELED, []);
+    const recovered = async (cluster: Partial<NonNullable<PhaseFactDependencies['cluster']>>): Promise<boolean> => {
+      const none = { state: (): OwnState => 'completed', isFree: () => true, own: () => [] };
+      return (await read(CANCELED, { lastPass: () => pass, cluster: { ...none, ...cluster } })).recovered;
+    };
+    const open = drainOf(SHUTDOWN.maintenance, ['node-a']);
+    assert.equal(await recovered({}), true);
+    assert.equal(await recovered({ state: () => 'open' }), false, 'it was made, and nobody has seen it yet');
+    assert.equal(await recovered({ state: () => 'absent', own: () => [open] }), false, 'after a restart of the agent');
+    assert.equal(
+      await recovered({ own: () => [drainOf('shutdown-node-a-x', ['node-a'])] }),
+      true,
+      'of another shutdown',
+    );
+  });
+
+  it('tell what is known of logind to the reading, but not after a boot or once the lock is released', async () => {
+    const held = async (phase: Phase): Promise<unknown> => {
+      let told: unknown;
+      const detector = { read: (known: unknown) => ((told = known), Promise.resolve(YES)) };
+      await read(phase, { detector });
+      return told;
+    };
+    const known = { ...CANCELED, voidLogind: 100 };
+    assert.equal(await held(known), known);
+    assert.deepEqual(await held({ ...known, bootId: 'boot-0' }), {});
+    assert.deepEqual(await held({ ...known, kind: 'released', releasedAt: 1 }), {});
+    assert.deepEqual(await held({ kind: 'watching' }), {});
+  });
+
   it('tell for how long the Node object is gone only while the cluster drains the node', async () => {
     const gone = async (phase: Phase): Promise<number> => (await read(phase, {})).nodeGoneMs;
     assert.deepEqual(
@@ -80,11 +113,11 @@ describe('the facts of the phase', () => {
     const phase = { ...DRAINING, maintenance: first, renamed: { from: [second], deleted: 0, sinceBootMs: 0 } };
     const free = rest.at(-1);
     const facts = await read(phase, {
-      cluster: { state: () => 'taken', isFree: (name) => name === free || !rest.includes(name) },
+      cluster: { state: () => 'taken', isFree: (name) => name === free || !rest.includes(name), own: () => [] },
       lastPass: () => passOf(phase, [third]),
     });
     assert.equal(facts.freeName, free);
-    const none = await read(phase, { cluster: { state: () => 'taken', isFree: () => false } });
+    const none = await read(phase, { cluster: { state: () => 'taken', isFree: () => false, own: () => [] } });
     assert.equal(none.freeName, undefined);
   });
 
@@ -107,6 +140,7 @@ describe('a pass', () => {
     assert.equal(endsPhase(passOf(DRAINING, [])), false);
     assert.equal(endsPhase(passOf(RECOVERING, [])), true);
     assert.equal(endsPhase(passOf(RECOVERING, [SHUTDOWN.maintenance])), false);
+    assert.equal(endsPhase(passOf(CANCELED, [])), false, 'the cluster and logind tell in their own time');
     assert.equal(endsPhase(passOf({ kind: 'watching' }, [], { drained: true })), false);
   });
 });

@@ -96,3 +96,57 @@ describe('a shutdown that logind has lost', () => {
     assert.deepEqual(rig.acts, []);
   });
 });
+
+describe('a shutdown that was called off while logind prepares it', () => {
+  const RESTART = ['cancel what is scheduled', 'restart systemd-logind.service'];
+
+  it('the detector restarts the logind that still prepares it, until that succeeds, and asks for it no more', async () => {
+    const rig = await createPreparing();
+    rig.machine.requestFails = true;
+    assert.deepEqual(await rig.turn({ voidLogind: 100 }), { kind: 'no', voidLogind: 100 });
+    rig.machine.requestFails = false;
+    assert.deepEqual(await rig.turn({ voidLogind: 100 }), { kind: 'no', voidLogind: 100 });
+    assert.deepEqual(rig.acts, [...RESTART, ...RESTART]);
+    Object.assign(rig.machine, { processId: 200, preparing: false });
+    assert.deepEqual(await rig.turn({ voidLogind: 100 }), { kind: 'no' });
+    assert.deepEqual(rig.acts, [...RESTART, ...RESTART]);
+  });
+
+  it('what the next logind prepares is another shutdown', async () => {
+    const rig = await createPreparing();
+    rig.machine.processId = 200;
+    const found = await rig.turn({ voidLogind: 100 });
+    assert.deepEqual([found.kind, rig.acts], ['yes', []]);
+  });
+
+  it('a logind that named the shutdown and names it no more was told that it is called off', async () => {
+    const rig = await createPreparing();
+    rig.machine.scheduled = { kind: 'reboot', at: null };
+    const named = await rig.turn();
+    assert.ok(named.kind === 'yes' && named.namedBy === 100);
+    rig.machine.scheduled = null;
+    assert.deepEqual(await rig.turn({ namedBy: 100 }), { kind: 'no', voidLogind: 100 });
+    assert.deepEqual(rig.acts, RESTART);
+  });
+
+  it('a logind that has never named the shutdown says nothing by that', async () => {
+    const rig = await createPreparing();
+    const found = await rig.turn({ namedBy: 99 });
+    assert.deepEqual([found.kind, rig.acts], ['yes', []]);
+  });
+
+  it('it is too late once systemd stops units', async () => {
+    const rig = await createPreparing();
+    rig.machine.stopping = true;
+    const found = await rig.turn({ voidLogind: 100 });
+    assert.deepEqual([found.kind, rig.acts], ['yes', []]);
+  });
+
+  it('a trigger that was given since holds the machine, and the logind is restarted all the same', async () => {
+    const rig = await createPreparing();
+    rig.detector.trigger({ by: 'root', reason: 'power' });
+    const found = await rig.turn({ voidLogind: 100 });
+    assert.ok(found.kind === 'yes' && found.origin === 'trigger');
+    assert.deepEqual(rig.acts, RESTART);
+  });
+});

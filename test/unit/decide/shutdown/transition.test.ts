@@ -8,6 +8,7 @@ const WATCHING: Phase = { kind: 'watching' };
 const OFFLINE: Phase = { ...DRAINING, mode: 'offline' };
 const RELEASED: Phase = { kind: 'released', releasedAt: 1_000_000, ...SHUTDOWN };
 const RECOVERING: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
+const CANCELED: Phase = { ...RECOVERING, cause: 'canceled', canceledBy: 'root', voidLogind: 100 };
 const UNKNOWN = { kind: 'unknown' } as const;
 const REBOOT = { ...YES, shutdownKind: 'reboot' } as const;
 const DEADLINE = { ...YES, deadline: 1_000_500 };
@@ -153,20 +154,20 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
   ],
   [
     'is canceled at once when who announced it takes it back',
-    RELEASED,
-    { takenBack: true },
+    { ...RELEASED, canceledBy: 'root' },
+    {},
     'cancel: recovering cluster canceled',
   ],
   [
     'is canceled for a trigger that is to begin anew',
-    RELEASED,
-    { takenBack: true, goingDown: { ...YES, origin: 'trigger' } },
+    { ...RELEASED, canceledBy: 'root' },
+    { goingDown: { ...YES, origin: 'trigger' } },
     'cancel: recovering cluster canceled',
   ],
   [
     'stays released for logind although a trigger is taken back',
-    RELEASED,
-    { takenBack: true, goingDown: YES },
+    { ...RELEASED, canceledBy: 'root' },
+    { goingDown: YES },
     'stays',
   ],
   ['recovers after the boot', RELEASED, { bootId: 'boot-2' }, 'boot: recovering cluster boot'],
@@ -178,9 +179,63 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
     'begin: draining cluster',
   ],
   ['settles when everything is back', RECOVERING, { bootId: 'boot-2', recovered: true }, 'settle: watching'],
+  [
+    'that was called off is over although the drain is done by then',
+    { ...DRAINING, canceledBy: 'root', voidLogind: 100 },
+    { goingDown: { kind: 'no', voidLogind: 100 }, drained: true },
+    'cancel: recovering cluster canceled',
+  ],
+  [
+    'that was called off without the cluster is over too',
+    { ...DRAINING, mode: 'offline', canceledBy: 'root', voidLogind: 100 },
+    { goingDown: { kind: 'no', voidLogind: 100 } },
+    'cancel: recovering offline canceled',
+  ],
+  [
+    'that was called off is held while a notice takes the machine away',
+    { ...DRAINING, canceledBy: 'root', voidLogind: 100 },
+    { goingDown: { ...YES, origin: 'notice' } },
+    'stays',
+  ],
+  [
+    'that was called off makes room for a trigger that was given since',
+    { ...DRAINING, canceledBy: 'root' },
+    { goingDown: { ...YES, origin: 'trigger' } },
+    'cancel: recovering cluster canceled',
+  ],
+  [
+    'that was called off is not over while logind prepares it',
+    CANCELED,
+    { recovered: true, goingDown: { kind: 'no', voidLogind: 100 } },
+    'stays',
+  ],
+  [
+    'that was called off is not over while logind does not answer',
+    CANCELED,
+    { recovered: true, goingDown: { kind: 'unknown' } },
+    'stays',
+  ],
+  ['that was called off is over once logind has forgotten it', CANCELED, { recovered: true }, 'settle: watching'],
+  ['begins anew after one was called off', CANCELED, { goingDown: YES }, 'begin: draining cluster'],
 ];
 
 describe('a shutdown', () => {
+  it('a new shutdown knows which logind still prepares one that was called off, until the boot', () => {
+    const trigger = { ...YES, origin: 'trigger' } as const;
+    const next = phaseAfter(CANCELED, { ...FACTS, goingDown: trigger });
+    assert.ok(next.kind === 'draining' && next.voidLogind === 100 && next.canceledBy === undefined);
+    const booted = phaseAfter(CANCELED, { ...FACTS, bootId: 'boot-2', goingDown: trigger });
+    assert.ok(booted.kind === 'draining' && booted.voidLogind === undefined);
+  });
+
+  it('a shutdown has the logind that names it, also one that names it later', () => {
+    const begun = phaseAfter(WATCHING, { ...FACTS, goingDown: { ...YES, namedBy: 100 } });
+    assert.ok(begun.kind === 'draining' && begun.namedBy === 100);
+    const later = decidePhase(DRAINING, { ...FACTS, goingDown: { ...YES, namedBy: 100 } });
+    assert.ok(later?.name === 'specify' && later.to.kind === 'draining' && later.to.namedBy === 100);
+    assert.equal(decidePhase(later.to, { ...FACTS, goingDown: YES }), undefined, 'it is not forgotten');
+  });
+
   for (const [name, phase, facts, expected] of transitions) {
     it(`a shutdown ${name}`, () => {
       const transition = decidePhase(phase, { ...FACTS, ...facts });
@@ -211,11 +266,15 @@ describe('a shutdown', () => {
   it('says who announced it, and who took it back', () => {
     const begun = phaseAfter(WATCHING, { ...FACTS, goingDown: { ...YES, origin: 'trigger', requestedBy: 'group' } });
     assert.ok(begun.kind === 'draining' && begun.requestedBy === 'group');
-    const off = phaseAfter(begun, { ...FACTS, goingDown: { kind: 'no', withdrawnBy: 'root' } });
+    const off = phaseAfter({ ...begun, canceledBy: 'root' }, FACTS);
     assert.ok(off.kind === 'recovering' && off.requestedBy === 'group' && off.canceledBy === 'root');
-    const late = { ...FACTS, goingDown: { kind: 'no', withdrawnBy: 'root' }, takenBack: true } as const;
-    const after = phaseAfter(phaseAfter(begun, { ...FACTS, goingDown: YES, drained: true }), late);
-    assert.ok(after.kind === 'recovering' && after.canceledBy === 'root');
+    assert.match(describePhase(off), /shutdown called off by root/);
+    const late = phaseAfter(begun, { ...FACTS, goingDown: YES, drained: true });
+    assert.ok(late.kind === 'released');
+    const after = phaseAfter({ ...late, canceledBy: 'group' }, FACTS);
+    assert.match(describePhase(after), /shutdown called off by a member of the control group/);
+    const byLogind = phaseAfter(DRAINING, FACTS);
+    assert.match(describePhase(byLogind), /shutdown called off, logind does not prepare it any more/);
   });
 
   it('begins with a name that nothing has', () => {

@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
-import { type Trigger, type TriggerFacts, triggerRefusal } from '../../../../src/decide/shutdown/trigger.ts';
+import {
+  cancelAnswer,
+  type MachineCourse,
+  type Trigger,
+  type TriggerFacts,
+  triggerRefusal,
+} from '../../../../src/decide/shutdown/trigger.ts';
 import { DRAINING, SHUTDOWN } from '../../../support/agent/phase-facts.ts';
 
+const PREPARED: MachineCourse = { kind: 'prepared', logind: 100 };
 const OWN: Trigger = { by: 'group', reason: 'mine' };
 const ROOTS: Trigger = { by: 'root', reason: 'of root' };
-const UP: TriggerFacts = { phase: { kind: 'watching' }, inForce: undefined, goesDown: false };
+const UP: TriggerFacts = { phase: { kind: 'watching' }, inForce: undefined, machine: { kind: 'up' } };
 const TRIGGERED: Phase = { ...DRAINING, origin: 'trigger' };
 const RELEASED: Phase = { kind: 'released', releasedAt: 1, ...SHUTDOWN };
 const RECOVERING: Phase = { kind: 'recovering', cause: 'canceled', ...SHUTDOWN };
@@ -17,9 +24,9 @@ const asked: readonly [string, number | undefined, Partial<TriggerFacts>, RegExp
   ['a deadline of 30 s while nothing happens', 30_000, {}, /^taken$/],
   ['a deadline below 30 s', 29_999, {}, /30 s or more/],
   ['a deadline while the machine recovers', 60_000, { phase: RECOVERING }, /^taken$/],
-  ['a trigger beside a shutdown of the machine', undefined, { phase: DRAINING, goesDown: true }, /^taken$/],
-  ['a deadline for a shutdown of the machine', 60_000, { phase: DRAINING, goesDown: true }, /only root/],
-  ['a deadline for one that the loop has not seen yet', 60_000, { goesDown: true }, /only root/],
+  ['a trigger beside a shutdown of the machine', undefined, { phase: DRAINING, machine: PREPARED }, /^taken$/],
+  ['a deadline for a shutdown of the machine', 60_000, { phase: DRAINING, machine: PREPARED }, /only root/],
+  ['a deadline for one that the loop has not seen yet', 60_000, { machine: PREPARED }, /only root/],
   ['a deadline for a notice', 60_000, { phase: { ...DRAINING, origin: 'notice' } }, /only root/],
   ['a deadline for a machine that is let go', 60_000, { phase: RELEASED, inForce: OWN }, /only root/],
   ['another deadline for its own trigger', 60_000, { phase: TRIGGERED, inForce: OWN }, /^taken$/],
@@ -27,7 +34,7 @@ const asked: readonly [string, number | undefined, Partial<TriggerFacts>, RegExp
   [
     'a deadline for its own trigger once the machine goes down',
     60_000,
-    { phase: TRIGGERED, inForce: OWN, goesDown: true },
+    { phase: TRIGGERED, inForce: OWN, machine: PREPARED },
     /only root/,
   ],
   ['a deadline for its own trigger after it was taken back', 60_000, { phase: TRIGGERED }, /only root/],
@@ -40,6 +47,89 @@ describe('a trigger of the control group', () => {
     it(`${what} is ${expected.source === '^taken$' ? 'taken' : 'refused'}`, () => {
       assert.match(triggerRefusal({ by: 'group', deadlineMs }, { ...UP, ...facts }) ?? 'taken', expected);
       assert.equal(triggerRefusal({ by: 'root', deadlineMs }, { ...UP, ...facts }), undefined);
+    });
+  }
+});
+
+const SCHEDULE: Phase = { ...DRAINING, origin: 'schedule' };
+const NOTICE: Phase = { ...DRAINING, origin: 'notice' };
+const OFF: Phase = { ...RECOVERING, voidLogind: 100 };
+
+/** Who calls what off, where, and how that is answered; "ends:" where the shutdown that is held is over by it. */
+const called: readonly [string, 'root' | 'group', Partial<TriggerFacts>, RegExp][] = [
+  ['nothing', 'root', {}, /^nothing: No shutdown is announced/],
+  ['a shutdown that logind prepares', 'root', { phase: DRAINING, machine: PREPARED }, /^ends, logind 100: .*canceled;/],
+  [
+    'one that waits offline',
+    'root',
+    { phase: { ...DRAINING, mode: 'offline' }, machine: PREPARED },
+    /^ends, logind 100/,
+  ],
+  ['one that the loop has not seen', 'root', { machine: PREPARED }, /^refused: .*has just begun; try again/],
+  ['one a second time', 'root', { phase: OFF, machine: PREPARED }, /^nothing: The shutdown is canceled already/],
+  ['one a third time', 'root', { phase: OFF }, /^nothing: The shutdown is canceled already/],
+  [
+    'one after the lock was released',
+    'root',
+    { phase: RELEASED, machine: PREPARED },
+    /^refused: it is too late, the machine/,
+  ],
+  [
+    'one whose units stop',
+    'root',
+    { phase: DRAINING, machine: { kind: 'stopping' } },
+    /^refused: it is too late, systemd/,
+  ],
+  [
+    'one of a logind that is away',
+    'root',
+    { phase: DRAINING, machine: { kind: 'unknown' } },
+    /^refused: .*does not answer/,
+  ],
+  ['one that logind has dropped', 'root', { phase: DRAINING }, /^nothing: The shutdown is canceled already/],
+  ['one that is scheduled for later', 'root', { machine: { kind: 'scheduled' } }, /^nothing, scheduled: The scheduled/],
+  ['one whose time has nearly come', 'root', { phase: SCHEDULE, machine: { kind: 'scheduled' } }, /^ends, scheduled: /],
+  ['a notice', 'root', { phase: NOTICE }, /^refused: a notice takes the machine away/],
+  ['a notice beside logind', 'root', { phase: NOTICE, machine: PREPARED }, /^ends, logind 100: .*but a notice takes/],
+  ['its trigger', 'root', { phase: TRIGGERED, inForce: ROOTS }, /^ends: The shutdown is canceled;/],
+  ['its trigger and logind', 'root', { phase: TRIGGERED, inForce: ROOTS, machine: PREPARED }, /^ends, logind 100: /],
+  [
+    'its trigger, and not what is scheduled for tomorrow',
+    'root',
+    { phase: TRIGGERED, inForce: ROOTS, machine: { kind: 'scheduled' } },
+    /^ends: The shutdown/,
+  ],
+  ['the trigger of the group', 'root', { phase: TRIGGERED, inForce: OWN }, /^ends: The shutdown is canceled;/],
+  ['its trigger', 'group', { phase: TRIGGERED, inForce: OWN }, /^ends: The shutdown is canceled;/],
+  [
+    'its trigger beside logind',
+    'group',
+    { phase: TRIGGERED, inForce: OWN, machine: PREPARED },
+    /^nothing: .*goes down all/,
+  ],
+  ['the trigger of root', 'group', { phase: TRIGGERED, inForce: ROOTS }, /^refused: .*only root may take it back/],
+  [
+    'a shutdown of logind',
+    'group',
+    { phase: DRAINING, machine: PREPARED },
+    /^refused: the control group takes back only/,
+  ],
+  ['one for later', 'group', { machine: { kind: 'scheduled' } }, /^refused: the control group takes back only/],
+  ['nothing', 'group', {}, /^nothing: No shutdown is announced/],
+];
+
+describe('a shutdown that a client calls off', () => {
+  for (const [what, by, facts, expected] of called) {
+    it(`${by} calls off ${what}`, () => {
+      const answer = cancelAnswer(by, { ...UP, ...facts });
+      if ('refusal' in answer) {
+        assert.match(`refused: ${answer.refusal}`, expected);
+        return;
+      }
+      const { says, ends, machine } = answer;
+      const atLogind =
+        typeof machine === 'object' ? `, logind ${machine.logind}` : machine === undefined ? '' : `, ${machine}`;
+      assert.match(`${ends ? 'ends' : 'nothing'}${atLogind}: ${says}`, expected);
     });
   }
 });
