@@ -78,7 +78,7 @@ export function addShutdown(program: Command, terminal: Terminal, exitWith: Exit
 
   program
     .command('cancel')
-    .description('cancel an announced shutdown')
+    .description('call off the shutdown that was asked for on this machine, also while it is held')
     .addOption(runDirectoryOption())
     .addHelpText('after', examples('sudo nodemaint cancel'))
     .action(async (options: { runDirectory: string }) => {

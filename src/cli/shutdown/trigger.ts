@@ -15,7 +15,7 @@ export async function triggerCommand(runDirectory: string, reason: string, deadl
   return await told(runDirectory, request, 'The shutdown is announced; see: nodemaint status');
 }
 
-/** `nodemaint cancel`: cancels an announced shutdown. */
+/** `nodemaint cancel`: calls off the shutdown that was asked for on this machine. */
 export async function cancelCommand(runDirectory: string): Promise<string> {
   return await told(runDirectory, { verb: 'cancel' }, 'The announcement is taken back; see: nodemaint status');
 }

@@ -109,7 +109,7 @@ interface Cancel {
 /** The answer to a client that calls a shutdown off; a sentence in `refusal` where it may not, or cannot any more. */
 type CancelAnswer = Cancel | { readonly refusal: string };
 
-/** Whether a provider takes the machine away, whoever calls a shutdown off. */
+/** Whether a notice takes the machine away, whoever calls a shutdown off. */
 function isNoticed(phase: Phase): boolean {
   if (phase.kind !== 'draining') return false;
   return phase.origin === 'notice' || (phase.deadline !== undefined && phase.deadline.of !== 'trigger');
@@ -146,7 +146,7 @@ function cancelOfMachine(by: ControlClient, { phase, machine }: TriggerFacts): C
       return { refusal: 'the control group takes back only what it has announced; ask root' };
     case 'up':
       if (isNoticed(phase)) {
-        return { refusal: 'a notice takes the machine away, which nobody on this machine can call off' };
+        return { refusal: `a notice takes the machine away, and only who gave it can take it back` };
       }
       return {
         says: phase.kind === 'watching' ? 'No shutdown is announced; nothing is canceled.' : ALREADY,

@@ -1,0 +1,177 @@
+/** A shutdown that logind prepares is called off: a real logind, and an agent that holds its lock. */
+import assert from 'node:assert/strict';
+import { chmod, mkdir, readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Program } from '../../control-plane/process.ts';
+import { connectHost, type HostClients } from '../../logind/host.ts';
+import { type Logind, startLogind } from '../../logind/rig.ts';
+import { writeAgentFiles } from '../../support/agent/files.ts';
+import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
+import { makeTestFolder } from '../../support/folder.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const LOGIND_UNIT = 'systemd-logind.service';
+/** User nobody and the group daemon, of every Debian. */
+const MEMBER = { uid: 65_534, gid: 1 };
+
+/** A machine whose agent has no cluster: its drain waits for containers that no runtime shows. */
+interface Machine extends AsyncDisposable {
+  readonly logind: Logind;
+  readonly host: HostClients;
+  /** How often the stand-in for systemd has restarted logind. */
+  restarts(): number;
+  /** Runs `nodemaint VERB` for this machine, as root or a member of the control group. */
+  say(words: readonly string[], by?: typeof MEMBER): Promise<{ stdout: string; stderr: string; code: number }>;
+  untilPhase(kind: string): Promise<void>;
+  killAgent(): Promise<void>;
+  startAgent(): Promise<void>;
+  readonly configFile: string;
+  log(): Promise<string>;
+}
+
+async function startMachine(signal: AbortSignal): Promise<Machine> {
+  await using stack = new AsyncDisposableStack();
+  const folder = await makeTestFolder('called-off');
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  await chmod(folder, 0o755);
+  const logind = stack.use(await startLogind({ inhibitDelayMaxSec: 600 }, signal));
+  let restarts = 0;
+  const start = async (): Promise<void> => {
+    restarts += 1;
+    await logind.restartLogind('SIGTERM');
+  };
+  logind.standIn.units.set(LOGIND_UNIT, { active: true, start, stop: () => logind.stopLogind() });
+  const host = stack.use(connectHost(logind));
+  const manifests = path.join(folder, 'manifests');
+  await mkdir(manifests);
+  const { configFile, runDirectory } = await writeAgentFiles(folder, {
+    nodeName: 'n',
+    lock: 'child',
+    controlGroup: 'daemon',
+  });
+  const logFile = path.join(folder, 'agent.log');
+  let program: Program | undefined;
+  stack.defer(() => program?.stop());
+  const owned = stack.move();
+  return {
+    logind,
+    host,
+    restarts: () => restarts,
+    say: (words, by) => runNodemaint([...words, '--run-directory', runDirectory], by),
+    untilPhase: (kind) =>
+      waitFor(`the agent is ${kind}`, async () => (await readAgentStatus(runDirectory)).phase.kind === kind),
+    killAgent: async () => {
+      program?.kill('SIGKILL');
+      await waitFor('the agent is gone', () => program?.exited() !== false);
+    },
+    startAgent: async () => {
+      program = startNodemaint(['agent', '--config', configFile], logFile, { DBUS_SYSTEM_BUS_ADDRESS: logind.address });
+      const answers = async (): Promise<boolean> => (await readAgentStatus(runDirectory)).lock.held;
+      await waitFor('the agent holds the lock', answers, { program });
+    },
+    configFile,
+    log: () => readFile(logFile, 'utf8'),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** A machine whose reboot is held. */
+async function heldMachine(
+  t: TestContext,
+  ask = (logind: Logind): Promise<unknown> => logind.reboot(),
+): Promise<Machine> {
+  await using stack = new AsyncDisposableStack();
+  const machine = stack.use(await startMachine(t.signal));
+  await machine.startAgent();
+  await ask(machine.logind);
+  await machine.untilPhase('draining');
+  stack.move();
+  return machine;
+}
+
+/** Waits until nothing is left of the shutdown, and looks for a while whether anything asks for it again. */
+async function assertOver(t: TestContext, machine: Machine): Promise<void> {
+  await machine.untilPhase('watching');
+  assert.equal(await machine.host.login1.preparingForShutdown(t.signal), false);
+  assert.equal(machine.restarts(), 1);
+  await delay(3_000);
+  assert.equal(await machine.host.login1.preparingForShutdown(t.signal), false, 'nothing asks for it again');
+  assert.deepEqual(machine.logind.startedTargets(), []);
+  const locks = await machine.host.login1.listInhibitors(t.signal);
+  assert.ok(
+    locks.some(({ who }) => who === 'nodemaint'),
+    'the lock is held',
+  );
+  await machine.untilPhase('watching');
+}
+
+describe('a shutdown that logind prepares', () => {
+  it('is called off by "nodemaint cancel", twice, and everything that shows it says so', async (t) => {
+    await using machine = await heldMachine(t);
+    const first = await machine.say(['cancel']);
+    assert.match(first.stdout, /The shutdown is canceled; the agent puts back what it took away/, first.stderr);
+    const second = await machine.say(['cancel']);
+    assert.match(`${second.stdout}${second.stderr}`, /canceled already|No shutdown is announced|moved on/);
+    await assertOver(t, machine);
+    const log = await machine.log();
+    assert.match(log, /"transition":"cancel".*"canceledBy":"root"/);
+    assert.match(log, /The shutdown of node n was called off by root/);
+    assert.match((await machine.say(['status'])).stdout, /waiting for a shutdown/);
+    const status = JSON.parse((await machine.say(['status', '-o', 'json'])).stdout) as {
+      lastShutdown?: { result: string };
+    };
+    assert.equal(status.lastShutdown?.result, 'canceled');
+    const report = await runNodemaint(['report', '--config', machine.configFile]);
+    assert.match(report.stdout, /the shutdown was called off: by root/, report.stderr);
+    const history = await runNodemaint(['history', '--config', machine.configFile]);
+    assert.match(history.stdout, /called off/, history.stderr);
+  });
+
+  for (const [what, ask] of [
+    ['that was asked for at once', (logind: Logind) => logind.reboot()],
+    [
+      'whose time has come',
+      (logind: Logind) => logind.call('ScheduleShutdown', 'st', ['reboot', BigInt(Date.now() + 500) * 1000n]),
+    ],
+  ] as const) {
+    it(`${what} is called off by "shutdown -c"`, async (t) => {
+      await using machine = await heldMachine(t, ask);
+      await machine.logind.call('CancelScheduledShutdown', '', []);
+      await assertOver(t, machine);
+      assert.match(await machine.log(), /was called off, logind does not prepare it any more/);
+    });
+  }
+
+  it('stays called off when the agent is killed right after it was told, and one that comes then is held', async (t) => {
+    await using machine = await heldMachine(t);
+    assert.equal((await machine.say(['cancel'])).code, 0);
+    await machine.killAgent();
+    await machine.startAgent();
+    await assertOver(t, machine);
+    await machine.logind.reboot();
+    await machine.untilPhase('draining');
+    assert.equal(await machine.host.login1.preparingForShutdown(t.signal), true);
+  });
+
+  it('is called off by "shutdown -c" while no agent runs', async (t) => {
+    await using machine = await heldMachine(t);
+    await machine.killAgent();
+    await machine.logind.call('CancelScheduledShutdown', '', []);
+    await machine.startAgent();
+    await assertOver(t, machine);
+  });
+
+  it('is not called off by the control group, nor by anybody once the lock is released', async (t) => {
+    await using machine = await heldMachine(t);
+    const member = await machine.say(['cancel'], MEMBER);
+    assert.match(member.stderr, /the control group takes back only what it has announced/);
+    assert.equal((await machine.say(['release', '--reason', 'now', '--yes'])).code, 0);
+    await machine.untilPhase('released');
+    const late = await machine.say(['cancel']);
+    assert.match(late.stderr, /it is too late, the machine has been let go/);
+    await waitFor('logind goes on', () => machine.logind.startedTargets().length > 0);
+    assert.equal(machine.restarts(), 0);
+  });
+});
