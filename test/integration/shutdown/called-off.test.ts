@@ -48,7 +48,7 @@ async function startMachine(signal: AbortSignal): Promise<Machine> {
   await mkdir(manifests);
   const { configFile, runDirectory } = await writeAgentFiles(folder, {
     nodeName: 'n',
-    lock: 'child',
+    lock: 'unit',
     controlGroup: 'daemon',
   });
   const logFile = path.join(folder, 'agent.log');
