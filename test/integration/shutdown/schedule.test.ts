@@ -154,7 +154,7 @@ describe('logind that leaves the bus in the middle of a shutdown', () => {
     await waitFor('the shutdown is held', async () => (await host.login1.listInhibitors(t.signal)).length > 0);
     await rig.reboot();
     const reboot = { kind: 'yes', origin: 'logind', reason: 'node reboot', shutdownKind: 'reboot' } as const;
-    assert.deepEqual(await goingDown.read({}, t.signal), reboot);
+    assert.deepEqual(await goingDown.read({}, t.signal), { ...reboot, namedBy: rig.logindPid() });
     await rig.stopLogind();
     await waitFor('gone', async () => (await host.login1.processId(t.signal)) === undefined);
     assert.deepEqual(await goingDown.read({}, t.signal), { kind: 'unknown' });

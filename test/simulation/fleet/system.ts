@@ -36,6 +36,7 @@ export function hostOf(state: SystemState, listeners: Set<() => void>): Host {
       onScheduleChange: () => undefined,
       processId: () => Promise.resolve(1),
       request: unasked,
+      cancelScheduled: unasked,
       preparingForShutdown: () => Promise.resolve(state.prepared() !== undefined),
       scheduledShutdown: () => Promise.resolve(null),
       inhibitDelayMaxMs: unasked,
