@@ -112,3 +112,5 @@ export const EVICT_WANTED_ANNOTATION = 'kubernetes.io/pod-evict-wanted';
 export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 /** Written by the kubelet on each sandbox: where it has the pod from, file, http or api. */
 export const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
+/** When the kubelet first saw the pod; it stays when the pod gets another sandbox. Written by the kubelet. */
+export const SEEN_ANNOTATION = 'kubernetes.io/config.seen';

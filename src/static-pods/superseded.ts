@@ -2,13 +2,16 @@ import path from 'node:path';
 import type { Disk } from './disk/disk.ts';
 import { ensureDirectory } from './disk/ensure-directory.ts';
 
-/** Older contents of manifests, in numbered folders of a directory. Files in it are never removed or replaced. */
+/** Older contents of manifests, in numbered folders of a directory: of each name about the last hundred. None is replaced. */
 export interface Superseded {
   /** Gives a file a second name in this directory. */
   keep(file: string): Promise<void>;
   /** Moves a file into this directory. */
   take(file: string): Promise<void>;
 }
+
+/** A program that writes a manifest anew again and again must not fill the disk. */
+const MOST_FOLDERS = 100;
 
 /** Keeps older contents below the directory `root`. */
 export function createSuperseded(root: string, disk: Disk): Superseded {
@@ -27,6 +30,15 @@ export function createSuperseded(root: string, disk: Disk): Superseded {
     await disk.syncDirectory(path.dirname(file));
   };
 
+  /** Removes what is a hundred folders older than this file. */
+  const forgetOlder = async (file: string): Promise<void> => {
+    const folder = path.join(root, String(Number(path.basename(path.dirname(file))) - MOST_FOLDERS));
+    const older = path.join(folder, path.basename(file));
+    if ((await disk.identify(older)) === undefined) return;
+    await disk.unlink(older);
+    if ((await disk.list(folder)).length === 0) await disk.removeDirectory(folder);
+  };
+
   return {
     keep: async (file) => {
       const { newest, free } = await freePath(path.basename(file));
@@ -34,12 +46,14 @@ export function createSuperseded(root: string, disk: Disk): Superseded {
       if ((await disk.identify(newest)) === (await disk.identify(file))) return;
       await disk.link(file, free);
       await sync(free);
+      await forgetOlder(free);
     },
     take: async (file) => {
       const { free } = await freePath(path.basename(file));
       await disk.rename(file, free);
       await sync(free);
       await sync(file);
+      await forgetOlder(free);
     },
   };
 }

@@ -154,7 +154,7 @@ async function assertWhole(node: SimulatedNode): Promise<void> {
   const { staticPodPath, parkedPath } = node.paths;
   assert.deepEqual((await readdir(staticPodPath)).sort(), Object.keys(PRIORITIES));
   const parked = await readdir(parkedPath).catch((): string[] => []);
-  // Older copies may lie in .superseded, from which nothing is ever removed.
+  // Older copies may lie in .superseded.
   assert.deepEqual(
     parked.filter((name) => !name.startsWith('.')),
     [],

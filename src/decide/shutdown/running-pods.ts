@@ -1,5 +1,6 @@
 /** Pods whose containers run on a machine although the API server says that none is left to wait for, or that its drain has ended. */
-import { SOURCE_ANNOTATION } from '../../api/names.ts';
+import { SEEN_ANNOTATION, SOURCE_ANNOTATION } from '../../api/names.ts';
+import { timeOf } from '../time.ts';
 import type { Phase, PhaseFacts, Shutdown } from './phase.ts';
 import type { LiveSandbox } from './runtime-pods.ts';
 
@@ -16,6 +17,11 @@ export interface RunningSandbox extends Pick<LiveSandbox, 'namespace' | 'podName
 /** Where the kubelet has a pod from: the API server, or a file in its static pod directory. */
 export type PodSource = 'api' | 'file';
 
+/** When the pod was there first: a restart of the runtime may have made its sandbox anew. */
+function thereSince({ annotations, createdAt }: RunningSandbox): number {
+  return Math.min(createdAt, timeOf(annotations[SEEN_ANNOTATION]) ?? createdAt);
+}
+
 /**
  * The pods of these sources, as NAMESPACE/NAME, that run containers and were there before the machine began to go down. A pod that came
  * later is judged by the API server alone.
@@ -27,7 +33,7 @@ export function runningPods(
 ): readonly string[] {
   const names = sandboxes
     .filter(({ annotations }) => sources.some((source) => source === annotations[SOURCE_ANNOTATION]))
-    .filter(({ runningContainers, createdAt }) => runningContainers > 0 && createdAt < downSince)
+    .filter((sandbox) => sandbox.runningContainers > 0 && thereSince(sandbox) < downSince)
     .map(({ namespace, podName }) => `${namespace}/${podName}`);
   return [...new Set(names)].toSorted();
 }

@@ -10,6 +10,12 @@ function sandbox(podName: string, source: string | undefined, other: Partial<Run
   return { namespace: 'default', podName, annotations, runningContainers: 1, createdAt: BEGAN - 1, ...other };
 }
 
+/** A pod that the kubelet saw first then, with a sandbox that is younger than the shutdown. */
+function anew(seen: string): RunningSandbox {
+  const annotations = { [SOURCE_ANNOTATION]: 'api', 'kubernetes.io/config.seen': seen };
+  return sandbox('web', 'api', { annotations, createdAt: BEGAN + 1 });
+}
+
 describe('the pods that run on a machine that is said to be drained', () => {
   const rows: readonly [string, RunningSandbox, readonly PodSource[], readonly string[]][] = [
     ['a pod of the API server', sandbox('web', 'api'), ['api', 'file'], ['default/web']],
@@ -18,6 +24,9 @@ describe('the pods that run on a machine that is said to be drained', () => {
     ['a pod from a URL', sandbox('web', 'http'), ['api', 'file'], []],
     ['a pod of no kubelet', sandbox('web', undefined), ['api', 'file'], []],
     ['a pod whose containers have ended', sandbox('web', 'api', { runningContainers: 0 }), ['api'], []],
+    ['a pod whose sandbox was made anew', anew('1970-01-01T00:16:39.5Z'), ['api'], ['default/web']],
+    ['a pod that came later, with a new sandbox', anew('1970-01-01T00:16:41Z'), ['api'], []],
+    ['a pod of whose begin nothing is known', anew('yesterday'), ['api'], []],
     ['a pod that came later', sandbox('web', 'api', { createdAt: BEGAN }), ['api'], []],
   ];
   for (const [title, pod, sources, names] of rows) {
