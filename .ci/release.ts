@@ -18,7 +18,7 @@ import { makePackage, PACKAGE_FORMATS } from './package.ts';
 import { chartArchive, clusterPayload, nodePayload, programLayer } from './payload.ts';
 import { readPins, sha256 } from './pins/pins.ts';
 import { compareWithPublished, fetchPublished } from './pins/published.ts';
-import { krewManifest, pluginArchives } from './plugin.ts';
+import { pluginArchives } from './plugin.ts';
 import { type BomComponent, bomOf } from './provenance.ts';
 import { sourceOf } from './source.ts';
 import { statementOf } from './statement.ts';
@@ -94,11 +94,10 @@ async function makeImages(): Promise<string> {
   return digestOf(made.map(({ image }) => image));
 }
 
-/** The plugin of kubectl with its manifest for krew, and the chart. */
+/** The plugin of kubectl, and the chart. */
 async function makeForClients(digest: string): Promise<void> {
-  const archives = [...(await pluginArchives('linux')), ...(await pluginArchives('darwin'))];
+  const archives = await pluginArchives();
   for (const { name, data } of [...archives, await chartArchive(digest)]) await writeFile(path.join(TARGET, name), data);
-  await writeFile(path.join(TARGET, 'krew-nodemaint.yaml'), krewManifest(archives));
 }
 
 /** Says from what each file of the release was made, and how. */

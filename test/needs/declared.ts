@@ -12,12 +12,11 @@ export type Need =
   | 'kubeconform'
   | 'foreign-crds'
   | 'nfpm'
-  | 'krew'
   | 'kubeadm'
   | 'prometheus'
   | 'ec2-metadata-mock'
   | 'machine'
-  | `root-${'11' | '12' | '13' | 'unstable'}`;
+  | `root-${'12' | '13' | 'unstable'}`;
 
 /** The environment variable by which the runner tells a test file what was made for it, with commas between. */
 export const DECLARED = 'NODEMAINT_TEST_NEEDS';

@@ -6,7 +6,6 @@ import { ec2MetadataMockBinary } from '../ec2-metadata-mock/binary.ts';
 import { foreignCrds } from '../helm/crds/crds.ts';
 import { kubeconformBinary } from '../helm/kubeconform/kubeconform.ts';
 import { helmDocsBinary } from '../helm/docs/helm-docs.ts';
-import { krewBinary } from '../krew/krew.ts';
 import { kubeadmPrograms } from '../kubeadm/programs.ts';
 import { prometheusBinaries } from '../prometheus/prometheus.ts';
 import { clusterSeed } from '../support/commands/installed-cluster.ts';
@@ -33,11 +32,10 @@ export const TABLE: readonly Row[] = [
   { need: 'helm-docs', make: helmDocsBinary, module: 'test/helm/docs/helm-docs.ts' },
   { need: 'kubeconform', make: kubeconformBinary, module: 'test/helm/kubeconform/kubeconform.ts' },
   { need: 'machine', make: machineImage, module: 'test/e2e/machine/machine.ts' },
-  ...(['11', '13', 'unstable'] as const).map((debian): Row => {
+  ...(['13', 'unstable'] as const).map((debian): Row => {
     const make = async (signal: AbortSignal): Promise<unknown> => await systemRoot(debian, signal);
     return { need: `root-${debian}`, make, module: 'test/e2e/systems.test.ts' };
   }),
   { need: 'prometheus', make: prometheusBinaries, module: 'test/prometheus/prometheus.ts' },
   { need: 'kubeadm', make: kubeadmPrograms, module: 'test/kubeadm/programs.ts' },
-  { need: 'krew', make: krewBinary, module: 'test/krew/krew.ts' },
 ];

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-export const SUITES = { '11': 'bullseye', '12': 'bookworm', '13': 'trixie', unstable: 'sid' } as const;
+export const SUITES = { '12': 'bookworm', '13': 'trixie', unstable: 'sid' } as const;
 
 /** A release of Debian, by its number; unstable has none. */
 export type Debian = keyof typeof SUITES;

@@ -13,7 +13,7 @@ const UNKNOWN_PARAMS = "undeclared reference to 'params'";
 /**
  * Whether the API server did not know the kind of the parameters when it checked the policy, because the custom resource was
  * just made. It does not check again until the policy changes, and the policy works (typechecking.go of
- * k8s.io/apiserver, 1.33 to 1.37).
+ * k8s.io/apiserver, 1.34 to 1.37).
  */
 function isOfEarlyCheck(warning: string): boolean {
   const errors = warning.split('\n').filter((line) => line.includes('ERROR: '));

@@ -20,8 +20,6 @@ export interface MachineImage {
 /** The kernel 6.12 of Debian 13 panics at random in software: all boot Debian 12's. */
 const KERNEL = 'linux-image-cloud-amd64';
 const RUNTIME = ['containerd', 'runc'];
-/** The containerd 1.4 of Debian 11 has no CRI v1, so the kubelet needs that of Debian 12, which needs its C library. */
-const RUNTIME_FOR_DEBIAN_11 = ['libc6', 'libc-bin', 'libseccomp2', ...RUNTIME];
 const PACKAGES = [
   'systemd',
   'systemd-sysv',
@@ -118,9 +116,7 @@ async function build(debian: Debian, target: string, signal: AbortSignal): Promi
   const folder = await mkdtemp(`${target}.`);
   const root = path.join(folder, 'root');
   try {
-    const isOld = debian === '11';
-    await installDebian(debian, root, [...PACKAGES, ...(isOld ? [] : RUNTIME)], signal);
-    if (isOld) await installFromHost(root, RUNTIME_FOR_DEBIAN_11, signal);
+    await installDebian(debian, root, [...PACKAGES, ...RUNTIME], signal);
     await configure(root, folder, signal);
     const boot = await readdir(path.join(root, 'boot'));
     for (const [name, prefix] of [

@@ -87,8 +87,8 @@ describe('the values of the Helm chart', () => {
 
   it('the printed objects say for which version they are made', async () => {
     assert.match(await render(), /^# Made for Kubernetes v1\.36\.0\. "helm template" knows/m);
-    const older = await render('--kube-version', '1.33.0');
-    assert.match(older, /^# Made for Kubernetes v1\.33\.0, with the DaemonSet gate for servers before 1\.36\./m);
+    const older = await render('--kube-version', '1.35.0');
+    assert.match(older, /^# Made for Kubernetes v1\.35\.0, with the DaemonSet gate for servers before 1\.36\./m);
   });
 
   it('the notes say what monitoring needs beside the chart', async () => {

@@ -21,7 +21,7 @@ import { waitFor } from '../../support/wait-for.ts';
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', 'manifests');
 const CHART = path.join(MANIFESTS, 'chart');
 const HOME = 'nodemaint-system';
-const OLD_SERVER = ['--kube-version', '1.33.0'];
+const OLD_SERVER = ['--kube-version', '1.35.0'];
 const NEW_SERVER = ['--kube-version', '1.36.0'];
 const NODE = 'node-z';
 /** No pod of the chart runs: there is no kubelet. */

@@ -62,9 +62,9 @@ describe('a file that the runner starts', () => {
     });
     process.env[DECLARED] = 'kubernetes,helm';
     assertDeclared('helm');
-    assert.throws(() => assertDeclared('krew'), /asks for krew, but does not import the module/);
+    assert.throws(() => assertDeclared('nfpm'), /asks for nfpm, but does not import the module/);
     delete process.env[DECLARED];
-    assertDeclared('krew');
+    assertDeclared('nfpm');
   });
 
   it('a file waits for what it needs while others run, fails without it, and knows what was made for it', async (t) => {

@@ -12,7 +12,6 @@ import { archiveOf, digestOf, imageOf } from '../../../.ci/oci.ts';
 import { purgeFunction } from '../../../.ci/package.ts';
 import { chartArchive, clusterPayload } from '../../../.ci/payload.ts';
 import { readPins } from '../../../.ci/pins/pins.ts';
-import { krewManifest } from '../../../.ci/plugin.ts';
 import { statementOf } from '../../../.ci/statement.ts';
 import { tarOf } from '../../../.ci/tar.ts';
 import lock from '../../../package-lock.json' with { type: 'json' };
@@ -172,14 +171,13 @@ describe('the digest of the image', () => {
 });
 
 describe('the version', () => {
-  it('the version is the same in the packages, the chart, the images of the manifests and the manifest of krew', async () => {
+  it('the version is the same in the packages, the chart and the images of the manifests', async () => {
     const textOf = async (file: string): Promise<string> => await readFile(path.join(ROOT, file), 'utf8');
     const { version } = packageJson;
     const chart = parse(await textOf('manifests/chart/Chart.yaml')) as Record<string, unknown>;
-    const krew = parse(krewManifest([])) as { spec: { version: string } };
     assert.deepEqual(
-      [lock.version, lock.packages[''].version, chart['version'], chart['appVersion'], krew.spec.version],
-      [version, version, version, version, `v${version}`],
+      [lock.version, lock.packages[''].version, chart['version'], chart['appVersion']],
+      [version, version, version, version],
     );
     for (const file of ['manifests/controller/deployment.yaml', 'manifests/installer/daemonset.yaml']) {
       const images = [...(await textOf(file)).matchAll(/^\s*(?:- )?image: (.*)$/gm)].map(([, image]) => image);
