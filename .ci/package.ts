@@ -9,11 +9,11 @@ import packageJson from '../package.json' with { type: 'json' };
 import type { Architecture } from './architecture.ts';
 import { completions, manualPages } from './manual.ts';
 import { nfpmBinary } from './nfpm.ts';
+import { type Format, writeScripts } from './package-scripts.ts';
 import { nodePayload } from './payload.ts';
 import type { TarFile } from './tar.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
-const SCRIPTS = path.join(import.meta.dirname, 'package');
 const NAME = 'nodemaint';
 const MAINTAINER = 'The authors of node-maintenance-agent <noreply@nodemaint.invalid>';
 const HOMEPAGE = 'https://github.com/kubernetes/enhancements/issues/4212';
@@ -32,10 +32,6 @@ const FORMATS = {
       `${NAME}-${packageJson.version}-1.${architecture === 'amd64' ? 'x86_64' : 'aarch64'}.rpm`,
   },
 } as const;
-
-/** A format of packages. */
-export type Format = keyof typeof FORMATS;
-export const PACKAGE_FORMATS = ['deb', 'rpm'] as const satisfies readonly Format[];
 
 /** What a package is made of beside the sources. */
 export interface PackageOptions {
@@ -128,27 +124,6 @@ function ownDirectories(files: readonly TarFile[]): readonly string[] {
   const parents = (name: string): readonly string[] => (name === '.' ? [] : [name, ...parents(path.dirname(name))]);
   const all = new Set(files.flatMap(({ name }) => parents(path.dirname(name))));
   return [...all].filter((name) => own.some((each) => `${name}/`.startsWith(`${each}/`))).sort();
-}
-
-/** The function "purge" of install.sh, which the package needs when install.sh is gone. Throws an Error if it is not found. */
-export function purgeFunction(installer: string): string {
-  const state = /^state_files=.*$/m.exec(installer)?.[0];
-  const found = /^# purge: .*\n([\s\S]*?)^# end of purge$/m.exec(installer)?.[1];
-  if (state === undefined || found === undefined) throw new Error('install.sh has no function "purge" between its marks');
-  return `${state}\n\n${found.trim()}`;
-}
-
-/** Writes the maintainer scripts into a folder; returns how nfpm calls them. */
-export async function writeScripts(folder: string, format: Format): Promise<Readonly<Record<string, string>>> {
-  const installer = await readFile(path.join(ROOT, 'install.sh'), 'utf8');
-  const names = { postinstall: 'postinst', preremove: 'prerm', ...(format === 'deb' ? { postremove: 'postrm' } : {}) };
-  const written = Object.entries(names).map(async ([key, name]) => {
-    const text = await readFile(path.join(SCRIPTS, name), 'utf8');
-    const file = path.join(folder, name);
-    await writeFile(file, text.replace('@PURGE@', () => purgeFunction(installer)), { mode: 0o755 });
-    return [key, file];
-  });
-  return Object.fromEntries(await Promise.all(written)) as Record<string, string>;
 }
 
 /** Makes a package; returns its path. The same sources, with the same time, make the same bytes. */

@@ -14,7 +14,8 @@ import { type Architecture, ARCHITECTURES, nodeBinary, nodeFolder, nodePackage }
 import { debianBase } from './debian.ts';
 import { completions, manualPages } from './manual.ts';
 import { archiveOf, describeImage, digestOf, type Image, imageOf, type ImageSource, USER_FILES } from './oci.ts';
-import { makePackage, PACKAGE_FORMATS } from './package.ts';
+import { makePackage } from './package.ts';
+import { PACKAGE_FORMATS } from './package-scripts.ts';
 import { chartArchive, clusterPayload, nodePayload, programLayer } from './payload.ts';
 import { readPins, sha256 } from './pins/pins.ts';
 import { compareWithPublished, fetchPublished } from './pins/published.ts';

@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { PACKAGE_FORMATS, writeScripts } from '../../../.ci/package.ts';
+import { PACKAGE_FORMATS, writeScripts } from '../../../.ci/package-scripts.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { manualPages } from '../../../.ci/manual.ts';
 import { archiveOf, digestOf, imageOf } from '../../../.ci/oci.ts';
-import { purgeFunction } from '../../../.ci/package.ts';
+import { purgeFunction } from '../../../.ci/package-scripts.ts';
 import { chartArchive, clusterPayload } from '../../../.ci/payload.ts';
 import { readPins } from '../../../.ci/pins/pins.ts';
 import { statementOf } from '../../../.ci/statement.ts';
