@@ -108,6 +108,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       'controller/chart-{pools,values}',
       'machine/{install-places,installer,package}',
       'metrics/{dashboard,prometheus}',
+      'notices/ec2-metadata-mock',
       'release/{architectures,plugin,reproducible}',
     ],
     first: [
