@@ -76,13 +76,12 @@ export async function runCommand(command: Command): Promise<Ended> {
   return { passed, output: output(), wallSec: (performance.now() - beganAt) / 1_000, cpuSec };
 }
 
-const LOCK = path.join(tmpdir(), 'nodemaint-tests.lock');
-
-/** Waits until no other run on this machine starts real parts, which would share its processors; the lock ends with this process. */
-export async function takeLock(): Promise<Disposable> {
-  const child = spawn('flock', [LOCK, 'sh', '-c', 'echo taken; exec cat'], { stdio: ['pipe', 'pipe', 'inherit'] });
+/** Waits until no other process on this machine has the lock of this name; it ends with this process. */
+export async function takeLock(name: string): Promise<Disposable> {
+  const file = path.join(tmpdir(), `nodemaint-${name}.lock`);
+  const child = spawn('flock', [file, 'sh', '-c', 'echo taken; exec cat'], { stdio: ['pipe', 'pipe', 'inherit'] });
   const waiting = setTimeout(() => {
-    console.error(`--- another run of the tests goes on; this one waits for ${LOCK}`);
+    console.error(`--- another process of the tests does this; this one waits for ${file}`);
   }, 1_000);
   await new Promise((resolve, reject) => {
     child.on('error', reject);

@@ -83,7 +83,8 @@ async function runQuick({ name, suite, groups }: Run): Promise<FilesOutcome> {
 
 /** Runs suites on real parts, as one: a file of one suite fills the time in which those of another wait. */
 async function runReal(runs: readonly Run[], readiness: Readiness, needs: Needs): Promise<FilesOutcome> {
-  using _lock = await takeLock();
+  // They would share the processors with those of another run.
+  using _lock = await takeLock('tests');
   const program = { [PROGRAM_VARIABLE]: BUNDLE };
   const concurrency = Math.max(...runs.map(({ suite }) => suite.concurrency));
   const suiteOf = (file: string): Suite | undefined => runs.find(({ groups }) => groups.flat().includes(file))?.suite;

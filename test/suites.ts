@@ -106,6 +106,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     ...ON_REAL_PARTS,
     thorough: [
       'controller/chart-{pools,values}',
+      'drain/{completed-by-others,kept}',
       'machine/{install-places,installer,package}',
       'metrics/{dashboard,prometheus}',
       'notices/ec2-metadata-mock',

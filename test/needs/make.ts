@@ -3,6 +3,7 @@
  * the suites on real parts need, and installs what they require of the machine.
  */
 import process from 'node:process';
+import { takeLock } from '../processes.ts';
 import { setUp } from '../set-up.ts';
 import { planOf, SUITES } from '../suites.ts';
 import { IS_THOROUGH } from '../support/thorough.ts';
@@ -28,5 +29,7 @@ for (const wanted of names.length > 0 ? names : await allNeeds()) {
   const row = TABLE.find(({ need }) => need === wanted);
   if (row === undefined)
     throw new Error(`there is no need ${wanted}; there are ${TABLE.map(({ need }) => need).join(', ')}`);
+  // A second process finds what the first one made.
+  using _lock = await takeLock(`need-${row.need}`);
   await row.make(signal);
 }
