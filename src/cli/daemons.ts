@@ -1,7 +1,7 @@
 /** The commands that run until they are stopped: the agent of a node, and the controller of a cluster. */
 import { type Command, Option } from 'commander';
 import type { ControllerFlags } from './controller.ts';
-import { addServiceOptions } from '../kube/service/options.ts';
+import { LOG_FORMAT_HELP, LOG_FORMATS, LOG_LEVELS } from '../telemetry/log-levels.ts';
 import { configOption, examples } from './arguments/options.ts';
 import type { Terminal } from './terminal/terminal.ts';
 
@@ -65,7 +65,10 @@ function addLimitOptions(command: Command): Command {
 /** Adds `nodemaint controller`. */
 export function addController(program: Command, terminal: Terminal): void {
   const command = program.command('controller').description("run the cluster's controllers");
-  addServiceOptions(command)
+  command
+    .option('--kubeconfig <file>', 'default: the service account of the pod')
+    .addOption(new Option('--log-level <level>').choices(LOG_LEVELS).default('info'))
+    .addOption(new Option('--log-format <format>', LOG_FORMAT_HELP).choices(LOG_FORMATS))
     .option('--metrics-address <address>', 'address of /metrics, /healthz and /readyz, such as :8080')
     .option('--webhook-port <port>', 'port of the admission webhook; default: no webhook')
     .option(

@@ -1,5 +1,4 @@
 import { Command, CommanderError } from 'commander';
-import { addSurge } from '../addons/surge/program.ts';
 import { addCompletion } from './completion/program.ts';
 import { addConfig } from './config/program.ts';
 import { addAgent, addController } from './daemons.ts';
@@ -76,7 +75,6 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith, argv: read
   program.commandsGroup('Services:');
   addAgent(program, terminal);
   addController(program, terminal);
-  addSurge(program, terminal);
   addInstaller(program, terminal);
   program.commandsGroup('Other:');
   addVersion(program, terminal);

@@ -11,7 +11,6 @@ interface Layer {
 const LAYERS: readonly Layer[] = [
   { parts: ['main.ts', 'interceptor.ts'], joined: false },
   { parts: ['cli'], joined: true },
-  { parts: ['addons'], joined: true },
   { parts: ['agent', 'controller'], joined: false },
   { parts: ['demo', 'kube', 'static-pods', 'cloud', 'host', 'telemetry', 'config'], joined: true },
   { parts: ['show'], joined: true },

@@ -60,14 +60,6 @@
 {{ include "nodemaint.object" (dict "root" . "object" $deployment) }}
 {{- end -}}
 
-{{- /* The Deployment of an add-on, objects/FOLDER/deployment.yaml, with what its values change; needs root, folder, values. */ -}}
-{{- define "nodemaint.addon" -}}
-{{- $deployment := .root.Files.Get (printf "objects/%s/deployment.yaml" .folder) | fromYaml -}}
-{{- include "nodemaint.container" (dict "container" (first $deployment.spec.template.spec.containers) "values" .values) -}}
-{{- include "nodemaint.pod" (dict "root" .root "workload" $deployment "values" .values) -}}
-{{ include "nodemaint.object" (dict "root" .root "object" $deployment) }}
-{{- end -}}
-
 {{- /* The image of an object (REPOSITORY:TAG) with what the values change; needs root, and may have an image that changes it again. */ -}}
 {{- define "nodemaint.image" -}}
 {{- $image := .root.Values.image -}}

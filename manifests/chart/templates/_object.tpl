@@ -26,8 +26,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- else if eq $object.kind "Namespace" -}}
   {{- $_ := set $metadata "labels" (eq .folder "installer" | ternary $values.installer.namespaceLabels $values.namespace.labels | default dict | deepCopy) -}}
 {{- else if eq $object.kind "ServiceAccount" -}}
-  {{- $owners := dict "nodemaint-controller" $values.controller "nodemaint-surge" $values.surge -}}
-  {{- with get $owners $metadata.name }}{{ with .serviceAccount.annotations }}{{ $_ := set $metadata "annotations" (deepCopy .) }}{{ end }}{{ end -}}
+  {{- if eq $metadata.name "nodemaint-controller" }}{{ with $values.controller.serviceAccount.annotations }}{{ $_ := set $metadata "annotations" (deepCopy .) }}{{ end }}{{ end -}}
 {{- else if eq $object.kind "NetworkPolicy" -}}
   {{- $ports := dict "8080" $values.controller.metricsPort "9443" $values.webhook.port -}}
   {{- range $rule := $object.spec.ingress }}{{ range $port := $rule.ports }}{{ $_ := set $port "port" (get $ports (toString $port.port) | int) }}{{ end }}{{ end -}}

@@ -26,7 +26,7 @@ import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
 import { refusal } from '../../kube/refusal.ts';
 import { collectionPath, type Resource } from '../../kube/resource.ts';
 import { buildVersion } from '../../version.ts';
-import { readAddons, readPolicies, readPolicyObjects } from './policies.ts';
+import { readPolicies, readPolicyObjects } from './policies.ts';
 import { readReplicas } from './replicas.ts';
 import { readFleet } from '../cluster/fleet.ts';
 
@@ -204,13 +204,9 @@ export async function readClusterFacts(
   const resources = Promise.all(INSTALLED_RESOURCES.map((resource) => readResource(client, resource, signal)));
   const reading = <T>(path: string): Promise<T | undefined> => get<T>(client, path, signal);
   const objects = readPolicyObjects(reading);
-  const [resourceFacts, policies, addons, rights, controller, replicas, webhook, nodes] = await Promise.all([
+  const [resourceFacts, policies, rights, controller, replicas, webhook, nodes] = await Promise.all([
     factOf(resources, signal),
     factOf(objects.then(readPolicies), signal),
-    factOf(
-      objects.then((found) => readAddons(reading, found)),
-      signal,
-    ),
     factOf(readRights(client, signal), signal),
     factOf(readController(client, clock, signal), signal),
     factOf(readReplicas(reading), signal),
@@ -225,7 +221,6 @@ export async function readClusterFacts(
     version: buildVersion(),
     resources: resourceFacts,
     policies,
-    addons,
     rights,
     controller,
     replicas,

@@ -1,18 +1,10 @@
 /** Reads which admission policies a cluster has, for `nodemaint check`. */
-import { INSTALLED_ADDONS } from '../../addons/installed.ts';
-import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import type { AddonFact, PolicyFacts } from '../../show/checks/cluster-checks.ts';
-import {
-  type InstalledAddon,
-  MUTATING_POLICIES,
-  type PolicyNames,
-  VALIDATING_POLICIES,
-} from '../../show/checks/installed.ts';
+import type { PolicyFacts } from '../../show/checks/cluster-checks.ts';
+import { MUTATING_POLICIES, type PolicyNames, VALIDATING_POLICIES } from '../../show/checks/installed.ts';
 import { policyWarnings } from '../../show/checks/policy-warnings.ts';
 
 const REGISTRATION = '/apis/admissionregistration.k8s.io/v1';
-const ROLE_BINDINGS = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';
 
 /** The object of a path; undefined where there is none. */
 type Get = <T>(path: string) => Promise<T | undefined>;
@@ -79,7 +71,7 @@ function hasOlderNames({ validating }: PolicyObjects): boolean {
   return variables.some(({ name }) => name === 'oldStart');
 }
 
-/** The policies of the core. */
+/** The policies, and what of them is not there. */
 export function readPolicies(objects: PolicyObjects): PolicyFacts {
   const [gate] = MUTATING_POLICIES;
   // Before Kubernetes 1.36 the manifests have no policies that mutate.
@@ -93,40 +85,4 @@ export function readPolicies(objects: PolicyObjects): PolicyFacts {
     refusesPods,
     hasOlderNames: hasOlderNames(objects),
   };
-}
-
-/** Of the add-on, what is there that has rights or uses them. */
-interface Presence {
-  readonly isInstalled: boolean;
-  /** The ClusterRoleBindings that are not there, as a person reads them. */
-  readonly missingRights: readonly string[];
-}
-
-async function presenceOf(get: Get, { accounts, roleBindings }: InstalledAddon): Promise<Presence> {
-  const areThere = async (paths: readonly string[]): Promise<readonly boolean[]> =>
-    (await Promise.all(paths.map((path) => get(path)))).map((object) => object !== undefined);
-  const namespaced = accounts.flatMap((name) => [
-    `/api/v1/namespaces/${CONTROLLER_NAMESPACE}/serviceaccounts/${name}`,
-    `/apis/apps/v1/namespaces/${CONTROLLER_NAMESPACE}/deployments/${name}`,
-  ]);
-  const [bound, others] = await Promise.all([
-    areThere(roleBindings.map((name) => `${ROLE_BINDINGS}/${name}`)),
-    areThere(namespaced),
-  ]);
-  const missing = roleBindings.filter((_name, place) => bound[place] !== true);
-  return {
-    isInstalled: [...bound, ...others].includes(true),
-    missingRights: missing.map((name) => `the ClusterRoleBinding ${name}`),
-  };
-}
-
-/** The add-ons that are installed, and what of their policies and rights is not there. */
-export async function readAddons(get: Get, objects: PolicyObjects): Promise<readonly AddonFact[]> {
-  const found = await Promise.all(INSTALLED_ADDONS.map((addon) => presenceOf(get, addon)));
-  return INSTALLED_ADDONS.flatMap((addon, place) => {
-    const { isInstalled, missingRights } = found[place] ?? { isInstalled: false, missingRights: [] };
-    if (!isInstalled) return [];
-    const missing = [...missingOf(objects, addon), ...missingRights];
-    return [{ folder: addon.folder, missing, warnings: warningsOf(objects, addon.validating) }];
-  });
 }

@@ -9,7 +9,7 @@ export function addUninstall(program: Command, terminal: Terminal, exitWith: Exi
     .command('uninstall-cluster')
     .summary('end all maintenances and release all pods, before the manifests are deleted')
     .description(
-      'Remove the DaemonSet gate, complete and delete all NodeMaintenances, release the gated pods, and take the rights of the controller, the add-ons and the nodes away, so that "kubectl delete -k manifests" leaves nothing behind, and no account has rights without the policies that restrict it.',
+      'Remove the DaemonSet gate, complete and delete all NodeMaintenances, release the gated pods, and take the rights of the controller and the nodes away, so that "kubectl delete -k manifests" leaves nothing behind, and no account has rights without the policies that restrict it.',
     );
   addAccessOptions(uninstall)
     .option('--yes', 'do not ask; needed where no person sits at a terminal')

@@ -25,7 +25,7 @@ export function isOfManifests({ metadata, subjects = [] }: Binding): boolean {
 }
 
 /**
- * Takes the rights of nodes, the controller and the add-ons, whose policies the deletion of the manifests takes away in an
+ * Takes the rights of nodes and the controller, whose policies the deletion of the manifests takes away in an
  * order that is not ours: so none of them is ever without the policies that restrict it.
  */
 export async function removeRights({ client, say }: ReleaseContext, signal: AbortSignal): Promise<void> {
@@ -35,5 +35,5 @@ export async function removeRights({ client, say }: ReleaseContext, signal: Abor
       await sendForObject(client, { method: 'DELETE', path: objectPath(resource, metadata) }, [404], signal);
     }
   }
-  say('The rights of the controller, the add-ons and the nodes are taken away.');
+  say('The rights of the controller and the nodes are taken away.');
 }

@@ -46,7 +46,7 @@ export async function uninstallClusterCommand(flags: UninstallFlags, terminal: T
       const what = names.length === 0 ? 'no maintenance' : `${count}: ${names.join(', ')}`;
       const [ends, removes] = flags.dryRun === undefined ? ['ends', 'removes'] : ['would end', 'remove'];
       say(
-        `This ${ends} ${what}, and ${removes} the DaemonSet gate and the rights of controller, add-ons and nodes, in the cluster ${access.server.origin}.`,
+        `This ${ends} ${what}, and ${removes} the DaemonSet gate and the rights of controller and nodes, in the cluster ${access.server.origin}.`,
       );
       if (flags.dryRun !== undefined) return EXIT.done;
       if (!(await isConfirmed(terminal))) {

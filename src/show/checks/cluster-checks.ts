@@ -30,14 +30,6 @@ export interface PolicyFacts {
   readonly hasOlderNames: boolean;
 }
 
-/** An add-on that is installed. */
-export interface AddonFact {
-  readonly folder: string;
-  /** What of it is not there: policies and their bindings, without which nothing confines its account, and its rights. */
-  readonly missing: readonly string[];
-  readonly warnings: readonly string[];
-}
-
 export interface ControllerFact {
   readonly state: 'alive' | 'dead' | 'missing';
   readonly holder: string;
@@ -69,8 +61,6 @@ export interface ClusterFacts {
   readonly version: string;
   readonly resources: Fact<readonly ResourceFact[]>;
   readonly policies: Fact<PolicyFacts>;
-  /** Those that are installed. */
-  readonly addons: Fact<readonly AddonFact[]>;
   readonly rights: Fact<RightsFacts>;
   readonly controller: Fact<ControllerFact>;
   readonly replicas: Fact<ReplicaFacts>;
@@ -150,22 +140,6 @@ function judgePolicies(
   }
   const older = hasOlderNames ? '; with the component older-agents, to be taken away when every agent is new' : '';
   return ok(`all policies and bindings are there${gate}${older}`);
-}
-
-function judgeAddons(addons: readonly AddonFact[]): Omit<Check, 'name'> {
-  const without = addons.filter(({ missing }) => missing.length > 0);
-  if (without.length > 0) {
-    const texts = without.map(({ folder, missing }) => `${folder} is installed without ${named(missing)}`);
-    const fixes = without.map(({ folder }) => `kubectl apply -k manifests/${folder}`);
-    return fail(texts.join('; '), `${fixes.join('; ')}; or helm upgrade`);
-  }
-  const warnings = addons.flatMap((each) => each.warnings);
-  if (warnings.length > 0)
-    return warn(`the API server warns: ${named(warnings)}`, 'upgrade the manifests or the cluster');
-  const names = addons.map(({ folder }) => folder);
-  return ok(
-    names.length === 0 ? 'none is installed' : `${names.join(', ')}: all policies, bindings and rights are there`,
-  );
 }
 
 function rightText({ who, verb, group, resource, subresource, name }: NeededRight): string {
@@ -252,7 +226,6 @@ export function examineCluster(facts: ClusterFacts): readonly Check[] {
   return [
     checkOf('custom resources', facts.resources, judgeResources),
     checkOf('policies', facts.policies, (value) => judgePolicies(value, facts.nodes)),
-    checkOf('add-ons', facts.addons, judgeAddons),
     checkOf('rights', facts.rights, judgeRights),
     checkOf('controller', facts.controller, (value) => judgeController(value, facts.version)),
     checkOf('replicas', facts.replicas, judgeReplicas),

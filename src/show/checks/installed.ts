@@ -40,16 +40,6 @@ export interface PolicyNames {
   readonly mutating: readonly string[];
 }
 
-/** A folder of the manifests that may be installed beside the core, with the policies that confine what it installs. */
-export interface InstalledAddon extends PolicyNames {
-  /** The folder, below manifests/. */
-  readonly folder: string;
-  /** Its ServiceAccounts and Deployments in the namespace of the controller: each of them shows that it is installed. */
-  readonly accounts: readonly string[];
-  /** Its ClusterRoleBindings: each of them shows it, too. */
-  readonly roleBindings: readonly string[];
-}
-
 /** The admission policies; each has a binding of the same name. */
 export const VALIDATING_POLICIES = [
   'nodemaint-controller-pods',

@@ -126,11 +126,4 @@ export const VALUE_CASES: readonly ValueCase[] = [
       [`${INSTALLER}-old`]: /"install-node","--","uninstall","--when-idle"/,
     },
   },
-  {
-    file: 'add-ons.yaml',
-    changes: {
-      'Deployment nodemaint-system/nodemaint-surge':
-        /"team":"platform"[^]*"args":\["surge","--timeout=5m"\][^]*"limits":\{"memory":"512Mi"\},"requests":\{"cpu":"10m","memory":"96Mi"\}/,
-    },
-  },
 ];

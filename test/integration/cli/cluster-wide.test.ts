@@ -70,7 +70,7 @@ describe('the commands of a whole cluster on a real API server', () => {
     assert.equal(dry.code, 0, dry.stderr);
     assert.match(
       dry.stdout,
-      /^This would end 1 maintenance: planted \(\w+\), and remove the DaemonSet gate and the rights of controller, add-ons and nodes, in the cluster https:/,
+      /^This would end 1 maintenance: planted \(\w+\), and remove the DaemonSet gate and the rights of controller and nodes, in the cluster https:/,
     );
     assert.equal(await isThere(), true, 'a dry run changes nothing');
     const piped = await runNodemaint(['uninstall-cluster', ...access()]);

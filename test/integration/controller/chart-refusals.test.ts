@@ -28,7 +28,7 @@ describe('what the Helm chart refuses', () => {
       ['installer.tolerations[0].operator=Exists,installer.tolerations[0].value=x', 'tolerations'],
       ['controller.extraEnv[0].value=x', 'extraEnv'],
       ['controller.resources.memory=1Gi', 'resources'],
-      ['surge.resources.limits.memory=much', 'memory'],
+      ['controller.resources.limits.memory=much', 'memory'],
       ['controller.priorityClassName=No_Such', 'priorityClassName'],
       ['image.repository=Registry/Nodemaint:1', 'repository'],
       ['monitoring.rules.labels.app=a b', 'labels'],

@@ -93,10 +93,7 @@ describe('the Helm chart', () => {
     const kustomized = async (name: string) => objectsOf(await kubectl('kustomize', path.join(MANIFESTS, name)));
     const withValue = async (value: string) => await rendered(...NEW_SERVER, '--set', value);
     assert.deepEqual(await withValue(kinds.join(',')), new Map([...current, ...(await kustomized('monitoring'))]));
-    for (const [value, folder] of [
-      ['surge', 'surge'],
-      ['monitoring.scrapeConfig', 'monitoring/agents'],
-    ] as const) {
+    for (const [value, folder] of [['monitoring.scrapeConfig', 'monitoring/agents']] as const) {
       const expected = new Map([...current, ...(await kustomized(folder))]);
       assert.deepEqual(await withValue(`${value}.enabled=true`), expected, folder);
     }
@@ -142,7 +139,6 @@ describe('the Helm chart', () => {
         webhook: { enabled: false },
         networkPolicy: { enabled: false },
         crds: { install: false },
-        surge: { enabled: true, extraArgs: ['--timeout=5m'], resources: { limits: { memory: '512Mi' } } },
         installer: { enabled: true, action: 'uninstall', extraArgs: ['--purge'], maxUnavailable: '10%' },
       }),
     );
@@ -160,8 +156,6 @@ describe('the Helm chart', () => {
     assert.match(text, /"nodeAffinity":\{"requiredDuringSchedulingIgnoredDuringExecution"/);
     assert.match(text, /"env":\[\{"name":"POD_NAME",[^]*"name":"HTTPS_PROXY"/);
     assert.match(text, /"replicas":3/);
-    const surge = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-surge`));
-    assert.match(surge, /"args":\["surge","--timeout=5m"\],"image":"registry[^"]*@sha256:0{64}"[^]*"memory":"512Mi"/);
     const installer = JSON.stringify(objects.get('DaemonSet nodemaint-installer/nodemaint-installer'));
     assert.match(installer, /"args":\["install-node","--","uninstall","--when-idle","--purge"\]/);
     assert.match(installer, /"maxUnavailable":"10%"/);

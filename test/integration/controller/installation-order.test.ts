@@ -13,14 +13,7 @@ import { makeTestFolder } from '../../support/folder.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', 'manifests');
 const CHART = path.join(MANIFESTS, 'chart');
-const ADDONS = ['surge'];
-const VALUES = ['surge'].map((name) => `${name}.enabled=true`);
-const HELM_FLAGS = [
-  '--namespace',
-  'kube-system',
-  '--set',
-  [...VALUES, 'controller.replicas=0', 'crds.keep=false'].join(','),
-];
+const HELM_FLAGS = ['--namespace', 'kube-system', '--set', ['controller.replicas=0', 'crds.keep=false'].join(',')];
 /** Roles too: some are aggregated into those of users as soon as they are there, and new rules are in force at once. */
 const RIGHTS = /^\/registry\/(?:cluster)?role(?:binding)?s\/.*nodemaint-/;
 const POLICIES = /^\/registry\/(?:validat|mutat)ingadmissionpolic\w+\/nodemaint-/;
@@ -47,7 +40,6 @@ function assertPoliciesFirst(changes: readonly Change[], atLeast: { policies: nu
 
 /** Fails where one of the policies or their bindings was deleted before the last binding of a role. */
 function assertRightsGoFirst(changes: readonly Change[], atLeast: { policies: number; rights: number }): void {
-  // Not those of the controllers that Kubernetes 1.38 is to bring: they are restricted by nobody else's policies.
   const bindings = /^\/registry\/(?:cluster)?rolebindings\/.*nodemaint-/;
   const policies = revisionsOf(changes, 'deleted', { keys: POLICIES, atLeast: atLeast.policies });
   const rights = revisionsOf(changes, 'deleted', { keys: bindings, atLeast: atLeast.rights });
@@ -82,25 +74,22 @@ describe('the order of an installation', () => {
     assert.equal(code, 0, stderr);
   };
 
-  it('the order of an installation with kustomize is the policies and then the rights, also of each add-on', async () => {
+  it('the order of an installation with kustomize is the policies and then the rights', async () => {
     assertPoliciesFirst(await apply('.'), { policies: 34, rights: 18 });
-    for (const addon of ADDONS) assertPoliciesFirst(await apply(addon), { policies: 2, rights: 2 });
   });
 
   it('the order of an uninstallation of what kustomize has installed is the rights and then the policies', async () => {
     const changes = await during(async () => {
       await uninstallCluster();
-      for (const addon of ['.', ...ADDONS]) {
-        await controlPlane.kubectl(['delete', '-k', path.join(MANIFESTS, addon), '--ignore-not-found', '--wait=false']);
-      }
+      await controlPlane.kubectl(['delete', '-k', MANIFESTS, '--ignore-not-found', '--wait=false']);
     });
-    assertRightsGoFirst(changes, { policies: 34, rights: 10 });
+    assertRightsGoFirst(changes, { policies: 34, rights: 7 });
     await controlPlane.kubectl(['wait', '--for=delete', 'namespace/nodemaint-system', '--timeout=300s']);
   });
 
   it('the order of an installation with Helm is the policies and then the rights', async () => {
     const changes = await during(() => helm(['install', 'nodemaint', CHART, ...HELM_FLAGS]));
-    assertPoliciesFirst(changes, { policies: 50, rights: 26 });
+    assertPoliciesFirst(changes, { policies: 34, rights: 18 });
   });
 
   it('the order of an uninstallation of what Helm has installed is the rights and then the policies', async () => {
@@ -108,7 +97,7 @@ describe('the order of an installation', () => {
       await uninstallCluster();
       await helm(['uninstall', 'nodemaint', '--namespace', 'kube-system', '--wait']);
     });
-    assertRightsGoFirst(changes, { policies: 50, rights: 13 });
+    assertRightsGoFirst(changes, { policies: 34, rights: 7 });
   });
 
   it('the order of an upgrade with Helm has no policy and no right deleted, also from a chart without the List', async () => {
@@ -123,7 +112,7 @@ describe('the order of an installation', () => {
     await writeFile(template, plain);
     const created = await during(() => helm(['install', 'nodemaint', older, ...HELM_FLAGS]));
     assert.throws(() => {
-      assertPoliciesFirst(created, { policies: 50, rights: 26 });
+      assertPoliciesFirst(created, { policies: 34, rights: 18 });
     }, /clusterrolebindings/);
     const changes = await during(() => helm(['upgrade', 'nodemaint', CHART, ...HELM_FLAGS]));
     assert.deepEqual(

@@ -4,7 +4,7 @@ import { statusMessage } from '../../../src/kube/resource.ts';
 import type { Scene } from './scene.ts';
 
 /** Whose identity an attack has. */
-export type Attacker = 'n1' | 'keeper' | 'editor' | 'anybody' | 'requester' | 'interceptor' | 'controller' | 'surge';
+export type Attacker = 'n1' | 'keeper' | 'editor' | 'anybody' | 'requester' | 'interceptor' | 'controller';
 
 /** What refuses an attack: how the documentation calls it, and how its refusal looks. */
 export interface Refuser {

@@ -17,7 +17,7 @@ import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { firstStatus, requestFor } from '../rigs/admission.ts';
 import { byName, maintenanceOf } from '../maintenance/objects.ts';
 import { makeMarked, replicaKubeconfig } from './controller/replica.ts';
-import { ACCOUNT_GROUPS, type AddonPod, installAddons, makeAddonPods } from './addons/objects.ts';
+import { makeShared } from './shared-pod.ts';
 import { startInstalledCluster } from '../commands/installed-cluster.ts';
 
 /** Who is on the scene. */
@@ -31,8 +31,7 @@ export type Actor =
   | 'editor'
   | 'anybody'
   | 'requester'
-  | 'interceptor'
-  | 'surge';
+  | 'interceptor';
 /** The pods: web-1 and static-n1 are on node n1, the others on n2 or nowhere. */
 export type PodName = 'web-1' | 'web-2' | 'db' | 'static-n1' | 'static-n2' | 'held-n1' | 'held-n2';
 
@@ -42,7 +41,7 @@ export interface Scene extends AsyncDisposable {
   /** Of node n2, for its agent. */
   readonly n2Kubeconfig: string;
   readonly clients: Readonly<Record<Actor, KubeClient>>;
-  readonly pods: Readonly<Record<PodName | AddonPod, Pod>>;
+  readonly pods: Readonly<Record<PodName | 'shared', Pod>>;
 }
 
 export const SYSTEM = 'nodemaint-system';
@@ -79,7 +78,7 @@ export function patchedStatus(
 }
 
 /** The name and namespace of the EvictionRequest of a pod. */
-export function requestOf(scene: Scene, pod: PodName | AddonPod): { name: string; namespace: string } {
+export function requestOf(scene: Scene, pod: PodName | 'shared'): { name: string; namespace: string } {
   const { uid = '', namespace = '' } = scene.pods[pod].metadata;
   return { name: uid, namespace };
 }
@@ -228,11 +227,9 @@ export async function buildScene(): Promise<Scene> {
     anybody: await user('anybody'),
     requester: await user('requester'),
     interceptor: await user('interceptor'),
-    surge: await user(`system:serviceaccount:${SYSTEM}:nodemaint-surge`, ...ACCOUNT_GROUPS),
   };
   const own = await makeObjects(controlPlane, clients);
-  await installAddons(controlPlane, TEAM);
-  const pods = { ...own, ...(await makeAddonPods(clients, TEAM)) };
+  const pods = { ...own, shared: await makeShared(clients, TEAM) };
   const owned = stack.move();
   return { controlPlane, n2Kubeconfig, clients, pods, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -1,6 +1,5 @@
 import type { Attacker, Family } from './attack.ts';
 import { CONTROLLER_ATTACKS } from './controller/on-maintenances.ts';
-import { SURGE_ATTACKS } from './addons/surge.ts';
 import { CONTROLLER_REQUEST_ATTACKS } from './controller/on-requests.ts';
 import { EDITOR_ATTACKS } from './editor.ts';
 import { KEEPER_ATTACKS } from './keeper.ts';
@@ -19,7 +18,6 @@ export const ATTACKS: readonly Family[] = [
   ...USER_ATTACKS,
   ...EDITOR_ATTACKS,
   ...CONTROLLER_REQUEST_ATTACKS,
-  ...SURGE_ATTACKS,
 ];
 
 /** Who the attackers are, for the documentation. */
@@ -31,5 +29,4 @@ export const ATTACKERS: Readonly<Record<Attacker, string>> = {
   requester: 'a user with all rights to EvictionRequests who may not delete pods',
   interceptor: 'an interceptor',
   controller: 'a thief of the token of nodemaint-controller',
-  surge: 'a thief of the token of nodemaint-surge',
 };

@@ -10,31 +10,32 @@ import { type Atom, denyingPolicies, grantedRights, manifestNames } from '../../
 import { accountsPart, PAGE, withAccounts } from '../../support/accounts/page.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
-const SURGE = 'system:serviceaccount:nodemaint-system:nodemaint-surge';
+const CONTROLLER = 'system:serviceaccount:nodemaint-system:nodemaint-controller';
 const HOW = 'write it again with: node test/support/accounts/write-page.ts';
 
 const FACTS: Facts = { granted: await grantedRights(), policies: await denyingPolicies(), accounts: ACCOUNTS };
 
-/** The facts with the rights of surges changed. */
-function withSurge(change: (atoms: readonly Atom[]) => readonly Atom[]): Facts {
+/** The facts with the rights of the controller changed. */
+function withController(change: (atoms: readonly Atom[]) => readonly Atom[]): Facts {
   const granted = new Map(FACTS.granted);
-  granted.set(SURGE, change(granted.get(SURGE) ?? []));
+  granted.set(CONTROLLER, change(granted.get(CONTROLLER) ?? []));
   return { ...FACTS, granted };
 }
 
 describe('the comparison of what is said of accounts with the manifests', () => {
-  const deletes: Atom = { group: '', resource: 'pods', verb: 'delete' };
+  const deletes: Atom = { group: '', resource: 'configmaps', verb: 'delete' };
 
   it('a verb that is added to a role needs a reason', () => {
-    assert.deepEqual(faultsOf(withSurge((atoms) => [...atoms, deletes])), [
-      `${SURGE}: delete pods is given without a reason`,
+    assert.deepEqual(faultsOf(withController((atoms) => [...atoms, deletes])), [
+      `${CONTROLLER}: delete configmaps is given without a reason`,
     ]);
   });
 
   it('a verb that is taken from a role, or loses the name of its object, is named', () => {
-    assert.deepEqual(faultsOf(withSurge((atoms) => atoms.filter(({ resource }) => resource !== 'replicasets'))), [
-      `${SURGE}: get replicasets.apps is said and not given`,
-    ]);
+    assert.deepEqual(
+      faultsOf(withController((atoms) => atoms.filter(({ resource }) => resource !== 'poddisruptionbudgets'))),
+      ['list', 'watch'].map((verb) => `${CONTROLLER}: ${verb} poddisruptionbudgets.policy is said and not given`),
+    );
     const [subject] = ACCOUNTS.map((each) => each.subject);
     const granted = new Map(FACTS.granted);
     const nameless = (granted.get(subject ?? '') ?? []).map((atom) => ({ ...atom, name: undefined }));
@@ -46,19 +47,19 @@ describe('the comparison of what is said of accounts with the manifests', () => 
 
   it('an account that no page names is named with all that it may do', () => {
     const granted = new Map([...FACTS.granted, ['mallory', [deletes]]]);
-    assert.deepEqual(faultsOf({ ...FACTS, granted }), ['mallory: delete pods is given without a reason']);
+    assert.deepEqual(faultsOf({ ...FACTS, granted }), ['mallory: delete configmaps is given without a reason']);
   });
 
   it('a policy that is renamed, added, or sees another resource or account is named', () => {
-    const name = 'nodemaint-surge-pods';
+    const name = 'nodemaint-controller-pods';
     const policy = FACTS.policies.get(name);
     assert.ok(policy !== undefined);
     const others = [...FACTS.policies].filter(([each]) => each !== name);
     const faults = (...changed: readonly (typeof policy)[]): readonly string[] =>
       faultsOf({ ...FACTS, policies: new Map([...others, ...changed.map((each) => [each.name, each] as const)]) });
     assert.deepEqual(faults({ ...policy, name: 'renamed' }), [
-      `${SURGE}: patch pods: no policy ${name} refuses anything`,
-      `${SURGE}: patch pods: none of its policies sees UPDATE of pods`,
+      `${CONTROLLER}: patch pods: no policy ${name} refuses anything`,
+      `${CONTROLLER}: patch pods: none of its policies sees UPDATE of pods`,
       'policy renamed refuses something, and no right names it',
     ]);
     assert.deepEqual(faults(policy, { ...policy, name: 'new' }), [
@@ -66,11 +67,11 @@ describe('the comparison of what is said of accounts with the manifests', () => 
     ]);
     const rules = policy.rules.map((rule) => ({ ...rule, operations: ['CREATE'] }));
     assert.deepEqual(faults({ ...policy, rules }), [
-      `${SURGE}: patch pods: ${name} does not see it`,
-      `${SURGE}: patch pods: none of its policies sees UPDATE of pods`,
+      `${CONTROLLER}: patch pods: ${name} does not see it`,
+      `${CONTROLLER}: patch pods: none of its policies sees UPDATE of pods`,
     ]);
     assert.deepEqual(faults({ ...policy, subject: 'mallory' }), [
-      `${SURGE}: patch pods: ${name} is for another account`,
+      `${CONTROLLER}: patch pods: ${name} is for another account`,
     ]);
   });
 });

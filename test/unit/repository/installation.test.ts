@@ -39,10 +39,7 @@ describe('the kustomizations', () => {
       assert.ok(lastPolicy < firstRight, file);
       assert.deepEqual(sortOptions, { order: 'fifo' }, file);
     }
-    assert.deepEqual(
-      found.toSorted(),
-      ['', '/surge'].map((name) => `manifests${name}`),
-    );
+    assert.deepEqual(found.toSorted(), ['manifests']);
   });
 
   it('the kustomizations in the documentation have the line without which kustomize sorts again', async () => {

@@ -34,7 +34,6 @@ const EXCEPTIONS: Readonly<Record<string, number>> = {
 
 /** Unit tests of what several files do together, so that none of these has its name. */
 const OF_SEVERAL_FILES = [
-  'addons/surge/ownership',
   'agent/clock-steps',
   'agent/drain/offline/completed-by-others',
   'agent/node-object-deleted',

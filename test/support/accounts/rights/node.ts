@@ -83,7 +83,7 @@ export const AGENT: Account = {
       namespace: 'nodemaint-system',
       verbs: ['get'],
       why: 'whether a controller is alive',
-      usedBy: ['src/agent/drain/controller-liveness.ts'],
+      usedBy: ['src/agent/drain/controller-lease.ts'],
       fence: { alone: 'reading, one object' },
     },
     {

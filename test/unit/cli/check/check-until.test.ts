@@ -10,7 +10,7 @@ const MISSING = { kind: 'forbidden', why: 'not read here' } as const;
 /** Facts of which only the nodes are known. */
 function factsOf(state: FleetState): ClusterFacts {
   const nodes = { kind: 'known', value: [{ name: 'a', state, reason: '', nodeStatus: 'Ready' }] } as const;
-  const none = { policies: MISSING, addons: MISSING, rights: MISSING, controller: MISSING };
+  const none = { policies: MISSING, rights: MISSING, controller: MISSING };
   return { ...none, now: 0, version: '', resources: MISSING, replicas: MISSING, webhook: MISSING, nodes };
 }
 

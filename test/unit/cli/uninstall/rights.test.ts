@@ -64,6 +64,6 @@ describe('the rights that uninstall-cluster takes away', () => {
       `${root}/clusterrolebindings/nodemaint-agent`,
       `${root}/namespaces/nodemaint-system/rolebindings/nodemaint-agent`,
     ]);
-    assert.deepEqual(said, ['The rights of the controller, the add-ons and the nodes are taken away.']);
+    assert.deepEqual(said, ['The rights of the controller and the nodes are taken away.']);
   });
 });

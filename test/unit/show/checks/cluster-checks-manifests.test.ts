@@ -5,7 +5,6 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { parseAllDocuments } from 'yaml';
-import { INSTALLED_ADDONS } from '../../../../src/addons/installed.ts';
 import {
   INSTALLED_RESOURCES,
   MUTATING_POLICIES,
@@ -50,30 +49,6 @@ describe('what the checks of a cluster look for', () => {
   it('the policies and bindings that are looked for are those of the manifests', async () => {
     const { validating, mutating } = policiesOf(await manifestObjects('policies/*.yaml'));
     assert.deepEqual([validating, mutating], [VALIDATING_POLICIES.toSorted(), MUTATING_POLICIES.toSorted()]);
-  });
-
-  it('the table of add-ons has every other folder of the manifests with policies, its policies, and what shows that it is installed', async () => {
-    const folders = globSync('*/', { cwd: MANIFESTS }).filter((each) => !['policies', 'chart'].includes(each));
-    const found = await Promise.all(
-      folders.map(async (folder) => {
-        const objects = await manifestObjects(`${folder}/**/*.yaml`);
-        const accounts = new Set([...namesOf(objects, 'ServiceAccount'), ...namesOf(objects, 'Deployment')]);
-        const roleBindings = namesOf(objects, 'ClusterRoleBinding');
-        return { folder, ...policiesOf(objects), accounts: [...accounts], roleBindings };
-      }),
-    );
-    const withPolicies = found.filter(({ validating, mutating }) => validating.length + mutating.length > 0);
-    const sorted = INSTALLED_ADDONS.map(({ folder, validating, mutating, accounts, roleBindings }) => ({
-      folder,
-      validating: validating.toSorted(),
-      mutating: mutating.toSorted(),
-      accounts: accounts.toSorted(),
-      roleBindings: roleBindings.toSorted(),
-    }));
-    assert.deepEqual(
-      sorted.toSorted((a, b) => (a.folder < b.folder ? -1 : 1)),
-      withPolicies.toSorted((a, b) => (a.folder < b.folder ? -1 : 1)),
-    );
   });
 
   it('the fields that are looked for are in the custom resources of the manifests', async () => {

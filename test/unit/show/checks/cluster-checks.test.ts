@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  type AddonFact,
-  type ClusterFacts,
-  examineCluster,
-  type Fact,
-} from '../../../../src/show/checks/cluster-checks.ts';
+import { type ClusterFacts, examineCluster, type Fact } from '../../../../src/show/checks/cluster-checks.ts';
 import { INSTALLED_RESOURCES } from '../../../../src/show/checks/installed.ts';
-import type { Check } from '../../../../src/show/checks/node-checks.ts';
 import type { FleetNode } from '../../../../src/show/fleet/node-state.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
@@ -25,7 +19,6 @@ const RIGHT: ClusterFacts = {
   version: '0.1.0',
   resources: known(INSTALLED_RESOURCES.map(({ crd }) => ({ crd, state: 'right', fields: [] }))),
   policies: known({ missing: [], warnings: [], refusesPods: false, hasOlderNames: false }),
-  addons: known([]),
   rights: known({ missing: [], release: 'on' }),
   controller: known({ state: 'alive', holder: 'c', version: '0.1.0' }),
   replicas: known({ pods: 2, places: ['a', 'b'], hasOldBudget: false }),
@@ -52,24 +45,6 @@ describe('the checks of a cluster', () => {
     const check = examineCluster({ ...RIGHT, rights }).find(({ name }) => name === 'rights');
     assert.equal(check?.result, 'ok');
     assert.match(check.message, /nodemaint-agent-release is left out: gated DaemonSet pods wait for a controller$/);
-  });
-
-  it('the check of the add-ons names those that are installed, and says how to install what one of them lacks', () => {
-    const said = (addons: readonly AddonFact[]): Check | undefined =>
-      examineCluster({ ...RIGHT, addons: known(addons) }).find(({ name }) => name === 'add-ons');
-    const surge = { folder: 'surge', missing: [], warnings: [] };
-    assert.equal(said([])?.message, 'none is installed');
-    assert.equal(
-      said([surge, { ...surge, folder: 'x' }])?.message,
-      'surge, x: all policies, bindings and rights are there',
-    );
-    const [one, two] = [
-      { ...surge, missing: ['p'] },
-      { ...surge, folder: 'x', missing: ['q'] },
-    ];
-    assert.equal(said([one, two])?.message, 'surge is installed without p; x is installed without q');
-    const fix = 'kubectl apply -k manifests/surge; kubectl apply -k manifests/x; or helm upgrade';
-    assert.equal(said([one, two])?.fix, fix);
   });
 
   it('the check of the replicas says where they can run', () => {
@@ -128,16 +103,6 @@ describe('the checks of a cluster', () => {
       'the component for older agents where all agents are new',
       { policies: known({ missing: [], warnings: [], refusesPods: false, hasOlderNames: true }) },
       /^warn policies: the component older-agents is still installed/,
-    ],
-    [
-      'a missing policy of an add-on that is installed',
-      { addons: known([{ folder: 'surge', missing: ['p', 'the binding of q'], warnings: [] }]) },
-      /^fail add-ons: surge is installed without p, the binding of q$/,
-    ],
-    [
-      'a policy of an add-on that does not fit the cluster',
-      { addons: known([{ folder: 'surge', missing: [], warnings: ['p: bad'] }]) },
-      /^warn add-ons: .*p: bad/,
     ],
     [
       'a missing right',

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { INSTALLED_ADDONS } from '../../../../src/addons/installed.ts';
 import { NEEDED_RIGHTS, type NeededRight, rightsFacts, WEBHOOK_RIGHTS } from '../../../../src/show/checks/installed.ts';
 import { atomText, type GivenRole, givenRoles } from '../../../support/accounts/manifests.ts';
 
@@ -11,14 +10,11 @@ describe('the rights that a check of the cluster looks for', () => {
       ['controller', 'system:serviceaccount:nodemaint-system:nodemaint-controller'],
       ['release', 'system:serviceaccount:nodemaint-system:nodemaint-agent-release'],
     ]);
-    const ofAddons = INSTALLED_ADDONS.flatMap(({ roleBindings }) => roleBindings);
     const needed = [...NEEDED_RIGHTS, ...WEBHOOK_RIGHTS].map(({ who, resource, subresource, ...right }) => {
       const whole = subresource === undefined ? resource : `${resource}/${subresource}`;
       return `${subjects.get(who)}: ${atomText({ ...right, resource: whole })}`;
     });
-    const roles = (await givenRoles()).filter(
-      ({ role, subject }) => [...subjects.values()].includes(subject) && !ofAddons.includes(role),
-    );
+    const roles = (await givenRoles()).filter(({ subject }) => [...subjects.values()].includes(subject));
     const textsOf = ({ subject, atoms }: GivenRole): readonly string[] =>
       atoms.map((atom) => `${subject}: ${atomText(atom)}`);
     const given = roles.flatMap(textsOf);
