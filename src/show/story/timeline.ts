@@ -128,8 +128,8 @@ const OWN_END = 'their own end';
 function textOf({ kind, on, message }: StoryWait): string {
   // Who ends a pod says so with the name of the pod or of its owner, which stand beside it already.
   if (kind === 'ending' && message === '') return ENDS_BY_ITSELF;
-  const more = kind === 'ending' ? /\bis terminating\b\.?\s*(.*)$/su.exec(message)?.[1] : undefined;
-  if (more !== undefined) return more === '' ? ENDS_BY_ITSELF : `${ENDS_BY_ITSELF}: ${more}`;
+  const [ended, more = ''] = (kind === 'ending' && /\bis terminating(?:\.\s*(.*))?$/su.exec(message)) || [];
+  if (ended !== undefined) return more === '' ? ENDS_BY_ITSELF : `${ENDS_BY_ITSELF}: ${more}`;
   if (message === '') return `${on} to begin`;
   return on === IMPERATIVE_INTERCEPTOR ? message : `${on}: ${message}`;
 }

@@ -150,12 +150,26 @@ describe('the story of a shutdown', () => {
     const off: Phase = { ...BACK, kind: 'recovering', cause: 'canceled', canceledBy: 'root' };
     const line = timelineOf(withTransition(asked, { name: 'cancel', from: DRAINING, to: off }, at(5)), at(9));
     assert.equal(line.requestedBy, 'a member of the control group');
-    assert.ok(line.moments.some(({ text }) => text === 'the shutdown was called off: root took it back'));
+    assert.ok(line.moments.some(({ text }) => text === 'the shutdown was called off: by root'));
     assert.match(
       formatReport(line, 120),
       /Asked by: +a member of the control group: reboot by uid 0 \(trigger, shutdown-n-0\)/,
     );
   });
+
+  for (const message of [
+    'Pod web is terminating.',
+    'kubelet.k8s.io is terminating the pod due to node maintenance (disk swap).',
+    'daemonset.apps.k8s.io is terminating the pod due to node maintenance.',
+  ]) {
+    it(`a pod of which "${message}" is said ends by itself, and nothing else is waited for`, () => {
+      const so = story(look(1, [{ what: 'a/web', on: 'kubelet.k8s.io', message }]), look(9, []));
+      assert.deepEqual(
+        timelineOf(so, at(10)).causes.map(({ text }) => text),
+        ['their own end'],
+      );
+    });
+  }
 
   it('a machine that goes down before its pods ended is told so', () => {
     const line = timelineOf(story(look(5, [{ what: 'a/db', ...BUDGET }]), became(90, 'boot', BACK)), at(100));
