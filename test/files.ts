@@ -19,7 +19,7 @@ export interface FileOptions {
   /** Whether it has a process namespace, whose processes all end with it. */
   readonly inNamespace: boolean;
   readonly readiness: Readiness;
-  /** The time for a test of the file. */
+  /** The time for the file, and for each of its tests. */
   timeoutMsOf(file: string): number;
   /** Environment variables of its process. */
   environmentOf(file: string): Readonly<Record<string, string>>;
@@ -61,8 +61,11 @@ async function runFile(file: string, options: FileOptions): Promise<FileResult> 
   if (state.kind === 'lacks')
     return { file, passed: false, wallSec: 0, cpuSec: 0, output: `${state.what} could not be made` };
   console.log(`--- ${file}: runs`);
+  const limitMs = options.timeoutMsOf(file);
+  // Waits that are in vain last long on a busy machine, and a file may have many.
+  const limit = ['timeout', '--kill-after=30', String(limitMs / 1_000)];
   const ended = await runCommand({
-    words: [process.execPath, ...nodeTestArguments(1, options.timeoutMsOf(file), options.reporter), file],
+    words: [...limit, process.execPath, ...nodeTestArguments(1, limitMs, options.reporter), file],
     variables: options.environmentOf(file),
     keepsOutput: true,
     inNamespace: options.inNamespace,

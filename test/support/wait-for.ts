@@ -11,7 +11,7 @@ interface WaitOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Less than the 15 s after which the controller looks at a maintenance again: a wait fails where the controller misses an event. */
+/** Less than the 15 s after which the controller looks at a maintenance again: on an idle machine a wait fails where it misses an event. */
 export const SOON: WaitOptions = { timeoutMs: 14_000 };
 /** The time for what a kubelet, containers or a whole drain do. */
 export const SLOW: WaitOptions = { timeoutMs: 90_000 };
