@@ -13,7 +13,6 @@ import { createSelfGates } from './drain/gates.ts';
 import { ProgressObserver } from './drain/observer.ts';
 import { createGiveBack } from './drain/uncordon-and-ungate.ts';
 import { createSelfDrainer } from './drain/self/self-drain.ts';
-import { createSelfTurns } from './drain/self/turns.ts';
 
 /** The drain of the node as the agent's loop uses it. */
 export interface DrainParts {
@@ -58,8 +57,7 @@ export function createDrainParts(
     isAfterShutdown: () => cluster.own.own().length > 0,
   });
   const { maintenances, requests, own } = cluster;
-  const turns = createSelfTurns({ nodeName, clock, list: () => maintenances.list() });
-  const parts = { nodeName, clock, lease, maintenances, own, requests, giveBack, turns, maxIdleMs, announce };
+  const parts = { nodeName, clock, lease, maintenances, own, requests, giveBack, maxIdleMs, announce };
   const observer = new ProgressObserver(parts);
   const byController = createControllerDrainer(cluster.own, interceptor);
   const drainers = {
@@ -69,7 +67,6 @@ export function createDrainParts(
         requests,
         controller: observer,
         giveBack,
-        turns,
         maintenances,
         byController,
         maxVolumeWaitMs,

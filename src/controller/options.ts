@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { DURATION_HINT, parseDuration } from '../decide/duration.ts';
 import { DEFAULT_PROMISE_WORDS } from '../decide/eviction/api-answer.ts';
 import { DEFAULT_PATIENCE } from '../decide/eviction/imperative.ts';
-import { DEFAULT_REBOOT_MS } from '../decide/reboot/progress.ts';
+import { DEFAULT_REBOOT_LIMIT, parseRebootLimit } from '../decide/reboot/limit.ts';
 import { DEFAULT_VOLUME_WAIT_MS } from '../decide/volume/waits.ts';
 
 const duration = (words: string): z.ZodType<number> =>
@@ -38,12 +38,18 @@ const flags = z.object({
     .prefault([...DEFAULT_PROMISE_WORDS]),
   requestTtl: duration('how long a finished EvictionRequest is kept that nobody deletes').prefault('1h'),
   maxParallelNodes: limit('how many nodes are drained at once; no limit without it'),
-  maxParallelReboots: limit(
-    'how many machines that are asked to reboot go down at once; without it as many as PodDisruptionBudgets allow',
-  ),
-  maxRebootTime: duration('after how long others no longer wait for a machine whose reboot gets no further').default(
-    DEFAULT_REBOOT_MS,
-  ),
+  maxParallelReboots: z
+    .string()
+    .transform((text, context) => {
+      const parsed = parseRebootLimit(text);
+      if (parsed === undefined)
+        context.addIssue('write a number of at least 1, or a percentage of the nodes, such as 10%');
+      return parsed ?? z.NEVER;
+    })
+    .describe(
+      'how many machines that are asked to reboot go down at once: a number, or a percentage of the nodes, at least one',
+    )
+    .prefault(DEFAULT_REBOOT_LIMIT),
   maxEvictionsPerNode: limit('how many evictions of one node are in flight at once; no limit without it'),
   maxEvictionsPerNamespace: limit('how many evictions of one namespace are in flight at once; no limit without it'),
   maxEvictionTime: duration('after how long an eviction in flight no longer counts against these limits').prefault(

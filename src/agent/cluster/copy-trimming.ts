@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { AGENT_LABEL, DEADLINE_ANNOTATION, FORCE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION } from '../../api/names.ts';
-import { DRAINED, type NodeMaintenance, type NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
+import { AGENT_LABEL, SHUTDOWN_KIND_ANNOTATION } from '../../api/names.ts';
+import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import { nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
-import { rebootNodeOf } from '../../decide/shutdown/machine-going-down.ts';
-import { soleNodeOf } from '../../decide/maintenance/maintenance.ts';
+import { agentNodeOf, soleNodeOf } from '../../decide/maintenance/maintenance.ts';
 import type { Transform } from '../../kube/watch.ts';
 
 /** What kubectl applied: a second copy of the whole object. */
@@ -25,12 +24,12 @@ function concerns(maintenance: NodeMaintenance, nodeName: string): boolean {
   return nodeStatusOf(maintenance.status, nodeName) !== undefined;
 }
 
-/** What agents that have no controller need of the reboot of another machine: where it is in the order of the turns. */
-function rebootElsewhere({ metadata, spec, status }: NodeMaintenance, node: string): NodeMaintenance {
+/** What an agent needs of a machine elsewhere that goes down: how, and since when. */
+function machineElsewhere({ metadata, spec, status }: NodeMaintenance, node: string): NodeMaintenance {
   const { name, uid, resourceVersion, creationTimestamp, deletionTimestamp, labels = {}, annotations = {} } = metadata;
-  const read = [SHUTDOWN_KIND_ANNOTATION, DEADLINE_ANNOTATION, FORCE_ANNOTATION];
-  const kept = read.flatMap((key) => (annotations[key] === undefined ? [] : [[key, annotations[key]] as const]));
-  const own = nodeStatusOf(status, node);
+  const kind = annotations[SHUTDOWN_KIND_ANNOTATION];
+  const { nodeRef, drainStartTime } = nodeStatusOf(status, node) ?? {};
+  const begun = nodeRef === undefined || drainStartTime === undefined ? [] : [{ nodeRef, drainStartTime }];
   return {
     metadata: {
       name,
@@ -39,13 +38,10 @@ function rebootElsewhere({ metadata, spec, status }: NodeMaintenance, node: stri
       ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
       labels: { [AGENT_LABEL]: labels[AGENT_LABEL] ?? '' },
-      annotations: Object.fromEntries(kept),
+      ...(kind === undefined ? {} : { annotations: { [SHUTDOWN_KIND_ANNOTATION]: kind } }),
     },
     spec: { nodeSelector: spec.nodeSelector, ...(spec.stage === undefined ? {} : { stage: spec.stage }) },
-    status: {
-      conditions: (status?.conditions ?? []).filter(({ type }) => type === DRAINED),
-      ...(own === undefined ? {} : { nodeStatuses: [own] }),
-    },
+    status: { nodeStatuses: begun },
   };
 }
 
@@ -54,8 +50,8 @@ export function createMaintenanceTransform(nodeName: string): Transform<NodeMain
   return (maintenance) => {
     const { apiVersion, kind, metadata, spec, status } = maintenance;
     const { name, uid, resourceVersion } = metadata;
-    const rebooting = rebootNodeOf(maintenance);
-    if (rebooting !== undefined && rebooting !== nodeName) return rebootElsewhere(maintenance, rebooting);
+    const elsewhere = agentNodeOf(maintenance);
+    if (elsewhere !== undefined && elsewhere !== nodeName) return machineElsewhere(maintenance, elsewhere);
     if (!concerns(maintenance, nodeName)) {
       const known = {
         name,

@@ -3,6 +3,7 @@ import { maintenancesOfNode } from '../../decide/drain/self-drain.ts';
 import { DEFAULT_EVICTION_SETTINGS, type EvictionSettings } from '../../decide/eviction/settings.ts';
 import { nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
 import { type ControllerLife, WHY_SELF } from '../../decide/shutdown/drainer.ts';
+import { othersReboot } from '../../decide/shutdown/machine-going-down.ts';
 import { idleControllerEvent, type PhaseEvent } from '../../decide/shutdown/events.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import { longestSilenceMs, type Stall, standOf, traceText } from '../../decide/wait/progress.ts';
@@ -36,8 +37,6 @@ interface ObserverDependencies {
   readonly own: Pick<OwnMaintenances, 'state'>;
   readonly requests: Pick<NodeEvictionRequests, 'list'>;
   readonly giveBack: Pick<GiveBack, 'markForRevert' | 'find' | 'needsRevert' | 'leaveToController'>;
-  /** Why the machine waits for its turn, by what its agent sees of all maintenances. */
-  readonly turns: { waitOf(maintenance: NodeMaintenance): string | undefined };
   /** After how long a controller that does nothing for the shutdown of this node is not waited for, in milliseconds. */
   readonly maxIdleMs: number;
   readonly announce: (event: PhaseEvent) => void;
@@ -168,7 +167,7 @@ export class ProgressObserver {
 
   /** What to go by in the place of what the Lease shows. */
   #judge(life: ControllerLife, own: NodeMaintenance | undefined): ControllerLife {
-    const { clock, lease, maintenances, requests, turns, nodeName, maxIdleMs, announce } = this.#parts;
+    const { clock, lease, maintenances, requests, nodeName, maxIdleMs, announce } = this.#parts;
     const now = clock.monotonic();
     const trace = { node: nodeStatusOf(own?.status, nodeName), requests: requests.list() };
     const text = traceText(trace);
@@ -183,14 +182,15 @@ export class ProgressObserver {
     const silentMs = now - this.#work.since;
     const isDoubted = own !== undefined && silentMs >= longestSilenceMs(trace, stand, maxIdleMs, clock.now());
     maintenances.holdAll(isDoubted);
-    if (!isDoubted || (stand === 'waits' && !this.#mayBegin(own, turns))) return life;
+    if (!isDoubted || (stand === 'waits' && !this.#mayBegin())) return life;
     this.#idleSince = this.#work.since;
     announce(idleControllerEvent(nodeName, own.metadata.name, silentMs));
     return 'idle';
   }
 
-  /** Whether also this agent finds, from all maintenances of the cluster, that it is the turn of its machine. */
-  #mayBegin(own: NodeMaintenance, turns: ObserverDependencies['turns']): boolean {
-    return this.#parts.maintenances.watchesAll() && turns.waitOf(own) === undefined;
+  /** Whether also this agent finds, from all maintenances of the cluster, that its machine waits for no other one. */
+  #mayBegin(): boolean {
+    const { maintenances, nodeName, clock } = this.#parts;
+    return maintenances.watchesAll() && !othersReboot(maintenances.list(), nodeName, clock.now());
   }
 }

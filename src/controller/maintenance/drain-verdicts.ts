@@ -16,7 +16,7 @@ import type { DrainGroup } from '../cache/drain-groups.ts';
 import { volumesOn } from '../cache/attachments.ts';
 import type { ControllerContext } from '../context.ts';
 import { createKnownDrains, type Draining, type KnownDrains } from './known-drains.ts';
-import { createRebootTurns, type TurnToCome } from '../reboot/turns.ts';
+import { createRebootTurns, type RebootTurns, type TurnToCome } from '../reboot/turns.ts';
 
 /** What one drain of a group may do now. */
 export type Verdict =
@@ -65,7 +65,7 @@ interface Memo extends ResolvedGroup {
 }
 
 function isSameWait(a: ReadonlyMap<string, TurnToCome>, b: ReadonlyMap<string, TurnToCome>): boolean {
-  return a.size === b.size && [...a].every(([name, { why }]) => b.get(name)?.why === why);
+  return a.size === b.size && [...a].every(([name, { message }]) => b.get(name)?.message === message);
 }
 
 const NO_WAITING: ReadonlyMap<string, string> = new Map();
@@ -163,7 +163,7 @@ function verdictsOf(
   for (const name of drains.keys()) {
     const why = throttled.get(name);
     const turn = reboots.get(name);
-    const reason = turn === undefined ? 'Waiting' : 'WaitingForTurn';
+    const reason = turn?.reason ?? 'Waiting';
     if (why !== undefined)
       verdicts.set(name, { kind: 'waits', reason, why, nextAt: now + (turn?.againMs ?? Infinity) });
   }
@@ -186,10 +186,20 @@ function guardsOf(
   return isGuarded ? members.flatMap((node) => maintenances.unsettledOn(node)) : [];
 }
 
+/** Without the machines that wait for their turn to reboot: they take nothing yet, and keep nobody waiting. */
+function withTurn(
+  drains: ReadonlyMap<string, Draining>,
+  turns: RebootTurns,
+  given: NodeMaintenance | undefined,
+): readonly Draining[] {
+  const waiting = turns.among(drains.keys(), given);
+  return [...drains.values()].filter(({ name }) => !waiting.has(name));
+}
+
 /** Where the number of nodes is limited, one drain that ends is the turn of another one anywhere. */
 function createLimitedTurns(
   context: ControllerContext,
-  known: KnownDrains,
+  { known, rebootTurns }: { readonly known: KnownDrains; readonly rebootTurns: RebootTurns },
   onChange: ResolverParts['onChange'],
 ): (given?: NodeMaintenance) => ReadonlyMap<string, string> {
   const { maintenances, options } = context;
@@ -197,8 +207,8 @@ function createLimitedTurns(
   return (given) => {
     const { revision } = maintenances.drains;
     if (turns?.revision === revision) return turns.throttled;
-    const all = known.among(maintenances.drains.names, given);
-    const throttled = throttleDrains(membersOf(context), [...all.values()], options.maxParallelNodes);
+    const all = withTurn(known.among(maintenances.drains.names, given), rebootTurns, given);
+    const throttled = throttleDrains(membersOf(context), all, options.maxParallelNodes);
     const before = turns?.throttled ?? NO_WAITING;
     turns = { revision, throttled };
     for (const name of new Set([...before.keys(), ...throttled.keys()])) {
@@ -212,13 +222,13 @@ function createLimitedTurns(
 export function createGroupResolver(context: ControllerContext, { latest, onChange }: ResolverParts): GroupResolver {
   const { maintenances, options } = context;
   const known = createKnownDrains(context, latest);
+  const rebootTurns = createRebootTurns(context, known, latest);
   const isLimited = options.maxParallelNodes !== undefined;
   const scope = { context, volumes: createVolumeWaits(options.maxVolumeTime) };
   const memos = new WeakMap<DrainGroup, Memo>();
   /** What each drain was told last. */
   const told = new Map<string, Verdict>();
-  const turnsOfAll = createLimitedTurns(context, known, onChange);
-  const rebootTurns = createRebootTurns(context, latest);
+  const turnsOfAll = createLimitedTurns(context, { known, rebootTurns }, onChange);
   const compute = (
     group: DrainGroup,
     given: NodeMaintenance,
@@ -226,9 +236,13 @@ export function createGroupResolver(context: ControllerContext, { latest, onChan
     now: number,
   ): Memo => {
     const drains = known.among(group.members, given);
-    const judged = [...known.among(new Set([...drains.keys(), ...guardsOf(context, drains)]), given).values()];
+    const judged = withTurn(
+      known.among(new Set([...drains.keys(), ...guardsOf(context, drains)]), given),
+      rebootTurns,
+      given,
+    );
     const limited = isLimited ? turnsOfAll(given) : throttleDrains(membersOf(context), judged, undefined);
-    const throttled = new Map([...limited, ...[...reboots].map(([name, { why }]) => [name, why] as const)]);
+    const throttled = new Map([...limited, ...[...reboots].map(([name, { message }]) => [name, message] as const)]);
     const turnsAt = isLimited ? maintenances.drains.revision : undefined;
     const verdicts = verdictsOf(scope, { drains, judged, throttled, reboots }, now);
     return { drains, turnsAt, reboots, revision: group.revision, ...verdicts };

@@ -5,6 +5,7 @@ import { keptBy } from '../../decide/kept-pods/kept-pods.ts';
 import { hasBegun, identityOf, type NodeIdentity } from '../../decide/maintenance/recorded-node.ts';
 import { agentNodeOf, stageOf } from '../../decide/maintenance/maintenance.ts';
 import type { ThrottledDrain } from '../../decide/maintenance/throttle.ts';
+import { rebootNodeOf } from '../../decide/shutdown/machine-going-down.ts';
 import { timeOf } from '../../decide/time.ts';
 import type { ControllerContext } from '../context.ts';
 
@@ -28,8 +29,9 @@ function drainingOf(context: ControllerContext, maintenance: NodeMaintenance): D
     joining: joiningNodes(maintenance, identities).map((node) => node.name),
     isShutdown,
     keep: keptBy(maintenance),
-    // A machine that goes down in any case is not saved by throttling its drain.
+    // A machine that goes down in any case is not saved by throttling its drain; one that reboots has its turn by then.
     forced: annotations?.[FORCE_ANNOTATION] === 'true' || isShutdown,
+    comesBack: rebootNodeOf(maintenance) !== undefined,
   };
 }
 

@@ -1,195 +1,204 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
-import { begunNode, hasDrained } from '../../decide/maintenance/recorded-node.ts';
-import { isControlPlane, isHealthy, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
-import { rebootNodeOf, takesTurns } from '../../decide/shutdown/machine-going-down.ts';
+import { guardControlPlane } from '../../decide/maintenance/control-plane-guard.ts';
+import { isHealthy, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
-import { isStalled, noteProgress, type RebootProgress } from '../../decide/reboot/progress.ts';
-import { decideTurns, describeTurnWait, type Reboot } from '../../decide/reboot/turns.ts';
+import { begunNode, drainBegan } from '../../decide/maintenance/recorded-node.ts';
+import { type AskedReboot, placesOf, REBOOT_TERM_MS, rebootsOverLimit } from '../../decide/reboot/limit.ts';
+import { rebootNodeOf, takesTurns, type TurnWait } from '../../decide/shutdown/machine-going-down.ts';
 import { timeOf } from '../../decide/time.ts';
 import type { ControllerContext } from '../context.ts';
-import { createBudgetNeeds } from './budget-needs.ts';
+import type { KnownDrains } from '../maintenance/known-drains.ts';
 
 /** The turns of the machines that reboot. */
-interface RebootTurns {
+export interface RebootTurns {
   /** Those of the drains that wait for their turn, by name; `given` may be newer than our copy. */
-  among(names: Iterable<string>, given: NodeMaintenance): ReadonlyMap<string, TurnToCome>;
+  among(names: Iterable<string>, given: NodeMaintenance | undefined): ReadonlyMap<string, TurnToCome>;
 }
 
 /** A reboot that waits. */
-export interface TurnToCome {
-  readonly why: string;
+export interface TurnToCome extends TurnWait {
   /** After how many milliseconds to ask again. */
   readonly againMs: number;
 }
 
-/** What was decided holds for this time, and longer where many reboot; the budgets that turns go by change all the time. */
+/** What was decided holds for this time, and longer where many reboot. */
 const LEAST_REST_MS = 500;
 const REST_MS_PER_REBOOT = 10;
 
-/** A machine that reboots, and where it is. */
-interface OpenReboot {
+/** A machine that reboots or is to, as the agent of its node says. */
+interface Reboot {
   readonly maintenance: NodeMaintenance;
   readonly node: Node;
-  /** Whether its drain is over, so that only the machine is missing. */
-  readonly isOver: boolean;
   readonly begun: boolean;
 }
 
-const NO_NEEDS: ReadonlyMap<string, number> = new Map();
+/** The place of a node, however many objects it makes. */
+interface Place {
+  /** Since when it has it, on the monotonic clock. */
+  readonly since: number;
+  /** The boot in which it got it. */
+  readonly bootId: string;
+}
+
+function bootIdOf({ status }: Node): string {
+  return status?.nodeInfo?.bootID ?? '';
+}
+
+/**
+ * The nodes that others wait for. What is known of one is kept for the whole term, so that a node that asks again and again does
+ * not begin anew; a new leader counts from the time when the drain began.
+ */
+class Places {
+  #known = new Map<string, Place>();
+
+  /** Notes that these have their turn `now`. */
+  note({ clock }: ControllerContext, begun: readonly Reboot[], now: number): void {
+    for (const { maintenance, node } of begun) {
+      const { name } = node.metadata;
+      if (this.#known.has(name)) continue;
+      const agoMs = Math.max(0, clock.now() - (drainBegan(maintenance, node.metadata) ?? clock.now()));
+      this.#known.set(name, { since: now - agoMs, bootId: bootIdOf(node) });
+    }
+  }
+
+  /** The nodes that hold a place `now`; `begun` are all that have their turn. */
+  holders(context: ControllerContext, begun: readonly Reboot[], now: number): ReadonlySet<string> {
+    this.note(context, begun, now);
+    const going = new Set(begun.map(({ node }) => node.metadata.name));
+    const holders = new Set<string>();
+    for (const [name, { since, bootId }] of this.#known) {
+      const node = context.nodes.get(name);
+      const isAway = node !== undefined && !isHealthy(node);
+      const isBack = node === undefined || (!isAway && bootIdOf(node) !== bootId);
+      const isOver = isBack || now - since >= REBOOT_TERM_MS;
+      if (isOver && !going.has(name)) this.#known.delete(name);
+      else if (!isOver && (isAway || going.has(name))) holders.add(name);
+    }
+    return holders;
+  }
+}
 
 interface Decided {
   readonly at: number;
   readonly restMs: number;
   /** The names of all that were looked at. */
   readonly names: ReadonlySet<string>;
-  readonly waits: ReadonlyMap<string, string>;
+  readonly waits: ReadonlyMap<string, TurnWait>;
 }
 
 function idOf({ metadata }: NodeMaintenance): string {
   return metadata.uid ?? metadata.name;
 }
 
-/** Since when what is seen again and again has been so, on the monotonic clock. */
-class Watched {
-  #reboots = new Map<string, RebootProgress>();
-  #members = new Map<string, number>();
-
-  /** Whether others no longer wait for each of the reboots. */
-  stalled(
-    { pods }: Pick<ControllerContext, 'pods'>,
-    begun: readonly OpenReboot[],
-    maxMs: number,
-    now: number,
-  ): ReadonlySet<NodeMaintenance> {
-    const before = this.#reboots;
-    this.#reboots = new Map();
-    const stalled = new Set<NodeMaintenance>();
-    for (const { maintenance, node, isOver } of begun) {
-      const { name } = node.metadata;
-      const isDrained = hasDrained(maintenance, name);
-      const sight = { podsLeft: pods.on(name).length, isDrained, isReady: isHealthy(node), isOver };
-      const progress = noteProgress(before.get(idOf(maintenance)), sight, now);
-      this.#reboots.set(idOf(maintenance), progress);
-      if (isStalled(progress, maxMs, now)) stalled.add(maintenance);
-    }
-    return stalled;
-  }
-
-  /** Those of the nodes that have not been away for longer than `maxMs`. */
-  away(nodes: readonly string[], maxMs: number, now: number): readonly string[] {
-    this.#members = new Map(nodes.map((node) => [node, this.#members.get(node) ?? now]));
-    return nodes.filter((node) => now - (this.#members.get(node) ?? now) < maxMs);
-  }
-}
-
-/** The reboots whose machines are not back yet. */
-function openReboots(
-  { maintenances, nodes, options, clock }: ControllerContext,
-  latest: (copy: NodeMaintenance) => NodeMaintenance,
-): readonly OpenReboot[] {
-  return maintenances.list().flatMap((copy): OpenReboot[] => {
-    const node = nodes.get(rebootNodeOf(copy) ?? '');
-    if (node === undefined) return [];
-    const maintenance = maintenances.withRebootApplied(latest(copy));
-    const stage = stageOf(maintenance);
-    const begun = begunNode(maintenance.status, node.metadata) !== undefined;
-    if (stage === 'Drain') return [{ maintenance, node, isOver: false, begun: begun || !takesTurns(maintenance) }];
-    if (stage !== 'Complete' || !begun || isHealthy(node)) return [];
-    const over = maintenance.status?.stageStatuses?.find(({ name }) => name === 'Complete');
-    const since = timeOf(over?.startTimestamp) ?? Infinity;
-    return clock.now() - since > options.maxRebootTime ? [] : [{ maintenance, node, isOver: true, begun }];
-  });
-}
-
-/**
- * Decides who has its turn. All is derived from the objects but two things: which turns were given and are not written yet, and
- * since when machines get no further, which a new term counts again from its beginning.
- */
+/** Decides who has its turn: first by the control plane, then by the limit. Time ends a wait for the limit alone. */
 class TurnDecider {
   readonly #context: ControllerContext;
-  readonly #latest: (copy: NodeMaintenance) => NodeMaintenance;
-  readonly #needsOf: (node: string) => ReadonlyMap<string, number>;
-  readonly #watched = new Watched();
+  readonly #known: KnownDrains;
+  readonly #places = new Places();
+  /** The turns that were given, and perhaps are not written yet. */
   #given: ReadonlySet<string> = new Set();
 
-  constructor(context: ControllerContext, latest: (copy: NodeMaintenance) => NodeMaintenance) {
+  constructor(context: ControllerContext, known: KnownDrains) {
     this.#context = context;
-    this.#latest = latest;
-    this.#needsOf = createBudgetNeeds(context);
+    this.#known = known;
   }
 
-  decide(now: number): Decided {
-    const { budgets, options } = this.#context;
-    const open = openReboots(this.#context, this.#latest);
-    const reboots = this.#seen(open, now);
-    const waits = decideTurns({
-      reboots,
-      allowed: (key) => budgets.get(key)?.status?.disruptionsAllowed ?? 0,
-      membersAway: this.#membersAway(reboots, now),
-      maxParallel: options.maxParallelReboots,
+  decide(latest: (copy: NodeMaintenance) => NodeMaintenance, now: number): Decided {
+    const reboots = this.#reboots(latest);
+    const { options, nodes, clock } = this.#context;
+    const asking = reboots.filter(({ maintenance, begun }) => !begun && takesTurns(maintenance, clock.now()));
+    const guarded = this.#guarded(reboots, asking);
+    const free = asking.filter(({ maintenance }) => !guarded.has(maintenance.metadata.name));
+    const askedAt = new Map<string, number>();
+    for (const { node, maintenance } of free) {
+      const at = timeOf(maintenance.metadata.creationTimestamp) ?? Infinity;
+      askedAt.set(node.metadata.name, Math.min(at, askedAt.get(node.metadata.name) ?? Infinity));
+    }
+    const asked = [...askedAt].map(([node, at]): AskedReboot => ({ node, askedAt: at }));
+    const begun = reboots.filter((each) => each.begun);
+    const holders = this.#places.holders(this.#context, begun, now);
+    const over = rebootsOverLimit(asked, holders, placesOf(options.maxParallelReboots, nodes.list().length));
+    const waits = new Map<string, TurnWait>();
+    for (const [name, message] of guarded) waits.set(name, { reason: 'WaitingForControlPlane', message });
+    for (const { node, maintenance } of free) {
+      const message = over.get(node.metadata.name);
+      if (message !== undefined) waits.set(maintenance.metadata.name, { reason: 'WaitingForTurn', message });
+    }
+    const hasTurn = reboots.filter(({ maintenance }) => {
+      return stageOf(maintenance) === 'Drain' && !waits.has(maintenance.metadata.name);
     });
-    const hasTurn = open.filter(({ maintenance }) => !waits.has(maintenance.metadata.name));
+    this.#places.note(this.#context, hasTurn, now);
     this.#given = new Set(hasTurn.map(({ maintenance }) => idOf(maintenance)));
     return {
       at: now,
-      restMs: Math.max(LEAST_REST_MS, open.length * REST_MS_PER_REBOOT),
-      names: new Set(reboots.map(({ name }) => name)),
-      waits: new Map([...waits].map(([name, wait]) => [name, describeTurnWait(wait)])),
+      restMs: Math.max(LEAST_REST_MS, reboots.length * REST_MS_PER_REBOOT),
+      names: new Set(reboots.map(({ maintenance }) => maintenance.metadata.name)),
+      waits,
     };
   }
 
-  #seen(open: readonly OpenReboot[], now: number): readonly Reboot[] {
-    const begun = new Set(open.filter((each) => each.begun || this.#given.has(idOf(each.maintenance))));
-    const stalled = this.#watched.stalled(this.#context, [...begun], this.#context.options.maxRebootTime, now);
-    return open.map((each): Reboot => {
-      const { maintenance, node, isOver } = each;
-      const { name, creationTimestamp } = maintenance.metadata;
-      return {
-        name,
-        node: node.metadata.name,
-        createdAt: timeOf(creationTimestamp) ?? Infinity,
-        begun: begun.has(each),
-        stalled: stalled.has(maintenance),
-        isMember: isControlPlane(node),
-        needs: isOver ? NO_NEEDS : this.#needsOf(node.metadata.name),
-      };
+  /** Those that are to reboot, and those whose machine is not back although its shutdown is complete. */
+  #reboots(latest: (copy: NodeMaintenance) => NodeMaintenance): readonly Reboot[] {
+    const { maintenances, nodes } = this.#context;
+    return maintenances.list().flatMap((copy): Reboot[] => {
+      const node = nodes.get(rebootNodeOf(copy) ?? '');
+      if (node === undefined) return [];
+      const maintenance = maintenances.withRebootApplied(latest(copy));
+      const stage = stageOf(maintenance);
+      const isWritten = begunNode(maintenance.status, node.metadata) !== undefined;
+      if (stage === 'Drain') return [{ maintenance, node, begun: isWritten || this.#given.has(idOf(maintenance)) }];
+      return stage === 'Complete' && isWritten && !isHealthy(node) ? [{ maintenance, node, begun: true }] : [];
     });
   }
 
-  #membersAway(reboots: readonly Reboot[], now: number): readonly string[] {
-    const { nodes, pods, options } = this.#context;
-    const rebooting = new Set(reboots.flatMap(({ node, begun }) => (begun ? [node] : [])));
-    const members = membersOfControlPlane(nodes.controlPlane(), (node) => pods.on(node));
-    const away = members.filter(({ name, fault }) => fault !== undefined && !rebooting.has(name));
-    const names = away.map(({ name }) => name);
-    return this.#watched.away(names, options.maxRebootTime, now);
+  /** Those that would take the control plane, beside all that leave it already; as the guard of all drains judges. */
+  #guarded(reboots: readonly Reboot[], asking: readonly Reboot[]): ReadonlyMap<string, string> {
+    const { nodes, pods, maintenances } = this.#context;
+    const members = nodes.controlPlane().map(({ metadata }) => metadata.name);
+    const isMember = new Set(members);
+    if (!asking.some(({ node }) => isMember.has(node.metadata.name))) return new Map();
+    const isAsking = new Set(asking.map(({ maintenance }) => maintenance.metadata.name));
+    const hasBegun = new Set(reboots.flatMap(({ maintenance, begun }) => (begun ? [maintenance.metadata.name] : [])));
+    const names = new Set(members.flatMap((node) => maintenances.unsettledOn(node)));
+    const drains = [...this.#known.among(names).values()].map((drain) =>
+      isAsking.has(drain.name)
+        ? { ...drain, forced: false }
+        : { ...drain, begun: drain.begun || hasBegun.has(drain.name) },
+    );
+    const throttled = guardControlPlane(
+      membersOfControlPlane(nodes.controlPlane(), (node) => pods.on(node)),
+      drains,
+    );
+    return new Map([...throttled].filter(([name]) => isAsking.has(name)));
   }
 }
 
 /** Creates the turns of a term; `latest` returns a maintenance as our last write left it. */
 export function createRebootTurns(
   context: ControllerContext,
+  known: KnownDrains,
   latest: (copy: NodeMaintenance) => NodeMaintenance,
 ): RebootTurns {
   const { maintenances, nodes, clock } = context;
-  const decider = new TurnDecider(context, latest);
+  const decider = new TurnDecider(context, known);
   let decided: Decided | undefined;
   const waitOf = (maintenance: NodeMaintenance): TurnToCome | undefined => {
-    const node = takesTurns(maintenance) ? nodes.get(rebootNodeOf(maintenance) ?? '') : undefined;
+    const node = nodes.get(rebootNodeOf(maintenance) ?? '');
     if (node === undefined || begunNode(maintenance.status, node.metadata) !== undefined) return undefined;
+    if (!takesTurns(maintenance, clock.now())) return undefined;
     const now = clock.monotonic();
     const { name } = maintenance.metadata;
     const isCurrent = decided !== undefined && now - decided.at < decided.restMs && decided.names.has(name);
-    const current = isCurrent && decided !== undefined ? decided : decider.decide(now);
+    const current = isCurrent && decided !== undefined ? decided : decider.decide(latest, now);
     decided = current;
-    const why = current.waits.get(name);
-    return why === undefined ? undefined : { why, againMs: 2 * current.restMs };
+    const wait = current.waits.get(name);
+    return wait === undefined ? undefined : { ...wait, againMs: 2 * current.restMs };
   };
   return {
     among: (names, given) => {
       const waits = [...names].flatMap((name): [string, TurnToCome][] => {
-        const copy = name === given.metadata.name ? given : maintenances.get(name);
+        const copy = name === given?.metadata.name ? given : maintenances.get(name);
         const wait = copy === undefined ? undefined : waitOf(latest(copy));
         return wait === undefined ? [] : [[name, wait]];
       });

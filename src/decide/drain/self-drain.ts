@@ -24,6 +24,7 @@ import { type DriverPod, NO_VOLUMES, type NodeVolumes } from '../volume/waits.ts
 import { type DrainPod, isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 import { goesDownSince, whyReturning } from '../staying-pod/returning-pod.ts';
 import { WHY_SELF } from '../shutdown/drainer.ts';
+import { isBeforeItsTurn, takesTurns, turnWaitOf } from '../shutdown/machine-going-down.ts';
 import { drainPodOn } from '../staying-pod/staying-pods.ts';
 
 /** A maintenance that this node's agent may move on, and where it is. */
@@ -48,6 +49,15 @@ function recordedOn({ status }: NodeMaintenance, nodeName: string): NodeStatus |
 function isThrottled(maintenance: NodeMaintenance): boolean {
   const drained = maintenance.status?.conditions?.find(({ type }) => type === DRAINED);
   return WAIT_REASONS.some((reason) => reason === drained?.reason);
+}
+
+/**
+ * Whether a drain of the node waits on while no controller is alive: only the machine of a member of the control plane, which the
+ * last controller has told to wait for the other members. Nobody else waits for others, of whom an agent sees nothing.
+ */
+export function waitsAlone(maintenance: NodeMaintenance, node: string, now: number): boolean {
+  if (!isBeforeItsTurn(maintenance, { name: node }) || !takesTurns(maintenance, now)) return false;
+  return turnWaitOf(maintenance)?.reason === 'WaitingForControlPlane';
 }
 
 /**

@@ -23,19 +23,22 @@ export function nodesTaken(
 /**
  * Judges a drain of the `leaving` nodes: it must not take the last healthy member of the control plane, nor so many that
  * etcd loses its quorum of more than half of its members. `away` are nodes that other maintenances drain already: to
- * drain one of them again takes nothing more.
+ * drain one of them again takes nothing more. `comesBack` says that the machine reboots.
  */
 export function judgeControlPlane(
   members: readonly ControlPlaneMember[],
   leaving: ReadonlySet<string>,
   away: ReadonlySet<string>,
+  comesBack = false,
 ): ControlPlaneVerdict {
   const taken = members.filter(({ name }) => leaving.has(name) && !away.has(name));
   if (taken.length === 0) return { kind: 'safe' };
   const staying = members.filter(({ name }) => !leaving.has(name) && !away.has(name));
   const left = staying.filter(({ fault }) => fault === undefined);
   const quorum = Math.floor(members.length / 2) + 1;
-  if (left.length >= quorum) return { kind: 'safe' };
+  // Of one or two members none could ever reboot: that all others are at work is the most that waiting can bring.
+  const needed = comesBack ? Math.min(quorum, members.length - 1) : quorum;
+  if (left.length >= needed) return { kind: 'safe' };
   const names = taken.map(({ name }) => name).join(', ');
   const harm =
     left.length === 0
@@ -53,6 +56,8 @@ export interface GuardedDrain extends WaitingDrain {
   readonly keep: readonly KeptPods[];
   /** Those of its nodes that it has not begun to drain, though it has begun: they joined later. */
   readonly joining: readonly string[];
+  /** Whether its machine reboots. */
+  readonly comesBack: boolean;
 }
 
 function throttledBy(message: string): string {
@@ -73,7 +78,7 @@ export function guardControlPlane(
   for (const drain of inAdmissionOrder(drains)) {
     const free = drain.begun || drain.forced;
     const taken = nodesTaken(members, drain.nodes, drain.keep);
-    const verdict = free ? undefined : judgeControlPlane(members, taken, away);
+    const verdict = free ? undefined : judgeControlPlane(members, taken, away, drain.comesBack);
     if (verdict?.kind === 'unsafe') throttled.set(drain.name, throttledBy(verdict.message));
     else for (const node of taken) away.add(node);
   }

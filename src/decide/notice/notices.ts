@@ -2,6 +2,7 @@
  * What is done about what a cloud, or a person by way of a file, announces. One look over all notices there are now: which
  * of them want a drain, by when, which only a cordon, and which are left alone and why.
  */
+import type { ShutdownKind } from '../shutdown/kind.ts';
 import type { PhaseFacts } from '../shutdown/phase.ts';
 import { preciseRfc3339 } from '../time.ts';
 
@@ -57,6 +58,8 @@ interface NoticeDemand {
   readonly ids: readonly string[];
   /** Of the notice with the earliest deadline. */
   readonly reason: string;
+  /** What becomes of the machine, as that notice says; absent where it does not. */
+  readonly shutdownKind?: ShutdownKind;
   /** Milliseconds since the epoch; absent where none of the notices has one. */
   readonly deadline?: number;
 }
@@ -88,6 +91,11 @@ function readTime({ notice, seenAt }: SeenNotice, at: number | undefined): { dea
   if (notBefore === undefined || at === undefined) return leastMs === undefined ? {} : { deadline: seenAt + leastMs };
   if (at <= seenAt) return { complaint: `its time ${preciseRfc3339(notBefore)} was over when it was seen first` };
   return { deadline: at };
+}
+
+/** A machine that its cloud takes away does not start again by itself. */
+function kindOf({ kind }: Notice): { readonly shutdownKind?: ShutdownKind } {
+  return kind === 'preempt' || kind === 'terminate' ? { shutdownKind: 'poweroff' } : {};
 }
 
 /** `at` is the time of the notice by this machine's clock. */
@@ -139,6 +147,7 @@ export function decideNotices(
       : {
           ids: drains.map(({ seen }) => seen.notice.id),
           reason: first.seen.notice.reason,
+          ...kindOf(first.seen.notice),
           ...(Number.isFinite(first.deadline) ? { deadline: first.deadline } : {}),
         };
   return {
@@ -162,9 +171,9 @@ type NoticeAnswer =
 export function withNotices(machine: PhaseFacts['goingDown'], notices: NoticeAnswer): PhaseFacts['goingDown'] {
   if (notices.kind === 'none') return machine;
   if (notices.kind === 'unknown') return machine.kind === 'no' ? { kind: 'unknown' } : machine;
-  const { reason, deadline } = notices.demand;
+  const { ids: _, deadline, ...demand } = notices.demand;
   if (machine.kind !== 'yes') {
-    return { kind: 'yes', origin: 'notice', reason, ...(deadline === undefined ? {} : { deadline }) };
+    return { kind: 'yes', origin: 'notice', ...demand, ...(deadline === undefined ? {} : { deadline }) };
   }
   const earliest = Math.min(machine.deadline ?? Infinity, deadline ?? Infinity);
   return Number.isFinite(earliest) ? { ...machine, deadline: earliest } : machine;

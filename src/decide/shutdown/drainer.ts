@@ -20,8 +20,6 @@ export const WHY_SELF = {
 
 /** What the agent adds to what it writes in the controller's place. */
 export const BY_AGENT = 'by the agent of the node';
-/** Whom it names where its machine waits for its turn to reboot. */
-export const MISSING_CONTROLLER = 'the missing controller';
 
 /** Whether the API server is given up for now: then the node is drained from the local record, whatever a Lease says. */
 export function isOffline(phase: Phase): boolean {

@@ -1,73 +1,65 @@
 import { FORCE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION } from '../../api/names.ts';
 import { DRAINED, type NodeMaintenance, type WaitReason } from '../../api/node-maintenance.ts';
 import { deadlineOf } from '../deadline/maintenance.ts';
-import { begunNode, type NodeIdentity } from '../maintenance/recorded-node.ts';
-import { type ShutdownKind, shutdownKind } from './kind.ts';
+import { begunNode, drainBegan, type NodeIdentity } from '../maintenance/recorded-node.ts';
 import { agentNodeOf, stageOf } from '../maintenance/maintenance.ts';
+import { REBOOT_TERM_MS } from '../reboot/limit.ts';
+import { type ShutdownKind, shutdownKind } from './kind.ts';
 
 /** Why a machine does not reboot yet. */
-interface TurnWait {
+export interface TurnWait {
   readonly reason: Exclude<WaitReason, 'Waiting'>;
   /** For people. */
   readonly message: string;
 }
 
-/** A machine that goes down, as the maintenance says that its agent made for it. */
-export interface GoingDown {
-  readonly node: string;
-  readonly kind: ShutdownKind | 'unknown';
-  /**
-   * Whether the machine starts again by itself. Where systemd and logind do not name the kind, it is taken for a machine that
-   * does not: such a machine waits for no other one, so it cannot hang, and nothing counts on its return.
-   */
-  readonly comesBack: boolean;
-  /** When the machine is gone, in milliseconds since the epoch; absent where nothing named a time. */
-  readonly deadline?: number;
+const FOR_GOOD: readonly ShutdownKind[] = ['poweroff', 'halt'];
+
+/** A machine with less time than this does not wait for others; a deadline that is further away is none. */
+const HURRY_MS = 15 * 60_000;
+
+/** Whether the machine of the agent's maintenance starts again by itself. A kind that is not known counts as a reboot. */
+function comesBack({ metadata }: NodeMaintenance): boolean {
+  const kind = shutdownKind(metadata.annotations?.[SHUTDOWN_KIND_ANNOTATION]);
+  return kind === undefined || !FOR_GOOD.includes(kind);
 }
 
-const COMING_BACK: readonly ShutdownKind[] = ['reboot', 'kexec', 'soft-reboot'];
-
-function kindOf({ metadata }: NodeMaintenance): GoingDown['kind'] {
-  return shutdownKind(metadata.annotations?.[SHUTDOWN_KIND_ANNOTATION]) ?? 'unknown';
-}
-
-function comesBack(kind: GoingDown['kind']): boolean {
-  return COMING_BACK.some((each) => each === kind);
-}
-
-/** The machine that goes down with the maintenance; undefined for one that no agent made, or that does not drain. */
-export function goingDownOf(maintenance: NodeMaintenance): GoingDown | undefined {
-  const node = stageOf(maintenance) === 'Drain' ? agentNodeOf(maintenance) : undefined;
-  if (node === undefined) return undefined;
-  const kind = kindOf(maintenance);
-  const deadline = deadlineOf(maintenance)?.at;
-  return { node, kind, comesBack: comesBack(kind), ...(deadline === undefined ? {} : { deadline }) };
-}
-
-/** The node that the maintenance reboots, or rebooted; undefined for one of another kind. */
+/** The node that the maintenance reboots, or rebooted, as its agent says; undefined for one of another kind. */
 export function rebootNodeOf(maintenance: NodeMaintenance): string | undefined {
-  return comesBack(kindOf(maintenance)) ? agentNodeOf(maintenance) : undefined;
+  return comesBack(maintenance) ? agentNodeOf(maintenance) : undefined;
 }
 
-/**
- * Whether the machine waits for its turn where others reboot too: it comes back, nobody is in a hurry, and the drain has not
- * been forced.
- */
-export function takesTurns(maintenance: NodeMaintenance): boolean {
-  const goingDown = goingDownOf(maintenance);
-  if (goingDown?.comesBack !== true || goingDown.deadline !== undefined) return false;
-  return maintenance.metadata.annotations?.[FORCE_ANNOTATION] !== 'true';
+/** The node whose machine goes down with the maintenance and does not start again; undefined for any other one. */
+export function nodeGoneForGood(maintenance: NodeMaintenance): string | undefined {
+  return stageOf(maintenance) === 'Drain' && !comesBack(maintenance) ? agentNodeOf(maintenance) : undefined;
 }
 
 /** Whether the reboot has not had its turn yet on this very node: then the node is left as it is, schedulable. */
 export function isBeforeItsTurn(maintenance: NodeMaintenance, node: NodeIdentity): boolean {
-  return takesTurns(maintenance) && begunNode(maintenance.status, node) === undefined;
+  const isReboot = stageOf(maintenance) === 'Drain' && rebootNodeOf(maintenance) === node.name;
+  return isReboot && begunNode(maintenance.status, node) === undefined;
+}
+
+/** Whether the machine waits for others before it reboots: nobody is in a hurry, and the drain has not been forced. */
+export function takesTurns(maintenance: NodeMaintenance, now: number): boolean {
+  if (stageOf(maintenance) !== 'Drain' || rebootNodeOf(maintenance) === undefined) return false;
+  if (maintenance.metadata.annotations?.[FORCE_ANNOTATION] === 'true') return false;
+  return (deadlineOf(maintenance)?.at ?? Infinity) - now > HURRY_MS;
 }
 
 /** The node whose machine goes down with the maintenance; undefined also for a reboot whose turn has not come. */
 export function goesDownNow(maintenance: NodeMaintenance): string | undefined {
-  const node = goingDownOf(maintenance)?.node;
+  const node = stageOf(maintenance) === 'Drain' ? agentNodeOf(maintenance) : undefined;
   return node === undefined || isBeforeItsTurn(maintenance, { name: node }) ? undefined : node;
+}
+
+/** Whether the machine of another node reboots and is within its term, by what these maintenances say. */
+export function othersReboot(maintenances: readonly NodeMaintenance[], node: string, now: number): boolean {
+  return maintenances.some((each) => {
+    const name = stageOf(each) === 'Drain' ? rebootNodeOf(each) : undefined;
+    if (name === undefined || name === node) return false;
+    return now - (drainBegan(each, { name }) ?? -Infinity) < REBOOT_TERM_MS;
+  });
 }
 
 /** What a reboot that has not had its turn waits for, as who gives the turns has written it; undefined where it does not wait. */

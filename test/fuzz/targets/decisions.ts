@@ -24,9 +24,9 @@ import { decideShorterEnd, overduePods } from '../../../src/decide/deadline/term
 import { couldTakeNow } from '../../../src/decide/disruption-budget/placement.ts';
 import { judgeProtection } from '../../../src/decide/disruption-budget/protection.ts';
 import { nodesThatStay, observeNodes } from '../../../src/decide/disruption-budget/staying-nodes.ts';
-import { isControlPlane, membersOfControlPlane } from '../../../src/decide/maintenance/control-plane-members.ts';
-import { goingDownOf, takesTurns } from '../../../src/decide/shutdown/machine-going-down.ts';
-import { decideTurns, type Reboot } from '../../../src/decide/reboot/turns.ts';
+import { membersOfControlPlane } from '../../../src/decide/maintenance/control-plane-members.ts';
+import { rebootNodeOf, takesTurns } from '../../../src/decide/shutdown/machine-going-down.ts';
+import { type AskedReboot, rebootsOverLimit } from '../../../src/decide/reboot/limit.ts';
 import { drainBegan } from '../../../src/decide/maintenance/recorded-node.ts';
 import { evictionPausedUntil, goesDownSince, whyReturning } from '../../../src/decide/staying-pod/returning-pod.ts';
 import { timeOf } from '../../../src/decide/time.ts';
@@ -140,7 +140,7 @@ function evictions({ maintenances, requests, pods, budgets }: World): void {
 }
 
 /** Machines that go down at once: who waits for whom, and which pods come back. */
-function goingDown({ maintenances, pods, nodes: all, budgets }: World): void {
+function goingDown({ maintenances, pods, nodes: all }: World): void {
   const podsOn = (node: string): typeof pods => pods.filter(({ spec }) => spec.nodeName === node);
   assertFinite(membersOfControlPlane(all, podsOn), 'members');
   const seen = observeNodes(
@@ -154,18 +154,13 @@ function goingDown({ maintenances, pods, nodes: all, budgets }: World): void {
     20_000,
   );
   judgeProtection(pods, nodesThatStay(later, 70_000, NOW));
-  const reboots = maintenances.map((each): Reboot => {
-    const going = goingDownOf(each);
-    assertFinite(going ?? 0, 'going down');
-    const createdAt = timeOf(each.metadata.creationTimestamp) ?? Infinity;
-    const needs = new Map(budgets.map(({ metadata }) => [metadata.name, pods.length]));
-    const facts = { name: each.metadata.name, node: going?.node ?? 'n1', begun: takesTurns(each), stalled: false };
-    return { ...facts, createdAt, needs, isMember: all.some(isControlPlane) };
+  const asked = maintenances.flatMap((each): AskedReboot[] => {
+    const node = takesTurns(each, NOW) ? rebootNodeOf(each) : undefined;
+    return node === undefined ? [] : [{ node, askedAt: timeOf(each.metadata.creationTimestamp) ?? Infinity }];
   });
-  const allowed = (name: string): number =>
-    budgets.find(({ metadata }) => metadata.name === name)?.status?.disruptionsAllowed ?? 0;
-  const waits = decideTurns({ reboots, allowed, membersAway: [], maxParallel: 1 });
-  if (reboots.length > 0 && waits.size === reboots.length) throw new Error('all machines wait for each other');
+  const waits = rebootsOverLimit(asked, new Set(), 1);
+  if (asked.length > 0 && waits.size >= new Set(asked.map(({ node }) => node)).size)
+    throw new Error('all machines wait for each other');
   for (const pod of pods) {
     for (const maintenance of maintenances) {
       const node = { name: pod.spec.nodeName ?? '' };

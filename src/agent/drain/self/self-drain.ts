@@ -17,6 +17,7 @@ import {
   resolveSelfDrains,
   type SelfDrain,
   type SelfScope,
+  waitsAlone,
   withReturning,
 } from '../../../decide/drain/self-drain.ts';
 import { drainEnd, type Left, leftOf } from '../../../decide/staying-pod/left-pods.ts';
@@ -43,14 +44,12 @@ import type { GiveBack } from '../uncordon-and-ungate.ts';
 import { createOtherNodes, type OtherNodes } from './other-nodes.ts';
 import { createPodRemoval, type EndedPods, type PodRemoval, type PodScope } from './pod-removal.ts';
 import { createSelfStatus, type SelfStatus } from './status.ts';
-import { type SelfTurns, thoseInTurn } from './turns.ts';
 import { createSelfVolumes, type SelfVolumes } from './volumes.ts';
 
 interface SelfDrainParts {
   readonly requests: Pick<NodeEvictionRequests, 'list' | 'synced' | 'watch'>;
   readonly controller: Pick<ProgressObserver, 'isAway' | 'whyAway' | 'settings'>;
   readonly giveBack: Pick<GiveBack, 'pass'>;
-  readonly turns: SelfTurns;
   /** All maintenances of the cluster. */
   readonly maintenances: Pick<NodeMaintenances, 'list'>;
   /** What the agent does in every drain of the cluster, whoever drives it. */
@@ -216,7 +215,7 @@ function blockingPods(
 
 /** Creates the drainer for the time without a controller; its watch on the node's pods ends with `lifetime`. */
 export function createSelfDrainer(
-  { requests, controller, giveBack, turns, maintenances: known, byController, maxVolumeWaitMs }: SelfDrainParts,
+  { requests, controller, giveBack, maintenances: known, byController, maxVolumeWaitMs }: SelfDrainParts,
   dependencies: ClusterDependencies,
   lifetime: AbortSignal,
 ): Drainer {
@@ -257,8 +256,10 @@ export function createSelfDrainer(
       const signal = AbortSignal.any([outer, AbortSignal.timeout(PASS_MS)]);
       const mayAct = (): Promise<boolean> => controller.isAway(signal);
       try {
-        const maintenances = await thoseInTurn({ turns, status }, facts.maintenances, mayAct, signal);
-        // A node that waits for its turn is left as it is.
+        const maintenances = status
+          .latest(facts.maintenances)
+          .filter((each) => !waitsAlone(each, nodeName, clock.now()));
+        // A node that waits is left as it is.
         if (maintenances.length === 0 && facts.maintenances.length > 0) return base;
         if (maintenances.length > 0) {
           const own = await drain({ ...facts, maintenances }, signal);

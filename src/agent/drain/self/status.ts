@@ -6,9 +6,9 @@ import { estimateDrain } from '../../../decide/drain/estimate.ts';
 import { isKept, keptBy } from '../../../decide/kept-pods/kept-pods.ts';
 import { planOf } from '../../../decide/maintenance/drain-plan.ts';
 import { evictingUids, type SelfDrain } from '../../../decide/drain/self-drain.ts';
-import { drainBegan, recordedNode } from '../../../decide/maintenance/recorded-node.ts';
+import { drainBegan } from '../../../decide/maintenance/recorded-node.ts';
 import type { NodeResolution } from '../../../decide/drain/resolution.ts';
-import { drainStatus, type NodeObservation, waitingStatus } from '../../../decide/drain/status.ts';
+import { drainStatus, type NodeObservation } from '../../../decide/drain/status.ts';
 import { BY_AGENT } from '../../../decide/shutdown/drainer.ts';
 import { createMaintenanceStatusWriter } from '../../../kube/maintenance/status.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
@@ -27,8 +27,6 @@ export interface SelfStatus {
     mayWrite: () => Promise<boolean>,
     signal: AbortSignal,
   ): Promise<boolean>;
-  /** Writes that the drain of this node alone waits, and why. */
-  wait(maintenance: NodeMaintenance, why: string, mayWrite: () => Promise<boolean>, signal: AbortSignal): Promise<void>;
 }
 
 /** The pods of the node as the status counts them. */
@@ -69,7 +67,7 @@ function statusOf(
 }
 
 /** `why` tells why the agent drains its node. */
-export function createSelfStatus({ client, clock, nodeName }: ClusterDependencies, why: () => string): SelfStatus {
+export function createSelfStatus({ client, clock }: ClusterDependencies, why: () => string): SelfStatus {
   const writer = createMaintenanceStatusWriter(client, clock, COUNT_EVERY_MS);
   return {
     latest: (maintenances) => maintenances.map((copy) => writer.latest(copy)),
@@ -80,20 +78,6 @@ export function createSelfStatus({ client, clock, nodeName }: ClusterDependencie
         if (kind === 'not-recorded') return false;
       }
       return true;
-    },
-    wait: async (maintenance, forWhom, mayWrite, signal) => {
-      const node = recordedNode(maintenance.status, { name: nodeName });
-      const { podsPendingEvacuation: pods = 0, podsEvacuating: evacuating = 0, nodeRef } = node ?? {};
-      const waiting = {
-        name: nodeName,
-        ...nodeRef,
-        message: forWhom,
-        drainTargets: [],
-        pods: pods + evacuating,
-        evacuating,
-      };
-      const wait = { reason: 'WaitingForTurn', message: forWhom } as const;
-      await writer.write(maintenance, waitingStatus(maintenance, [waiting], wait, clock.now()), signal, mayWrite);
     },
   };
 }

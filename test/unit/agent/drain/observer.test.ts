@@ -2,11 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { LeaseState } from '../../../../src/agent/drain/controller-lease.ts';
 import { ProgressObserver } from '../../../../src/agent/drain/observer.ts';
+import { AGENT_LABEL } from '../../../../src/api/names.ts';
 import type { NodeMaintenance, NodeStatus } from '../../../../src/api/node-maintenance.ts';
 import { DEFAULT_EVICTION_SETTINGS } from '../../../../src/decide/eviction/settings.ts';
 import type { PhaseEvent } from '../../../../src/decide/shutdown/events.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import type { RetentionFacts } from '../../../../src/decide/static-pod/parked.ts';
+import { rfc3339 } from '../../../../src/decide/time.ts';
+import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -48,8 +51,6 @@ interface World {
   synced: boolean;
   /** What the API server answers to the question for the Lease: "" for no answer. */
   leaseFails: string | undefined;
-  /** For whom the machine waits, by what its agent sees. */
-  turn: string | undefined;
 }
 
 function open(given: Partial<World> = {}) {
@@ -60,7 +61,6 @@ function open(given: Partial<World> = {}) {
     source: 'all',
     synced: true,
     leaseFails: undefined,
-    turn: undefined,
     ...given,
   };
   const reads: number[] = [];
@@ -75,7 +75,6 @@ function open(given: Partial<World> = {}) {
     announce: (event) => events.push(event),
     requests: { list: () => [] },
     own: { state: () => 'open' },
-    turns: { waitOf: () => world.turn },
     maintenances: {
       synced: () => world.synced,
       list: () => world.maintenances,
@@ -253,13 +252,18 @@ describe('the observer of the drain, with a controller that does nothing', () =>
 
   it('lets a machine wait for its turn as long as its agent, too, finds that others go first', async () => {
     const waits = maintenanceWith({}, 'WaitingForTurn');
-    const { world, afterMinutes } = open({ maintenances: [waits], source: 'note', turn: 'n2 goes first' });
-    assert.equal(await afterMinutes(29), 'alive');
+    const { world, clock, afterMinutes } = open({ maintenances: [waits], source: 'note' });
+    assert.equal(await afterMinutes(20), 'alive');
+    const drainStartTime = rfc3339(clock.now());
+    const metadata = { name: 'other', labels: { [AGENT_LABEL]: 'n2' } };
+    const other = maintenanceOf({ stage: 'Drain', nodeSelector: byName('n2') }, metadata);
+    const nodeStatuses = [{ nodeRef: { name: 'n2' }, drainStartTime }];
+    world.maintenances = [waits, { ...other, status: { nodeStatuses } }];
+    assert.equal(await afterMinutes(9), 'alive');
     assert.equal(world.source, 'note', 'nothing is watched for it before that');
-    assert.equal(await afterMinutes(120), 'alive');
+    assert.equal(await afterMinutes(20), 'alive');
     assert.equal(world.source, 'all');
-    world.turn = undefined;
-    assert.equal(await afterMinutes(1), 'idle');
+    assert.equal(await afterMinutes(2), 'idle', 'the other one has not come back in its term');
   });
 
   it('lets a machine wait for the control plane without a bound', async () => {

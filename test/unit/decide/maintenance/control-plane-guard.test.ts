@@ -48,7 +48,7 @@ describe('the guard of the control plane', () => {
 describe('drains of the control plane', () => {
   const three = [member('a'), member('b'), member('c')];
   const drain = (name: string, nodes: readonly string[], more: Partial<GuardedDrain> = {}): GuardedDrain => {
-    return { name, createdAt: 0, begun: false, forced: false, nodes, joining: [], keep: [], ...more };
+    return { name, createdAt: 0, begun: false, forced: false, nodes, joining: [], keep: [], comesBack: false, ...more };
   };
   const held = (drains: readonly GuardedDrain[]): readonly string[] => [...guardControlPlane(three, drains).keys()];
 
@@ -60,6 +60,20 @@ describe('drains of the control plane', () => {
   it('the guard stops no drain that has begun, nor a second maintenance of the same node', () => {
     assert.deepEqual(held([drain('old', ['a']), drain('begun', ['b'], { begun: true, createdAt: 9 })]), ['old']);
     assert.deepEqual(held([drain('begun', ['b'], { begun: true }), drain('again', ['b'])]), []);
+  });
+  it('a machine that reboots waits until all others are at work that the quorum needs, or of which it is one', () => {
+    const reboot = (name: string, more: Partial<GuardedDrain> = {}): GuardedDrain =>
+      drain(`reboot-${name}`, [name], { comesBack: true, ...more });
+    const heldOf = (members: readonly ControlPlaneMember[], drains: readonly GuardedDrain[]): readonly string[] => [
+      ...guardControlPlane(members, drains).keys(),
+    ];
+    assert.deepEqual(heldOf([member('a')], [reboot('a')]), [], 'the only one');
+    assert.deepEqual(heldOf([member('a'), member('b')], [reboot('a'), reboot('b')]), ['reboot-b']);
+    assert.deepEqual(heldOf([member('a'), member('b', 'node not Ready')], [reboot('a')]), ['reboot-a']);
+    assert.deepEqual(heldOf(three, [reboot('a'), reboot('b'), reboot('c')]), ['reboot-b', 'reboot-c']);
+    assert.deepEqual(heldOf([member('a', 'node not Ready'), member('b'), member('c')], [reboot('b')]), ['reboot-b']);
+    assert.deepEqual(heldOf(three, [drain('person', ['a'], { begun: true }), reboot('b')]), ['reboot-b']);
+    assert.deepEqual(heldOf(three, [drain('person', ['a'], { begun: true }), reboot('a')]), []);
   });
   it('the guard lets a forced drain begin, and counts it', () => {
     assert.deepEqual(held([drain('all', ['a', 'b', 'c'], { forced: true })]), []);

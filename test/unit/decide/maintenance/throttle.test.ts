@@ -5,7 +5,7 @@ import { type ThrottledDrain, throttleDrains } from '../../../../src/decide/main
 /** A drain of the node n1 alone; a later one is younger. */
 function drain(name: string, createdAt: number, isShutdown: boolean): ThrottledDrain {
   const forced = isShutdown;
-  return { name, createdAt, begun: false, nodes: ['n1'], joining: [], forced, isShutdown, keep: [] };
+  return { name, createdAt, begun: false, nodes: ['n1'], joining: [], forced, isShutdown, keep: [], comesBack: false };
 }
 
 describe('the crowd of drains of one node', () => {

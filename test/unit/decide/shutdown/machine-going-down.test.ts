@@ -1,45 +1,86 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { AGENT_LABEL, DEADLINE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION } from '../../../../src/api/names.ts';
-import type { Stage } from '../../../../src/api/node-maintenance.ts';
-import { type GoingDown, goingDownOf } from '../../../../src/decide/shutdown/machine-going-down.ts';
+import {
+  AGENT_LABEL,
+  DEADLINE_ANNOTATION,
+  FORCE_ANNOTATION,
+  SHUTDOWN_KIND_ANNOTATION,
+} from '../../../../src/api/names.ts';
+import type { NodeMaintenance, Stage } from '../../../../src/api/node-maintenance.ts';
+import {
+  goesDownNow,
+  isBeforeItsTurn,
+  nodeGoneForGood,
+  rebootNodeOf,
+  takesTurns,
+} from '../../../../src/decide/shutdown/machine-going-down.ts';
+import { rfc3339 } from '../../../../src/decide/time.ts';
 import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
 
-function found(annotations: Record<string, string>, stage: Stage = 'Drain', agent = 'n1'): GoingDown | undefined {
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+const N1 = { name: 'n1' };
+
+function shutdown(annotations: Record<string, string> = {}, stage: Stage = 'Drain', agent = 'n1'): NodeMaintenance {
   const labels = { [AGENT_LABEL]: agent };
-  return goingDownOf(maintenanceOf({ stage, nodeSelector: byName('n1') }, { name: 'm', labels, annotations }));
+  return maintenanceOf({ stage, nodeSelector: byName('n1') }, { name: 'm', labels, annotations });
 }
 
 describe('a machine that goes down', () => {
-  const kinds: readonly (readonly [string, GoingDown['kind'], boolean])[] = [
-    ['poweroff', 'poweroff', false],
-    ['halt', 'halt', false],
-    ['reboot', 'reboot', true],
-    ['kexec', 'kexec', true],
-    ['soft-reboot', 'soft-reboot', true],
-    ['', 'unknown', false],
-    ['Reboot', 'unknown', false],
-    ['x'.repeat(10_000), 'unknown', false],
+  const kinds: readonly (readonly [string, boolean])[] = [
+    ['poweroff', false],
+    ['halt', false],
+    ['reboot', true],
+    ['kexec', true],
+    ['soft-reboot', true],
+    ['', true],
+    ['Poweroff', true],
+    ['x'.repeat(10_000), true],
   ];
-  for (const [text, kind, comesBack] of kinds) {
+  for (const [text, comesBack] of kinds) {
     it(`a machine ${comesBack ? 'comes' : 'does not come'} back with the kind "${text.slice(0, 20)}"`, () => {
-      assert.deepEqual(found({ [SHUTDOWN_KIND_ANNOTATION]: text }), { node: 'n1', kind, comesBack });
+      const own = shutdown({ [SHUTDOWN_KIND_ANNOTATION]: text });
+      assert.equal(rebootNodeOf(own), comesBack ? 'n1' : undefined);
+      assert.equal(nodeGoneForGood(own), comesBack ? undefined : 'n1');
+      assert.equal(takesTurns(own, NOW), comesBack);
+      assert.equal(isBeforeItsTurn(own, N1), comesBack);
     });
   }
 
-  it('a machine whose kind nothing names is taken for one that does not come back', () => {
-    assert.deepEqual(found({}), { node: 'n1', kind: 'unknown', comesBack: false });
+  it('a machine whose kind nothing names counts as one that comes back', () => {
+    assert.equal(rebootNodeOf(shutdown()), 'n1');
+    assert.equal(nodeGoneForGood(shutdown()), undefined);
   });
 
-  it('a machine has the deadline of its maintenance', () => {
-    const annotations = { [SHUTDOWN_KIND_ANNOTATION]: 'reboot', [DEADLINE_ANNOTATION]: '1970-01-01T00:00:02Z' };
-    assert.deepEqual(found(annotations), { node: 'n1', kind: 'reboot', comesBack: true, deadline: 2_000 });
-    assert.equal(found({ [DEADLINE_ANNOTATION]: 'tomorrow' })?.deadline, undefined);
+  it('a machine with little time, or that is forced, waits for nobody; a deadline that is far away is none', () => {
+    const due = (afterMin: number): NodeMaintenance =>
+      shutdown({ [DEADLINE_ANNOTATION]: rfc3339(NOW + afterMin * 60_000) });
+    assert.equal(takesTurns(due(2), NOW), false);
+    assert.equal(takesTurns(due(-60), NOW), false);
+    assert.equal(takesTurns(due(60), NOW), true);
+    assert.equal(takesTurns(due(60), NOW + 46 * 60_000), false, 'when it has come near');
+    assert.equal(takesTurns(shutdown({ [DEADLINE_ANNOTATION]: '2099-01-01T00:00:00Z' }), NOW), true);
+    assert.equal(takesTurns(shutdown({ [DEADLINE_ANNOTATION]: 'tomorrow' }), NOW), true);
+    assert.equal(takesTurns(shutdown({ [FORCE_ANNOTATION]: 'true' }), NOW), false);
+  });
+
+  it('a machine has its turn when the drain of its node has begun, whatever other field the status has', () => {
+    const drainTargets = [{ podType: 'Static', podPriority: 2_147_483_647 }] as const;
+    const waiting = { ...shutdown(), status: { nodeStatuses: [{ nodeRef: N1, drainTargets, drainPlanPosition: 9 }] } };
+    assert.equal(isBeforeItsTurn(waiting, N1), true);
+    assert.equal(goesDownNow(waiting), undefined);
+    const begun = {
+      ...shutdown(),
+      status: { nodeStatuses: [{ nodeRef: N1, drainTargets, drainStartTime: rfc3339(NOW) }] },
+    };
+    assert.equal(isBeforeItsTurn(begun, N1), false);
+    assert.equal(goesDownNow(begun), 'n1');
   });
 
   it('no machine goes down with the maintenance of a person, or of another stage', () => {
-    assert.equal(found({}, 'Drain', 'n2'), undefined);
-    assert.equal(found({}, 'Cordon'), undefined);
-    assert.equal(found({}, 'Complete'), undefined);
+    for (const other of [shutdown({}, 'Drain', 'n2'), shutdown({}, 'Cordon'), shutdown({}, 'Complete')]) {
+      assert.equal(takesTurns(other, NOW), false);
+      assert.equal(goesDownNow(other), undefined);
+      assert.equal(nodeGoneForGood(other), undefined);
+    }
   });
 });

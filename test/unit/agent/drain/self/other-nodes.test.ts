@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createOtherNodes } from '../../../../../src/agent/drain/self/other-nodes.ts';
-import { AGENT_LABEL } from '../../../../../src/api/names.ts';
+import { AGENT_LABEL, SHUTDOWN_KIND_ANNOTATION } from '../../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import type { KubeRequest, KubeResponse } from '../../../../../src/kube/client.ts';
 import { drainOf } from '../../../../support/maintenance/objects.ts';
@@ -12,7 +12,14 @@ const SIGNAL = new AbortController().signal;
 
 function shutdown(node: string): NodeMaintenance {
   const drain = drainOf(`shutdown-${node}-0`, [node]);
-  return { ...drain, metadata: { ...drain.metadata, labels: { [AGENT_LABEL]: node } } };
+  return {
+    ...drain,
+    metadata: {
+      ...drain.metadata,
+      labels: { [AGENT_LABEL]: node },
+      annotations: { [SHUTDOWN_KIND_ANNOTATION]: 'poweroff' },
+    },
+  };
 }
 
 /** What an agent of n1 sees where the API server answers so, each ten seconds for `sec` seconds. */

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type DrainerFacts, EMPTY_PASS } from '../../../../../src/agent/drain/drainer.ts';
 import { createSelfDrainer } from '../../../../../src/agent/drain/self/self-drain.ts';
-import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
+import { AGENT_LABEL } from '../../../../../src/api/names.ts';
+import type { NodeMaintenance, WaitReason } from '../../../../../src/api/node-maintenance.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
 import type { KubeClient } from '../../../../../src/kube/client.ts';
 import { DEFAULT_EVICTION_SETTINGS } from '../../../../../src/decide/eviction/settings.ts';
@@ -38,10 +39,7 @@ function factsOf(maintenances: readonly NodeMaintenance[]): DrainerFacts {
 }
 
 /** The drainer of a node with one pod; `lives` are the answers to whether a controller is alive, the last one for good. */
-function open(
-  lives: readonly LeaseLife[],
-  { maxVolumeWaitMs = 60_000, lostWatches = 0, turn = '', isIdle = false } = {},
-) {
+function open(lives: readonly LeaseLife[], { maxVolumeWaitMs = 60_000, lostWatches = 0, isIdle = false } = {}) {
   const pod = { metadata: { name: 'web', namespace: 'default', uid: 'uid-web' }, spec: { nodeName: 'n1' } };
   const server = createObjectServer({
     [NODE]: { metadata: { name: 'n1' } },
@@ -74,7 +72,6 @@ function open(
           gaveBack.push(await mayAct());
         },
       },
-      turns: { waitOf: () => (turn === '' ? undefined : turn) },
       maintenances: { list: () => [] },
       byController: { pass: () => Promise.resolve(EMPTY_PASS), stop: () => undefined },
       maxVolumeWaitMs,
@@ -191,21 +188,24 @@ describe('the drain of a node by its agent', () => {
     });
   }
 
-  it('a node that waits for its turn to reboot says so, is not cordoned and loses no pod', async () => {
-    const { server, passes } = open(['dead'], { turn: 'Waiting for its turn to reboot since now: n2 goes first.' });
-    assert.equal(await passes(), EMPTY_PASS);
-    assert.deepEqual([...new Set(server.asked)], [`PATCH ${STATUS}`]);
-    const { status } = (server.requests[0]?.body ?? {}) as Partial<NodeMaintenance>;
-    assert.equal(status?.conditions?.[0]?.reason, 'WaitingForTurn');
-    assert.match(status?.conditions?.[0]?.message ?? '', /n2 goes first/);
-    assert.equal(status?.nodeStatuses?.[0]?.drainStartTime, undefined);
-  });
-
-  it('a drain whose turn has not come is not kept from waiting where it may not say so', async () => {
-    const { server, passes } = open(['dead'], { turn: 'Waiting for its turn to reboot since now: n2 goes first.' });
-    server.answers.set(`PATCH ${STATUS}`, { status: 403, body: { message: 'no' } });
-    assert.equal(await passes(), EMPTY_PASS);
-  });
+  const waits: readonly [WaitReason, boolean][] = [
+    ['WaitingForControlPlane', true],
+    ['WaitingForTurn', false],
+  ];
+  for (const [reason, holds] of waits) {
+    it(`a machine that a controller told to wait (${reason}) ${holds ? 'waits on' : 'waits no longer'} when none is alive`, async () => {
+      const { server, passes } = open(['dead']);
+      const drained = { type: 'Drained', status: 'False', reason, message: '', lastTransitionTime: '' } as const;
+      const labels = { [AGENT_LABEL]: 'n1' };
+      const own = {
+        ...MAINTENANCE,
+        metadata: { ...MAINTENANCE.metadata, labels },
+        status: { conditions: [drained], nodeStatuses: [{ nodeRef: { name: 'n1' } }] },
+      };
+      await passes(factsOf([own]));
+      assert.equal(server.asked.length === 0, holds, server.asked.join());
+    });
+  }
 
   it('the drain says that a status which is not taken keeps it from going on', async () => {
     const { server, passes } = open(['dead']);
