@@ -121,7 +121,19 @@ function cluster(names: readonly string[], limit = '1') {
     return found !== undefined && nodeStateOf(indexes.maintenances.on(node), found, false).maintenances.length > 0;
   };
   return {
-    ...{ clock, maintenances, put, podOn, store, reboot, remove, look, pass, reasonOf, begun, complete, isCordoned },
+    clock,
+    maintenances,
+    put,
+    podOn,
+    store,
+    reboot,
+    remove,
+    look,
+    pass,
+    reasonOf,
+    begun,
+    complete,
+    isCordoned,
     lead: () => {
       observer = createDrainObserver(context);
     },
