@@ -222,7 +222,7 @@ function createLimitedTurns(
 export function createGroupResolver(context: ControllerContext, { latest, onChange }: ResolverParts): GroupResolver {
   const { maintenances, options } = context;
   const known = createKnownDrains(context, latest);
-  const rebootTurns = createRebootTurns(context, known, latest);
+  const rebootTurns = createRebootTurns(context, (names) => known.among(names), latest);
   const isLimited = options.maxParallelNodes !== undefined;
   const scope = { context, volumes: createVolumeWaits(options.maxVolumeTime) };
   const memos = new WeakMap<DrainGroup, Memo>();

@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
-import { guardControlPlane } from '../../decide/maintenance/control-plane-guard.ts';
+import { type GuardedDrain, guardControlPlane } from '../../decide/maintenance/control-plane-guard.ts';
 import { isHealthy, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { begunNode, drainBegan } from '../../decide/maintenance/recorded-node.ts';
@@ -8,7 +8,6 @@ import { type AskedReboot, placesOf, REBOOT_TERM_MS, rebootsOverLimit } from '..
 import { rebootNodeOf, takesTurns, type TurnWait } from '../../decide/shutdown/machine-going-down.ts';
 import { timeOf } from '../../decide/time.ts';
 import type { ControllerContext } from '../context.ts';
-import type { KnownDrains } from '../maintenance/known-drains.ts';
 
 /** The turns of the machines that reboot. */
 export interface RebootTurns {
@@ -21,6 +20,9 @@ export interface TurnToCome extends TurnWait {
   /** After how many milliseconds to ask again. */
   readonly againMs: number;
 }
+
+/** Finds the drains of these names that are in the stage Drain. */
+type FindDrains = (names: Iterable<string>) => ReadonlyMap<string, GuardedDrain>;
 
 /** What was decided holds for this time, and longer where many reboot. */
 const LEAST_REST_MS = 500;
@@ -94,14 +96,14 @@ function idOf({ metadata }: NodeMaintenance): string {
 /** Decides who has its turn: first by the control plane, then by the limit. Time ends a wait for the limit alone. */
 class TurnDecider {
   readonly #context: ControllerContext;
-  readonly #known: KnownDrains;
+  readonly #find: FindDrains;
   readonly #places = new Places();
   /** The turns that were given, and perhaps are not written yet. */
   #given: ReadonlySet<string> = new Set();
 
-  constructor(context: ControllerContext, known: KnownDrains) {
+  constructor(context: ControllerContext, find: FindDrains) {
     this.#context = context;
-    this.#known = known;
+    this.#find = find;
   }
 
   decide(latest: (copy: NodeMaintenance) => NodeMaintenance, now: number): Decided {
@@ -161,7 +163,7 @@ class TurnDecider {
     const isAsking = new Set(asking.map(({ maintenance }) => maintenance.metadata.name));
     const hasBegun = new Set(reboots.flatMap(({ maintenance, begun }) => (begun ? [maintenance.metadata.name] : [])));
     const names = new Set(members.flatMap((node) => maintenances.unsettledOn(node)));
-    const drains = [...this.#known.among(names).values()].map((drain) =>
+    const drains = [...this.#find(names).values()].map((drain) =>
       isAsking.has(drain.name)
         ? { ...drain, forced: false }
         : { ...drain, begun: drain.begun || hasBegun.has(drain.name) },
@@ -177,11 +179,11 @@ class TurnDecider {
 /** Creates the turns of a term; `latest` returns a maintenance as our last write left it. */
 export function createRebootTurns(
   context: ControllerContext,
-  known: KnownDrains,
+  find: FindDrains,
   latest: (copy: NodeMaintenance) => NodeMaintenance,
 ): RebootTurns {
   const { maintenances, nodes, clock } = context;
-  const decider = new TurnDecider(context, known);
+  const decider = new TurnDecider(context, find);
   let decided: Decided | undefined;
   const waitOf = (maintenance: NodeMaintenance): TurnToCome | undefined => {
     const node = nodes.get(rebootNodeOf(maintenance) ?? '');

@@ -3,7 +3,7 @@ import { counted } from '../counted.ts';
 import { firstNames } from '../name-list.ts';
 
 /** So many machines at once, or this share of the nodes in percent: at least one. */
-export type RebootLimit =
+type RebootLimit =
   | { readonly kind: 'count'; readonly count: number }
   | { readonly kind: 'percent'; readonly percent: number };
 

@@ -16,7 +16,6 @@ const IMPORTED = /^import (?:type )?\{([^}]+)\} from '(\.[^']+)'/gmu;
  * with a text that is none of its own fails.
  */
 const ALLOWED: ReadonlyMap<string, string> = new Map([
-  ['src/agent/cluster/copy-trimming.ts annotations[key]', 'the keys are our own'],
   ["src/cli/completion/candidates.ts flags[open.long ?? '']", 'the keys are the flags of our own commands'],
   ["src/cli/completion/candidates.ts flags[option.long ?? '']", 'the keys are the flags of our own commands'],
   ['src/cli/check/facts.ts properties[part]', 'the keys are our own'],
