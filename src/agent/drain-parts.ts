@@ -3,6 +3,7 @@ import type { Cluster } from './cluster/cluster.ts';
 import type { ClusterDependencies } from './cluster/dependencies.ts';
 import type { OwnNode } from './cluster/own-node.ts';
 import type { KubeletInterceptor } from './static-pods/interceptor.ts';
+import { createBlockedPods } from './drain/blocked-pods.ts';
 import { createControllerDrainer } from './drain/controller-drain.ts';
 import { createDrainStep, type DrainStep } from './drain/drain.ts';
 import { NO_DRAINER } from './drain/drainer.ts';
@@ -59,7 +60,7 @@ export function createDrainParts(
   const { maintenances, requests, own } = cluster;
   const parts = { nodeName, clock, lease, maintenances, own, requests, giveBack, maxIdleMs, announce };
   const observer = new ProgressObserver(parts);
-  const byController = createControllerDrainer(cluster.own, interceptor);
+  const byController = createControllerDrainer(cluster.own, interceptor, createBlockedPods(dependencies));
   const drainers = {
     controller: byController,
     self: createSelfDrainer(

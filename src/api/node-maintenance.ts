@@ -56,6 +56,11 @@ export interface NodeStatus {
   readonly progressPercent?: number;
   /** Ours: when the node is expected to be drained, RFC 3339. */
   readonly expectedFinishTime?: string;
+  /**
+   * Ours: true where PodDisruptionBudgets are not asked, because the machine goes down and no other node stays: the agent of
+   * the node ends the pods that they keep.
+   */
+  readonly budgetsNotAsked?: true;
   /** Ours: pods that block the drain, and why. */
   readonly podsBlocking?: readonly BlockingPod[];
   /** Ours: volumes that are still mounted or attached although the pods that used them are gone. */

@@ -6,7 +6,6 @@ import type { ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ControllerMetrics } from '../telemetry/controller-metrics.ts';
 import type { UngatedDaemonSets } from '../kube/eviction/ungated-daemon-sets.ts';
-import type { BudgetRule } from './disruption-budget/budget-rule.ts';
 import type { AttachmentIndex } from './cache/attachments.ts';
 import type { MaintenanceIndex } from './cache/maintenances.ts';
 import type { NodeIndex } from './cache/nodes.ts';
@@ -30,5 +29,4 @@ export interface ControllerContext {
   readonly nodes: NodeIndex;
   readonly attachments: AttachmentIndex;
   readonly budgets: ObjectCache<PodDisruptionBudget>;
-  readonly budgetRule: BudgetRule;
 }

@@ -5,10 +5,6 @@ import type { Pod } from '../api/pod.ts';
 const NAME_LABEL = 'app.kubernetes.io/name';
 const CONTROLLER_NAME = 'nodemaint-controller';
 
-/** Why the budget of a replica is not asked, which an older version of the manifests had. */
-export const OWN_BUDGET_NOT_ASKED =
-  'No PodDisruptionBudget is asked: the replicas of the nodemaint controller leave as the last Default pods of their node, and agents drain their own nodes while none of them runs.';
-
 /** Whether the pod is a replica of the nodemaint controller. It holds no machine, and leaves after all other Default pods. */
 export function isOwnController({ metadata }: Pick<Pod, 'metadata'>): boolean {
   return metadata.namespace === CONTROLLER_NAMESPACE && metadata.labels?.[NAME_LABEL] === CONTROLLER_NAME;

@@ -4,6 +4,7 @@ import { reachesStaticPods } from '../../decide/maintenance/drain-plan.ts';
 import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
 import { drainEnd, type Left, leftOf } from '../../decide/staying-pod/left-pods.ts';
 import { effectiveDrains } from '../../decide/static-pod/parked.ts';
+import type { BlockedPods } from './blocked-pods.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 import type { ClusterIntent, KubeletInterceptor } from '../static-pods/interceptor.ts';
 import { isRunning, type StaticPodView } from '../static-pods/view.ts';
@@ -38,6 +39,7 @@ function downSince(shutdown: string | undefined, maintenances: readonly NodeMain
 export function createControllerDrainer(
   own: Pick<OwnMaintenances, 'isDrained' | 'podsLeft'>,
   interceptor: Pick<KubeletInterceptor, 'observe'>,
+  blocked: BlockedPods,
 ): Drainer {
   return {
     pass: async ({ record, view, retention, keepParked, maintenances }, signal) => {
@@ -49,6 +51,7 @@ export function createControllerDrainer(
       const counted = (name !== undefined && isLast && hasNoneWithManifest(view) ? own.podsLeft(name) : undefined) ?? 0;
       const wantsPods = counted > 0 || view.parked.some((pod) => pod.thisBoot && !keepParked(pod));
       const { pods, ...intent } = await interceptor.observe(view, drains, wantsPods, signal);
+      await blocked.end(maintenances, signal);
       const since = downSince(name, maintenances);
       const isOver = name !== undefined && own.isDrained(name);
       const left = isOver ? [] : counted > 0 ? leftNow(view, { pods }, { counted, since }) : undefined;

@@ -23,7 +23,7 @@ export interface GroupedEvictions {
 
 /** Its calls count together with those of `underWay`. */
 export function createGroupedEvictions(context: ControllerContext, underWay: EvictionConcurrency): GroupedEvictions {
-  const { client, clock, log, metrics, budgets, budgetRule, options } = context;
+  const { client, clock, log, metrics, budgets, options } = context;
   const memories = createEvictionAttempts(clock);
   const said = new Map<string, { readonly refused?: string }>();
   return {
@@ -41,11 +41,7 @@ export function createGroupedEvictions(context: ControllerContext, underWay: Evi
         budgets: covering.map(({ metadata }) => metadata.name).toSorted(),
         budgetRetryMs: BUDGET_RETRY_MS,
       };
-      const scope = {
-        options: graceOptions(context, pod),
-        context: answer,
-        whyNotAsked: () => budgetRule.whyNotAsked(pod),
-      };
+      const scope = { options: graceOptions(context, pod), context: answer };
       const outcome = await underWay.during(namespace, () => attemptToEvict(client, pod, scope, signal));
       log.info({ pod: `${namespace}/${name}`, ...outcome }, 'asked for an eviction');
       metrics.evictionAttempted(outcome.kind);

@@ -1,9 +1,6 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
-import { NODE_MAINTENANCE_API_VERSION } from '../../api/names.ts';
 import type { EvictionOutcome } from '../../decide/eviction/api-answer.ts';
 import type { EvictionTarget } from '../../decide/eviction/imperative.ts';
-import { targetKeyOf } from '../../decide/eviction/request.ts';
-import { goesDownNow } from '../../decide/shutdown/machine-going-down.ts';
 import { createEvictionEngine, type EvictionEngine } from '../../kube/eviction/imperative.ts';
 import type { InterceptorStep } from '../../kube/eviction/interceptor.ts';
 import { type EvictionConcurrency, createEvictionConcurrency } from '../../kube/eviction/concurrency.ts';
@@ -22,36 +19,14 @@ const PARALLEL = 64;
 /** A drain whose targets our copy does not show yet is seen within this time. */
 const UNWANTED_AGAIN_MS = 1_000;
 
-/** So often it is looked whether the budgets that block a pod of a machine that goes down are still asked. */
-const BUDGET_AGAIN_MS = 5_000;
-
 /** So often it is looked whether other nodes still need the last replica. */
 const STAYS_AGAIN_MS = 1_000;
 
-/** Says on the shutdowns of the pod's node why budgets were not asked. */
-function recordShutdown(
-  { maintenances, pods, events }: ControllerContext,
-  request: EvictionRequest,
-  why: string,
-): void {
-  const { nodeName = '' } = pods.get(targetKeyOf(request))?.spec ?? {};
-  for (const maintenance of maintenances.on(nodeName)) {
-    if (goesDownNow(maintenance) !== nodeName) continue;
-    const subject = { ...maintenance, apiVersion: NODE_MAINTENANCE_API_VERSION, kind: 'NodeMaintenance' };
-    events.record(subject, { type: 'Warning', reason: 'BudgetNotAsked', message: why });
-  }
-}
-
-/** Counts an attempt; one that is blocked, or that asks no budget, becomes an Event too. */
+/** Counts an attempt; one that is blocked becomes an Event too. */
 function record(context: ControllerContext, request: EvictionRequest, outcome: EvictionOutcome): void {
   const { metrics, events } = context;
   metrics.evictionAttempted(outcome.kind);
   const { name } = request.spec.target.pod;
-  if (outcome.kind === 'budget-not-asked') {
-    const message = `Pod ${name} ends by its own grace period. ${outcome.why}`;
-    events.record(subjectOf(request), { type: 'Warning', reason: 'BudgetNotAsked', message });
-    recordShutdown(context, request, outcome.why);
-  }
   if (outcome.kind !== 'blocked') return;
   // Without the count and the numbers, so that it is one event that counts up.
   const which = outcome.budgets.length === 0 ? '' : ` by PodDisruptionBudget ${outcome.budgets.join(', ')}`;
@@ -85,7 +60,7 @@ export function createImperativeEviction(
   context: ControllerContext,
   underWay: EvictionConcurrency = createEvictionConcurrency(context.clock),
 ): EvictionEngine {
-  const { client, clock, log, requests, pods, budgets, budgetRule, options } = context;
+  const { client, clock, log, requests, pods, budgets, options } = context;
   /** Since when the last replica of the controller stays for others, on the monotonic clock, by the key of the request. */
   const stays = new Map<string, number>();
   const engine = createEvictionEngine({
@@ -108,8 +83,6 @@ export function createImperativeEviction(
       // A drain may have ended while no controller ran.
       return isRequestObsolete(context, target) ? { kind: 'silent', againMs: UNWANTED_AGAIN_MS } : undefined;
     },
-    whyNotAsked: (pod) => budgetRule.whyNotAsked(pod),
-    budgetAgainMs: (pod) => (budgetRule.mayChange(pod) ? BUDGET_AGAIN_MS : Infinity),
   });
   return {
     ...engine,

@@ -15,7 +15,6 @@ import { serveHttp } from '../../telemetry/http.ts';
 import { type ControllerMetrics, createControllerMetrics } from '../../telemetry/controller-metrics.ts';
 import { buildVersion } from '../../version.ts';
 import { createUngatedDaemonSets } from '../../kube/eviction/ungated-daemon-sets.ts';
-import { createBudgetRule } from '../disruption-budget/budget-rule.ts';
 import { runElection } from '../../kube/leader/election.ts';
 import { untilSynced } from '../../kube/copy/synced.ts';
 import { byResource, type Copies, createCopies } from '../cache/copies.ts';
@@ -84,8 +83,7 @@ function createLeaderOf(dependencies: ControllerDependencies, { copies, metrics 
   const events = createEventRecorder(COMPONENT, fenced);
   const ungated = createUngatedDaemonSets(clock);
   const indexes = { ...createIndexes(copies, clock), budgets: copies.budgets };
-  const budgetRule = createBudgetRule({ ...indexes, clock });
-  const context = { ...fenced, options, metrics, events, ungated, ...indexes, budgetRule };
+  const context = { ...fenced, options, metrics, events, ungated, ...indexes };
   return createLeader(context);
 }
 

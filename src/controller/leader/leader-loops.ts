@@ -103,8 +103,7 @@ export function createLeader(context: ControllerContext): Leader {
       const ending = AbortSignal.any([stop, signal]);
       // All are noted before the first is looked at.
       noteAll(context, notes);
-      const work = (cut: AbortSignal): Promise<unknown> =>
-        Promise.all([loops.run(ending, cut), context.budgetRule.run(ending)]);
+      const work = (cut: AbortSignal): Promise<unknown> => loops.run(ending, cut);
       await finishing(context, work, stop, signal);
     },
   };

@@ -22,6 +22,7 @@ import { agentNodeOf } from '../../decide/maintenance/maintenance.ts';
 import { drainPodOf } from '../../decide/pod.ts';
 import { evictionPausedUntil, whyReturning } from '../../decide/staying-pod/returning-pod.ts';
 import { whyNobodyEnds } from '../../show/fleet/no-agent.ts';
+import { createBudgetsAsked } from '../disruption-budget/asked.ts';
 import { podByUid } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
 import { type EvictionIntent, requestKeyOf } from './wanted-evictions.ts';
@@ -57,6 +58,7 @@ export interface DrainObserver {
 interface Scope {
   readonly context: ControllerContext;
   readonly refused: Refused;
+  readonly areBudgetsAsked: (node: string) => boolean;
 }
 
 function nodeOf({ nodes }: ControllerContext, name: string): NodeIdentity {
@@ -99,7 +101,7 @@ function countByNode(intents: readonly EvictionIntent[]): ReadonlyMap<string, nu
 
 /** The evictions that a resolution asks for, in the order of the plan, and when pods that came back are asked for. */
 function intentsOf(
-  { context }: Scope,
+  context: ControllerContext,
   { plan, resolution }: Draws,
   beganOn: (node: string) => number | undefined,
   now: number,
@@ -129,7 +131,7 @@ type Draws = Extract<Verdict, { kind: 'drains' }>;
 
 /** What a drain has come to, and what is to be requested for it. */
 function observeDrain(
-  { context, refused }: Scope,
+  { context, refused, areBudgetsAsked }: Scope,
   maintenance: NodeMaintenance,
   draws: Draws,
   now: number,
@@ -138,7 +140,7 @@ function observeDrain(
   const requestOf = ({ metadata }: Pod): EvictionRequest | undefined =>
     context.requests.get(`${metadata.namespace}/${metadata.uid}`);
   const beganOn = (node: string): number | undefined => drainBegan(maintenance, nodeOf(context, node));
-  const { intents, againAt } = intentsOf({ context, refused }, draws, beganOn, now);
+  const { intents, againAt } = intentsOf(context, draws, beganOn, now);
   const { admitted, overLimit } = limitEvictions(context, intents, now);
   const overLimitOn = countByNode(overLimit);
   const observeNode = (node: NodeResolution): NodeObservation => {
@@ -171,6 +173,7 @@ function observeDrain(
       ...(refusal === undefined ? {} : { refusal }),
       ...(left.size > 0 ? {} : { expectedFinishAt: estimateDrain(plan, { evicting, pending, requestOf }, times) }),
       overLimit: overLimitOn.get(node.name) ?? 0,
+      budgetsNotAsked: since !== undefined && !areBudgetsAsked(node.name),
       ungatedDaemonSets: context.ungated.on(node.name),
     };
   };
@@ -185,7 +188,7 @@ export function createDrainObserver(
 ): DrainObserver {
   const { refused = NOTHING_REFUSED, latest = (copy) => copy, onChange = () => undefined } = parts;
   const resolver = createGroupResolver(context, { latest, onChange });
-  const scope = { context, refused };
+  const scope = { context, refused, areBudgetsAsked: createBudgetsAsked(context) };
   return {
     forget: (name) => {
       resolver.forget(name);

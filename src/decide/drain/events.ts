@@ -14,6 +14,7 @@ interface DrainEvent {
     | 'DrainBlocked'
     | 'VolumesLeft'
     | 'VolumesGivenUp'
+    | 'BudgetsNotAsked'
     | 'Drained';
   readonly message: string;
 }
@@ -107,6 +108,12 @@ export function drainEvents(
     );
     const who = requester === undefined ? '' : ` ${requester} asked for it.`;
     events.push({ type: 'Normal', reason: 'DrainBegun', message: `The drain has begun: ${nodes}.${who}` });
+  }
+  const isAlone = (status: NodeMaintenanceStatus | undefined): boolean =>
+    status?.nodeStatuses?.some(({ budgetsNotAsked }) => budgetsNotAsked === true) === true;
+  if (!isAlone(before) && isAlone(after)) {
+    const why = 'the machine goes down, and no other node stays (Ready, not going down for good)';
+    events.push({ type: 'Warning', reason: 'BudgetsNotAsked', message: `PodDisruptionBudgets are not asked: ${why}.` });
   }
   const tier = tierOf(after);
   const isOver = is === 'True DrainCompleted';

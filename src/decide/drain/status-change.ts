@@ -18,9 +18,11 @@ function nodesInOrder(status: NodeMaintenanceStatus): readonly NodeStatus[] {
 
 /** The parts of a status by which others act; the counts and texts beside them are for people. */
 function essence(status: NodeMaintenanceStatus): string {
-  const nodeStatuses = nodesInOrder(status).map(({ nodeRef, drainTargets, drainPlanPosition, drainStartTime }) => {
-    return { nodeRef, drainTargets, drainPlanPosition, drainStartTime };
-  });
+  const nodeStatuses = nodesInOrder(status).map(
+    ({ nodeRef, drainTargets, drainPlanPosition, drainStartTime, budgetsNotAsked }) => {
+      return { nodeRef, drainTargets, drainPlanPosition, drainStartTime, budgetsNotAsked };
+    },
+  );
   const conditions = (status.conditions ?? []).map(({ type, status: is, reason }) => ({ type, is, reason }));
   return sortedJson({ ...status, summary: undefined, nodeGroups: undefined, nodeStatuses, conditions });
 }

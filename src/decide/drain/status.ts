@@ -38,6 +38,8 @@ export interface NodeObservation {
   readonly overLimit: number;
   /** DaemonSets, NAMESPACE/NAME, whose pods come back in spite of the gate. */
   readonly ungatedDaemonSets: readonly string[];
+  /** Whether the machine goes down and no other node stays, so that budgets are not asked; absent where they are. */
+  readonly budgetsNotAsked?: boolean;
   /** Why the API server does not let the node be cordoned, or its conditions be set; absent where it does. */
   readonly refusal?: string;
 }
@@ -80,6 +82,7 @@ function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: Nod
           progressPercent: atStart === 0 ? 100 : Math.floor((100 * (atStart - left)) / atStart),
         }),
     ...(expectedFinishTime === undefined ? {} : { expectedFinishTime }),
+    ...(seen.budgetsNotAsked === true ? { budgetsNotAsked: true } : {}),
     ...(seen.blocking.length === 0 ? {} : { podsBlocking: seen.blocking.slice(0, MAX_BLOCKING) }),
     ...(node.volumes === undefined || node.volumes.left.length === 0
       ? {}

@@ -14,8 +14,8 @@ type Blocked = Extract<EvictionOutcome, { kind: 'blocked' }>;
 interface AttemptScope {
   readonly options: EndOptions;
   readonly context: EvictionAnswerContext;
-  /** Why budgets that refuse the eviction are not asked, as a sentence; undefined where they are. */
-  readonly whyNotAsked: () => string | undefined;
+  /** Why budgets that refuse the eviction are not asked, as a sentence; undefined, or absent, where they are. */
+  readonly whyNotAsked?: () => string | undefined;
 }
 
 /** Deletes a pod whose eviction only budgets refuse, which are not asked, with the grace period of an eviction. */
@@ -46,6 +46,6 @@ export async function attemptToEvict(
 ): Promise<EvictionOutcome> {
   const outcome = decideEvictionOutcome(await postEviction(client, pod, options, signal), context);
   if (outcome.kind !== 'blocked' || !outcome.byBudget) return outcome;
-  const why = whyNotAsked();
+  const why = whyNotAsked?.();
   return why === undefined ? outcome : await endWithoutBudget(client, pod, { why, options, blocked: outcome }, signal);
 }

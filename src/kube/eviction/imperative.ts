@@ -15,7 +15,6 @@ import {
   isEvictOnly,
   markedSince,
   rememberedAttempts,
-  withoutPauseIfNotAsked,
   withoutPauseIfUnready,
 } from '../../decide/eviction/imperative.ts';
 import { othersDeadline } from '../../decide/eviction/heartbeat-deadline.ts';
@@ -55,10 +54,6 @@ interface EngineParts {
   readonly leads: (key: string) => boolean;
   /** A step in place of an attempt, or of anything else that is not to wait; undefined where none is. */
   readonly instead: (target: EvictionTarget, of: 'attempt' | 'step') => InterceptorStep | undefined;
-  /** Why the budgets of the pod are not asked, as a sentence; undefined where they are. */
-  readonly whyNotAsked: (pod: Pod) => string | undefined;
-  /** In how many milliseconds that may have changed without an event of the pod; Infinity where it cannot. */
-  readonly budgetAgainMs: (pod: Pod) => number;
 }
 
 /** Our copy of a pod shows a mark within this time. */
@@ -82,15 +77,6 @@ interface EngineMemory {
   readonly unsure: Set<string>;
 }
 
-/** When the pod is looked at again at the latest: the nodes that its budgets go by may change without an event of the pod. */
-function atMost(
-  parts: EngineParts,
-  { pod, memory }: { readonly pod: Pod; readonly memory: EvictionMemory },
-  againMs: number,
-): number {
-  return memory.byBudget === true ? Math.min(againMs, parts.budgetAgainMs(pod)) : againMs;
-}
-
 /** One attempt at the eviction of a pod; `memory` has those before it. Throws API_UNREACHABLE. */
 async function attempt(
   parts: EngineParts,
@@ -107,7 +93,6 @@ async function attempt(
       promiseWords: parts.promiseWords,
       budgets: budgets.map(({ metadata }) => metadata.name).toSorted(),
     },
-    whyNotAsked: () => parts.whyNotAsked(pod),
   };
   return await attemptToEvict(parts.client, pod, scope, signal);
 }
@@ -131,7 +116,7 @@ async function evict(
   const now = parts.clock.now();
   const { memory, progress } = afterAttempt(pod, before, outcome, now);
   memories.set(key, memory);
-  const againMs = atMost(parts, { pod, memory }, Math.max(0, memory.nextAt - now));
+  const againMs = Math.max(0, memory.nextAt - now);
   const silentMs = quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
   if (silentMs > 0) return { kind: 'silent', againMs: Math.min(againMs, silentMs) };
   return progress === undefined ? { kind: 'silent', againMs } : { kind: 'working', ...progress, againMs };
@@ -173,8 +158,7 @@ async function act(
   const now = clock.now();
   const remembered = unblocked(parts, memories.get(key) ?? rememberedAttempts(request), pod);
   const markedAt = markedSince({ request, pod }, remembered, patience.takeOverMs, now);
-  const ready = withoutPauseIfNotAsked(remembered, () => parts.whyNotAsked(pod) !== undefined);
-  const memory = { ...withoutPauseIfUnready(ready, pod), ...(markedAt === undefined ? {} : { markedAt }) };
+  const memory = { ...withoutPauseIfUnready(remembered, pod), ...(markedAt === undefined ? {} : { markedAt }) };
   memories.set(key, memory);
   const step = decideEvictionStep({ request, pod }, memory, patienceOf(parts, request), now);
   const other = step.kind === 'wait' ? undefined : parts.instead({ request, pod }, 'step');
@@ -183,8 +167,7 @@ async function act(
     const later = parts.instead({ request, pod }, 'attempt');
     return later ?? (await evict(parts, state, { request, pod, memory }, signal));
   }
-  const lookMs = atMost(parts, { pod, memory }, step.againMs);
-  const againMs = step.kind === 'mark' ? Math.min(lookMs, MARK_SEEN_MS) : lookMs;
+  const againMs = step.kind === 'mark' ? Math.min(step.againMs, MARK_SEEN_MS) : step.againMs;
   if (step.kind === 'mark') await keepMarked(parts, memories, { key, pod, memory }, signal);
   const silentMs = quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
   if (silentMs > 0) return { kind: 'silent', againMs: Math.min(againMs, silentMs) };

@@ -5,7 +5,7 @@ import {
   NODE_NOTE_ANNOTATION,
 } from '../../../src/api/names.ts';
 import { annotatedSince } from '../../../src/decide/background-eviction/annotation.ts';
-import { nodeThatStays, observeLeases, type SeenLeases } from '../../../src/decide/disruption-budget/other-nodes.ts';
+import { nodesThatStay } from '../../../src/decide/disruption-budget/staying-node.ts';
 import { commonVersion, fleetNode } from '../../../src/show/fleet/node-state.ts';
 import { readPresence } from '../../../src/show/fleet/presence.ts';
 import { readNodeNote } from '../../../src/decide/maintenance/node-note.ts';
@@ -65,15 +65,9 @@ export const ANNOTATION_TARGETS: readonly FuzzTarget[] = [
     const { renewTime, ...rest } = (objectIn(text) ?? {}) as { renewTime?: unknown };
     // The API server takes texts for times only, and any of them after another server has written it.
     const spec = { ...rest, ...(typeof renewTime === 'string' ? { renewTime } : {}) };
-    let seen: SeenLeases | undefined;
-    for (let at = 0; at < 100_000; at += 20_000) {
-      seen = observeLeases(seen, [{ metadata, spec }], new Set(['n1']), at);
-      assertFinite(
-        [...seen.nodes.byName.values()].map(({ since }) => since),
-        'since',
-      );
-      nodeThatStays(seen, at, NOW);
-    }
+    const lastTransitionTime = spec.renewTime ?? metadata.creationTimestamp;
+    const conditions = [{ type: 'Ready', status: 'Unknown', lastTransitionTime }] as const;
+    nodesThatStay([{ metadata, status: { conditions } }], new Set(['n1']), NOW);
   }),
   textTarget('managed-fields', mutatedJson([{ manager: 'a', time: TIME, fieldsV1: FIELD }]), (text) => {
     const fields = objectIn(text);

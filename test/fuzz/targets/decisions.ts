@@ -22,10 +22,9 @@ import { decideNodeConditions } from '../../../src/decide/maintenance/node-condi
 import { blockedByInterceptors, drainPodsOfNode, resolveSelfDrains } from '../../../src/decide/drain/self-drain.ts';
 import { decideShorterEnd, overduePods } from '../../../src/decide/deadline/terminating-pod.ts';
 import { couldTakeNow } from '../../../src/decide/disruption-budget/placement.ts';
-import { judgeProtection } from '../../../src/decide/disruption-budget/protection.ts';
-import { nodesThatStay, observeNodes } from '../../../src/decide/disruption-budget/staying-nodes.ts';
+import { nodesThatStay } from '../../../src/decide/disruption-budget/staying-node.ts';
 import { membersOfControlPlane } from '../../../src/decide/maintenance/control-plane-members.ts';
-import { rebootNodeOf, takesTurns } from '../../../src/decide/shutdown/machine-going-down.ts';
+import { nodeGoneForGood, rebootNodeOf, takesTurns } from '../../../src/decide/shutdown/machine-going-down.ts';
 import { type AskedReboot, rebootsOverLimit } from '../../../src/decide/reboot/limit.ts';
 import { drainBegan } from '../../../src/decide/maintenance/recorded-node.ts';
 import { evictionPausedUntil, goesDownSince, whyReturning } from '../../../src/decide/staying-pod/returning-pod.ts';
@@ -143,17 +142,8 @@ function evictions({ maintenances, requests, pods, budgets }: World): void {
 function goingDown({ maintenances, pods, nodes: all }: World): void {
   const podsOn = (node: string): typeof pods => pods.filter(({ spec }) => spec.nodeName === node);
   assertFinite(membersOfControlPlane(all, podsOn), 'members');
-  const seen = observeNodes(
-    undefined,
-    all.map((node) => ({ node, goesDown: false })),
-    0,
-  );
-  const later = observeNodes(
-    seen,
-    all.map((node) => ({ node, goesDown: false })),
-    20_000,
-  );
-  judgeProtection(pods, nodesThatStay(later, 70_000, NOW));
+  const staying = nodesThatStay(all, new Set(maintenances.flatMap((each) => nodeGoneForGood(each) ?? [])), NOW);
+  if (staying.length > all.length) throw new Error('more nodes stay than there are');
   const asked = maintenances.flatMap((each): AskedReboot[] => {
     const node = takesTurns(each, NOW) ? rebootNodeOf(each) : undefined;
     return node === undefined ? [] : [{ node, askedAt: timeOf(each.metadata.creationTimestamp) ?? Infinity }];

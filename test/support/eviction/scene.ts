@@ -2,7 +2,6 @@ import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { DrainPlanEntry, NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../src/controller/context.ts';
-import { createBudgetRule } from '../../../src/controller/disruption-budget/budget-rule.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { createUngatedDaemonSets } from '../../../src/kube/eviction/ungated-daemon-sets.ts';
@@ -81,7 +80,6 @@ export function createEvictionScene(): EvictionScene {
     events: { record: (_subject: object, { reason }: { readonly reason: string }) => void events.push(reason) },
     ungated: createUngatedDaemonSets(clock),
     ...copies,
-    budgetRule: createBudgetRule({ ...copies, clock }),
   };
   const context = part as unknown as ControllerContext;
   const scene: EvictionScene = {

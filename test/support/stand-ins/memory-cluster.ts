@@ -5,7 +5,6 @@ import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../../src/api/pod.ts';
 import type { VolumeAttachment } from '../../../src/api/volume-attachment.ts';
 import type { ControllerContext } from '../../../src/controller/context.ts';
-import { createBudgetRule } from '../../../src/controller/disruption-budget/budget-rule.ts';
 import { createIndexes, type Indexes } from '../../../src/controller/cache/indexes.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import { createLeader, type Leader } from '../../../src/controller/leader/leader-loops.ts';
@@ -213,7 +212,6 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
       },
       ungated: createUngatedDaemonSets(clock),
       ...copies,
-      budgetRule: createBudgetRule({ ...copies, clock }),
     };
   };
   const cluster: MemoryCluster = {

@@ -19,7 +19,6 @@ import type { EvictionSettings } from '../../../decide/eviction/settings.ts';
 import { ownRequest } from '../../../decide/eviction/own-request.ts';
 import { rfc3339 } from '../../../decide/time.ts';
 import { asOfNow, type Moment, momentOf } from '../../../host/clock.ts';
-import { isOwnController, OWN_BUDGET_NOT_ASKED } from '../../../decide/own-controller.ts';
 import { attemptToEvict } from '../../../kube/eviction/attempt.ts';
 import type { EndOptions } from '../../../kube/eviction/evictor.ts';
 import { createEvictionAttempts } from '../../../kube/eviction/attempt-memory.ts';
@@ -128,8 +127,7 @@ export function createSelfEvictions(
       const own = ownRequestOf(pod) ?? request ?? ownRequest(pod, { startedAt: now, message: '' });
       // Since when a controller that is dead had marked the pod is not known: its own controller has the whole time.
       const first = isMarked(pod) ? { ...rememberedAttempts(own), markedAt: now } : rememberedAttempts(own);
-      const whyNotAsked = (): string | undefined => (isOwnController(pod) ? OWN_BUDGET_NOT_ASKED : scope.whyNotAsked());
-      const known = withoutPauseIfNotAsked(memories.get(uid) ?? first, () => whyNotAsked() !== undefined);
+      const known = withoutPauseIfNotAsked(memories.get(uid) ?? first, () => scope.whyNotAsked() !== undefined);
       const memory = withoutPauseIfUnready(known, pod);
       memories.set(uid, memory);
       const step = decideEvictionStep({ request: own, pod }, memory, { ...settings(), trustUntil }, now);
@@ -144,7 +142,7 @@ export function createSelfEvictions(
       const outcome = await attempt(
         { client, log },
         pod,
-        { memory, options, whyNotAsked, promiseWords: settings().promiseWords },
+        { memory, options, whyNotAsked: scope.whyNotAsked, promiseWords: settings().promiseWords },
         signal,
       );
       const after = afterAttempt(pod, memory, outcome, now);

@@ -1,12 +1,8 @@
 import type { Lease } from '../../../api/lease.ts';
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
-import {
-  nodeThatStays,
-  observeLeases,
-  type SeenLeases,
-  whyNotAskedAlone,
-} from '../../../decide/disruption-budget/other-nodes.ts';
-import { goesDownNow } from '../../../decide/shutdown/machine-going-down.ts';
+import type { Node } from '../../../api/pod.ts';
+import { nodesThatStay } from '../../../decide/disruption-budget/staying-node.ts';
+import { goesDownNow, nodeGoneForGood } from '../../../decide/shutdown/machine-going-down.ts';
 import { describeError, NodemaintError } from '../../../errors.ts';
 import type { ObjectPage } from '../../../kube/list.ts';
 import { collectionPath, LEASES, sendForObject } from '../../../kube/resource.ts';
@@ -29,28 +25,24 @@ const EVERY_MS = 10_000;
 /** Of a large cluster some nodes stay nearly always: no more pages are read when one is found. */
 const PAGE = 100;
 
-/** The Leases up to the page that has one of a node that stays. */
-async function readLeases(
-  { client, clock }: Pick<ClusterDependencies, 'client' | 'clock'>,
-  { seen, goingDown }: { readonly seen: SeenLeases | undefined; readonly goingDown: ReadonlySet<string> },
-  signal: AbortSignal,
-): Promise<SeenLeases> {
-  const leases: Lease[] = [];
-  let next = '';
-  for (;;) {
-    const query = new URLSearchParams({ limit: String(PAGE), ...(next === '' ? {} : { continue: next }) }).toString();
-    const path = `${collectionPath(LEASES, NODE_LEASES)}?${query}`;
-    const page = await sendForObject<ObjectPage<Lease>>(client, { method: 'GET', path }, [], signal);
-    leases.push(...(page?.items ?? []));
-    next = page?.metadata?.continue ?? '';
-    const now = clock.monotonic();
-    const found = observeLeases(seen, leases, goingDown, now);
-    if (next === '' || nodeThatStays(found, now, clock.now()) !== undefined) return found;
-  }
+/** The node as its Lease shows it: silent since its kubelet renewed it last. */
+function nodeOf({ metadata, spec }: Lease): Node {
+  const { name, creationTimestamp } = metadata;
+  const since = spec?.renewTime ?? creationTimestamp ?? null;
+  return {
+    metadata: { name },
+    status: { conditions: [{ type: 'Ready', status: 'Unknown', lastTransitionTime: since }] },
+  };
 }
 
-export function createOtherNodes({ client, clock, log, nodeName }: ClusterDependencies): OtherNodes {
-  let seen: SeenLeases | undefined;
+export function createOtherNodes({
+  client,
+  clock,
+  log,
+  nodeName,
+  aheadMs = () => 0,
+}: Pick<ClusterDependencies, 'client' | 'clock' | 'log' | 'nodeName' | 'aheadMs'>): OtherNodes {
+  let isLast = false;
   let lookedAt: number | undefined;
   const warnOnce = createLogOnce((reason) => {
     log.warn(
@@ -58,39 +50,45 @@ export function createOtherNodes({ client, clock, log, nodeName }: ClusterDepend
       'cannot see whether other nodes stay: PodDisruptionBudgets are asked as long as no controller is alive',
     );
   });
-
+  /** Whether a node of the Leases stays, page by page. */
+  const findsAny = async (gone: ReadonlySet<string>, signal: AbortSignal): Promise<boolean> => {
+    for (let next = ''; ; ) {
+      const query = new URLSearchParams({ limit: String(PAGE), ...(next === '' ? {} : { continue: next }) }).toString();
+      const path = `${collectionPath(LEASES, NODE_LEASES)}?${query}`;
+      const page = await sendForObject<ObjectPage<Lease>>(client, { method: 'GET', path }, [], signal);
+      const nodes = (page?.items ?? []).map(nodeOf);
+      if (nodesThatStay(nodes, gone, clock.now() - aheadMs()).length > 0) return true;
+      next = page?.metadata?.continue ?? '';
+      if (next === '') return false;
+    }
+  };
   const update = async (maintenances: readonly NodeMaintenance[], signal: AbortSignal): Promise<void> => {
-    const goingDown = new Set(maintenances.flatMap((each) => goesDownNow(each) ?? []));
-    if (!goingDown.has(nodeName)) {
-      seen = undefined;
+    if (!maintenances.some((each) => goesDownNow(each) === nodeName)) {
+      isLast = false;
       return;
     }
     const now = clock.monotonic();
     if (lookedAt !== undefined && now - lookedAt < EVERY_MS) return;
     lookedAt = now;
+    const gone = new Set([nodeName, ...maintenances.flatMap((each) => nodeGoneForGood(each) ?? [])]);
+    isLast = false;
     try {
-      seen = await readLeases({ client, clock }, { seen, goingDown }, signal);
+      isLast = !(await findsAny(gone, signal));
       warnOnce(undefined);
     } catch (error) {
       signal.throwIfAborted();
-      seen = undefined;
       if (!(error instanceof NodemaintError) || error.code !== 'API_REFUSED') throw error;
       warnOnce(describeError(error));
     }
   };
-  const whyNotAsked = (): string | undefined => {
-    const now = clock.monotonic();
-    if (seen === undefined || nodeThatStays(seen, now, clock.now()) !== undefined) return undefined;
-    return whyNotAskedAlone(nodeName);
-  };
-
+  const why = `No PodDisruptionBudget is asked: node ${nodeName} goes down, no nodemaint controller is alive, and no other node stays.`;
   return {
     look: async (maintenances, signal) => {
       await update(maintenances, signal);
-      return whyNotAsked;
+      return () => (isLast ? why : undefined);
     },
     forget: () => {
-      seen = undefined;
+      isLast = false;
       lookedAt = undefined;
     },
   };

@@ -63,6 +63,7 @@ function open({ isDrained = false, counted = 1, pods }: Told) {
         return Promise.resolve({ ...intent, pods: wantsPods ? pods : undefined });
       },
     },
+    { end: () => Promise.resolve() },
   );
   return { asked, pass: (facts: DrainerFacts) => drainer.pass(facts, SIGNAL) };
 }

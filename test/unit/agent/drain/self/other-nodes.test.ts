@@ -5,21 +5,17 @@ import { AGENT_LABEL, SHUTDOWN_KIND_ANNOTATION } from '../../../../../src/api/na
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import type { KubeRequest, KubeResponse } from '../../../../../src/kube/client.ts';
 import { drainOf } from '../../../../support/maintenance/objects.ts';
+import { rfc3339 } from '../../../../../src/decide/time.ts';
 import { createRecordingLog } from '../../../../support/agent/recording-log.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
 
 const SIGNAL = new AbortController().signal;
 
-function shutdown(node: string): NodeMaintenance {
+function shutdown(node: string, kind = 'poweroff'): NodeMaintenance {
   const drain = drainOf(`shutdown-${node}-0`, [node]);
-  return {
-    ...drain,
-    metadata: {
-      ...drain.metadata,
-      labels: { [AGENT_LABEL]: node },
-      annotations: { [SHUTDOWN_KIND_ANNOTATION]: 'poweroff' },
-    },
-  };
+  const nodeStatuses = [{ nodeRef: { name: node }, drainStartTime: '2026-01-01T00:00:00Z' }];
+  const own = { labels: { [AGENT_LABEL]: node }, annotations: { [SHUTDOWN_KIND_ANNOTATION]: kind } };
+  return { ...drain, metadata: { ...drain.metadata, ...own }, status: { nodeStatuses } };
 }
 
 /** What an agent of n1 sees where the API server answers so, each ten seconds for `sec` seconds. */
@@ -42,7 +38,7 @@ async function after(
     },
   } as never;
   const log = createRecordingLog();
-  const others = createOtherNodes({ client, clock, log, nodeName: 'n1', onChange: () => undefined });
+  const others = createOtherNodes({ client, clock, log, nodeName: 'n1' });
   let why: string | undefined;
   for (let at = 0; at <= sec; at += 10) {
     why = (await others.look(maintenances, SIGNAL))();
@@ -51,22 +47,27 @@ async function after(
   return { why, asked, log };
 }
 
-function page(names: readonly string[], more = ''): Partial<KubeResponse> {
-  const items = names.map((name) => ({
-    metadata: { name, creationTimestamp: '2020-01-01T00:00:00Z' },
-    spec: { renewTime: '' },
-  }));
+/** Leases that their kubelets renewed a minute, or ten, ago. */
+function page(names: readonly string[], more = '', ageMs = 60_000): Partial<KubeResponse> {
+  const renewTime = rfc3339(createSteppingClock().now() - ageMs);
+  const items = names.map((name) => ({ metadata: { name }, spec: { renewTime } }));
   return { body: { metadata: { continue: more }, items } };
 }
 
 describe('the other nodes that an agent without a controller looks at', () => {
-  it('the budgets of the only node are not asked after a minute, and not before', async () => {
-    assert.match(
-      (await after(60, [shutdown('n1')], () => page(['n1']))).why ?? '',
-      /^No PodDisruptionBudget is asked: node n1/,
-    );
-    assert.equal((await after(50, [shutdown('n1')], () => page(['n1']))).why, undefined);
-  });
+  const OWN = [shutdown('n1')];
+  const cases: readonly [string, readonly NodeMaintenance[], Partial<KubeResponse>, boolean][] = [
+    ['of the only node', OWN, page(['n1']), true],
+    ['beside a node that stays', OWN, page(['n1', 'n2']), false],
+    ['beside a node whose kubelet has been silent for long', OWN, page(['n1', 'n2'], '', 600_000), true],
+    ['beside one that is switched off, too', [...OWN, shutdown('n2')], page(['n1', 'n2']), true],
+    ['beside one that reboots', [...OWN, shutdown('n2', 'reboot')], page(['n1', 'n2']), false],
+  ];
+  for (const [what, maintenances, answer, isNotAsked] of cases) {
+    it(`the budgets ${what} are ${isNotAsked ? 'not ' : ''}asked`, async () => {
+      assert.equal((await after(0, maintenances, () => answer)).why !== undefined, isNotAsked);
+    });
+  }
 
   it('the agent asks nothing where its machine does not go down', async () => {
     const { why, asked } = await after(60, [drainOf('person', ['n1'])], () => page(['n1']));
@@ -74,15 +75,14 @@ describe('the other nodes that an agent without a controller looks at', () => {
   });
 
   it('the next page is read only where no node of the first one stays', async () => {
-    const first = await after(60, [shutdown('n1')], (query) =>
-      query.has('continue') ? page(['n3']) : page(['n1'], 'more'),
-    );
-    assert.equal(first.asked.filter((path) => path.includes('continue=more')).length, 1);
-    assert.equal(first.why, undefined, 'the node of the second page has just been seen');
+    const next = await after(0, OWN, (query) => (query.has('continue') ? page(['n3']) : page(['n1'], 'more')));
+    assert.equal(next.asked.filter((path) => path.includes('continue=more')).length, 1);
+    assert.equal(next.why, undefined);
+    assert.equal((await after(0, OWN, () => page(['n2'], 'more'))).asked.length, 1);
   });
 
   it('an agent that may not read them asks the budgets, and says so once', async () => {
-    const { why, log } = await after(60, [shutdown('n1')], () => ({ status: 403, body: { message: 'forbidden' } }));
+    const { why, log } = await after(60, OWN, () => ({ status: 403, body: { message: 'forbidden' } }));
     assert.equal(why, undefined);
     assert.equal(log.lines.length, 1);
   });

@@ -1,0 +1,66 @@
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Pod } from '../../api/pod.ts';
+import { nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
+import { podTypeOf } from '../../decide/pod.ts';
+import { goesDownNow } from '../../decide/shutdown/machine-going-down.ts';
+import { describeError } from '../../errors.ts';
+import { deletePod } from '../../kube/eviction/evictor.ts';
+import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
+import { createLogOnce } from '../../telemetry/log-once.ts';
+import type { ClusterDependencies } from '../cluster/dependencies.ts';
+
+/** Ends the pods of this node that only budgets keep, where the controller says that these are not asked. */
+export interface BlockedPods {
+  /** One pass. What can be tried again never throws. */
+  end(maintenances: readonly NodeMaintenance[], signal: AbortSignal): Promise<void>;
+}
+
+/** A pass that takes longer ends. */
+const PASS_MS = 5_000;
+
+/** The pods that only budgets keep on a machine that goes down while no other node stays, as its maintenances say. */
+function blockedOn(
+  maintenances: readonly NodeMaintenance[],
+  node: string,
+): readonly { readonly namespace: string; readonly name: string }[] {
+  return maintenances
+    .filter((each) => goesDownNow(each) === node)
+    .map(({ status }) => nodeStatusOf(status, node))
+    .filter((status) => status?.budgetsNotAsked === true)
+    .flatMap((status) => status?.podsBlocking ?? [])
+    .filter(({ reason }) => reason === 'PodDisruptionBudget');
+}
+
+/** Creates it; a node may delete the pods that are bound to it, and the controller may not. */
+export function createBlockedPods({
+  client,
+  log,
+  nodeName,
+}: Pick<ClusterDependencies, 'client' | 'log' | 'nodeName'>): BlockedPods {
+  const warnOnce = createLogOnce((reason) => {
+    log.warn({ reason }, 'cannot end a pod whose budget is not asked, trying again');
+  });
+  const endPod = async (metadata: { readonly namespace: string; readonly name: string }, signal: AbortSignal) => {
+    const read = { method: 'GET', path: objectPath(PODS, metadata) } as const;
+    const pod = await sendForObject<Pod>(client, read, [404], signal);
+    if (pod === undefined || pod.spec.nodeName !== nodeName || podTypeOf(pod) !== 'Default') return;
+    if (pod.metadata.deletionTimestamp !== undefined) return;
+    if (await deletePod(client, pod, {}, signal))
+      log.info({ pod: keyOf(pod) }, 'ended a pod whose budget is not asked');
+  };
+  return {
+    end: async (maintenances, outer) => {
+      const signal = AbortSignal.any([outer, AbortSignal.timeout(PASS_MS)]);
+      let reason: string | undefined;
+      for (const each of blockedOn(maintenances, nodeName)) {
+        try {
+          await endPod(each, signal);
+        } catch (error) {
+          outer.throwIfAborted();
+          reason = describeError(error);
+        }
+      }
+      warnOnce(reason);
+    },
+  };
+}
