@@ -142,6 +142,8 @@ describe("the controller's own token", () => {
     };
     const agent = objectPath(PODS, { name: 'agent', namespace: 'default' });
     await done({ method: 'DELETE', path: agent, body: await byUid('agent') });
+    const running = await send({ method: 'DELETE', path: POD, body: await byUid('web') });
+    assert.match(`${running.status} ${statusMessage(running)}`, /^(?:403|422) .*only pods of a DaemonSet/u);
     const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'web', namespace: 'default' } };
     await done({ method: 'POST', path: `${POD}/eviction`, body: eviction });
     const sooner = { ...(await byUid('web')), gracePeriodSeconds: 2 };

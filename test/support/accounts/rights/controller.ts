@@ -26,12 +26,12 @@ const CLUSTER: readonly Right[] = [
     group: '',
     resources: ['pods'],
     verbs: ['delete'],
-    why: 'DaemonSet pods, which the Eviction API does not evict; a shorter end before a deadline; pods of machines that go down whose [budgets protect nothing](node-maintenance.md#budgets-of-a-node-that-goes-down)',
+    why: 'DaemonSet pods, which the Eviction API does not evict; a shorter end before a deadline',
     usedBy: ['src/kube/eviction/evictor.ts'],
     fence: {
       policies: ['nodemaint-controller-pod-deletions'],
       leaves:
-        'by UID, with a grace period, bound to a node and not static. No policy can see [whether the node goes down](../adr/0051-budgets-that-protect-nothing.md)',
+        'pods of a DaemonSet and terminating ones, by UID and with a grace period',
     },
   },
   {
