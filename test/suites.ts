@@ -121,7 +121,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       'drain/self',
       'drain/returning-pods',
       'controller/blind-leader',
-      'eviction/budgets-not-asked',
+      'maintenance/reboot-limit',
       'drain/volumes',
       'shutdown/story',
       'daemon-set/gating',

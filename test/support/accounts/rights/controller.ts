@@ -30,8 +30,7 @@ const CLUSTER: readonly Right[] = [
     usedBy: ['src/kube/eviction/evictor.ts'],
     fence: {
       policies: ['nodemaint-controller-pod-deletions'],
-      leaves:
-        'pods of a DaemonSet and terminating ones, by UID and with a grace period',
+      leaves: 'pods of a DaemonSet and terminating ones, by UID and with a grace period',
     },
   },
   {
