@@ -1,5 +1,6 @@
 /** Test files that each run in a process of their own, some at a time. */
 import { readFileSync } from 'node:fs';
+import { freemem } from 'node:os';
 import process from 'node:process';
 import { type Cost, runCommand } from './processes.ts';
 
@@ -52,6 +53,7 @@ export interface FilesOutcome {
 const MAX_FILES_AGAIN = 2;
 const FAILURE_LINES = 60;
 const BUSY_PERCENT = 50;
+const ENOUGH_MEMORY = 4 * 1024 ** 3;
 /** Longer than a file takes to become busy. */
 const LOOK_MS = 15_000;
 
@@ -95,8 +97,12 @@ async function takeReady(waiting: string[], readiness: Readiness): Promise<strin
   }
 }
 
-/** Whether the processors are idle at times: the share of the last ten seconds in which some program waited for one is small. */
-function isIdle(): boolean {
+/**
+ * Whether the machine has room for one more file: the share of the last ten seconds in which some program waited for a processor
+ * is small, and a control plane finds its memory.
+ */
+function hasRoom(): boolean {
+  if (freemem() < ENOUGH_MEMORY) return false;
   try {
     const [, percent = '100'] = /^some avg10=([\d.]+)/.exec(readFileSync('/proc/pressure/cpu', 'utf8')) ?? [];
     return Number(percent) < BUSY_PERCENT;
@@ -131,7 +137,7 @@ async function runInOrder(
   };
   const looking = setInterval(() => {
     const isAnyReady = waiting.some((each) => options.readiness.of(each).kind === 'ready');
-    if (!isAnyReady || concurrency + helpers.size >= most || !isIdle()) return;
+    if (!isAnyReady || concurrency + helpers.size >= most || !hasRoom()) return;
     const helper = help().finally(() => helpers.delete(helper));
     helpers.add(helper);
   }, LOOK_MS);
