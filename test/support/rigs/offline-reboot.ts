@@ -13,6 +13,7 @@ import { keysOfNode, writeAgentFiles } from '../agent/files.ts';
 import { startInstalledCluster } from '../commands/installed-cluster.ts';
 import { readAgentStatus, startNodemaint } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
+import { type ApiProxy, startApiProxy } from '../stand-ins/api-proxy.ts';
 import { type SocketProxy, startSocketProxy } from '../stand-ins/socket-proxy.ts';
 import { SLOW, waitFor } from '../wait-for.ts';
 
@@ -23,6 +24,9 @@ export const ORDER = ['web', 'vip', 'logger', 'low', 'high'];
 export interface OfflineRig {
   readonly folder: string;
   readonly controlPlane: ControlPlane;
+  readonly controllerKubeconfig: string;
+  /** Between the agent and the API server. */
+  readonly api: ApiProxy;
   readonly node: TestNode;
   readonly runtime: ContainerRuntime;
   /** Between the agent and containerd; the kubelet and this test reach it without. */
@@ -46,14 +50,15 @@ export function barePod(name: string, shape: PodShape): object {
 }
 
 /** A node with five pods on a control plane without a controller, and a logind beside which systemd has its kubelet. */
-export async function buildRig(stack: AsyncDisposableStack, loggerSec: number): Promise<OfflineRig> {
+export async function buildRig(stack: AsyncDisposableStack, loggerSec: number, keys: object = {}): Promise<OfflineRig> {
   const signal = AbortSignal.timeout(270_000);
   const folder = await makeTestFolder('local-drain');
   stack.defer(async () => {
     await rm(folder, { recursive: true, force: true });
   });
-  const { controlPlane } = stack.use(await startInstalledCluster({}, signal));
+  const { controlPlane, controllerKubeconfig } = stack.use(await startInstalledCluster({}, signal));
   const node = stack.use(await startNode(controlPlane, NODE, signal));
+  const api = stack.use(await startApiProxy(controlPlane, node.kubeconfig));
   const witness = path.join(folder, 'witness');
   await mkdir(witness);
   await writeFile(path.join(witness, 'log'), '');
@@ -79,12 +84,15 @@ export async function buildRig(stack: AsyncDisposableStack, loggerSec: number): 
   const proxy = stack.use(await startSocketProxy(proxySocket, node.criSocket));
   const files = await writeAgentFiles(folder, {
     ...keysOfNode(node),
+    nodeName: NODE,
+    kubeconfig: api.kubeconfig,
     containerRuntimeEndpoint: `unix://${proxySocket}`,
     lock: 'child',
     apiWaitSec: 3,
     kubeletUnit: 'kubelet.service',
+    ...keys,
   });
-  return { folder, controlPlane, node, runtime, proxy, logind, ...files, witness };
+  return { folder, controlPlane, controllerKubeconfig, api, node, runtime, proxy, logind, ...files, witness };
 }
 
 export async function startAgent(stack: AsyncDisposableStack, rig: OfflineRig): Promise<Program> {

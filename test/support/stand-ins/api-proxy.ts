@@ -40,6 +40,10 @@ export interface ApiProxy extends AsyncDisposable {
   hooks: ProxyHooks;
   /** Keeps back for `ms` what comes on the open watches whose path has this part; nothing is lost. */
   delayWatches(part: string, ms: number): Promise<void>;
+  /** Keeps back what comes on the open watches whose path has this part, for good. */
+  holdWatches(part: string): void;
+  /** No request is answered any more but those that are under way, as by an API server that is gone. */
+  goAway(): void;
   /** Ends the open watches whose path has this part, as an API server does every few minutes. */
   endWatches(part: string): void;
 }
@@ -69,6 +73,7 @@ export async function startApiProxy(controlPlane: ControlPlane, kubeconfig: stri
   const streams = new Set<{ path: string; answer: http.IncomingMessage; response: http.ServerResponse }>();
   let writes = 0;
   let hooks: ProxyHooks = {};
+  let isAway = false;
 
   /** Sends a request on; the answer's body is still to be read. */
   const forward = async (
@@ -94,6 +99,10 @@ export async function startApiProxy(controlPlane: ControlPlane, kubeconfig: stri
       leaving.abort();
     });
     const { method = 'GET', url: path = '/' } = request;
+    if (isAway) {
+      response.destroy();
+      return;
+    }
     const body = await readAll(request);
     const record: ProxiedRequest = { method, path, body: body.toString('utf8'), at: Date.now() };
     requests.push(record);
@@ -158,6 +167,15 @@ export async function startApiProxy(controlPlane: ControlPlane, kubeconfig: stri
       });
       for (const { answer, response } of delayed) answer.pipe(response);
     },
+    holdWatches: (part) => {
+      for (const { path, answer, response } of streams) {
+        if (path.includes(part) && path.includes('watch=1')) answer.unpipe(response);
+      }
+    },
+    goAway: () => {
+      isAway = true;
+      server.close();
+    },
     endWatches: (part) => {
       for (const { path, answer, response } of streams) {
         if (!path.includes(part) || !path.includes('watch=1')) continue;
@@ -167,9 +185,11 @@ export async function startApiProxy(controlPlane: ControlPlane, kubeconfig: stri
     },
     [Symbol.asyncDispose]: async () => {
       await new Promise<void>((resolve) => {
-        server.close(() => {
-          resolve();
-        });
+        if (isAway) resolve();
+        else
+          server.close(() => {
+            resolve();
+          });
         server.closeAllConnections();
       });
       agent.destroy();

@@ -7,10 +7,12 @@ import type { ControlPlane } from '../../control-plane/control-plane.ts';
 /** What the webhook says to the eviction of a pod; `undefined` lets it pass, `silence` is no answer at all. */
 export type Verdict = { readonly code: number; readonly message: string } | 'silence' | undefined;
 
-/** A webhook on pods/eviction, as those who evict in the background have one (KEP-1397). */
+/** A webhook on pods/eviction, as those who evict in the background have one (KEP-1397), or on something else. */
 export interface EvictionWebhook extends AsyncDisposable {
-  /** The pods whose eviction was asked for, in order. */
+  /** The pods whose eviction was asked for, or what else it was asked about, in order. */
   readonly asked: readonly string[];
+  /** Answers nothing from now on, and stays registered, as one whose own pods have left. */
+  leave(): void;
   /** Decides; nothing lets pass. */
   decide: (pod: string) => Verdict;
 }
@@ -19,8 +21,14 @@ interface Review {
   readonly request: { readonly uid: string; readonly name: string };
 }
 
-/** Serves the webhook and registers it with the API server. */
-export async function startEvictionWebhook(controlPlane: ControlPlane, folder: string): Promise<EvictionWebhook> {
+const EVICTIONS = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods/eviction'] };
+
+/** Serves the webhook and registers it with the API server, with the policy that a call which fails is a refusal. */
+export async function startEvictionWebhook(
+  controlPlane: ControlPlane,
+  folder: string,
+  rule: object = EVICTIONS,
+): Promise<EvictionWebhook> {
   const authority = await createAuthority(folder);
   const pair = await authority.server('webhook', ['IP:127.0.0.1']);
   const asked: string[] = [];
@@ -46,7 +54,6 @@ export async function startEvictionWebhook(controlPlane: ControlPlane, folder: s
   });
   const { port } = server.address() as AddressInfo;
   const caBundle = (await readFile(authority.ca.cert)).toString('base64');
-  const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods/eviction'] };
   const configuration = {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingWebhookConfiguration',
@@ -64,10 +71,14 @@ export async function startEvictionWebhook(controlPlane: ControlPlane, folder: s
   };
   await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(configuration));
   return Object.assign(webhook, {
+    leave: () => {
+      server.close();
+      server.closeAllConnections();
+    },
     [Symbol.asyncDispose]: async (): Promise<void> => {
       await controlPlane.kubectl(['delete', 'validatingwebhookconfiguration', 'background-eviction']);
+      server.close();
       server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
     },
   });
 }
