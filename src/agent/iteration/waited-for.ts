@@ -1,3 +1,6 @@
+/** Who is to act where a call to the API server fails, or is refused for no reason of the pod. */
+export const API_SERVER = 'API server';
+
 /** One pod, or one thing, that the agent waits for. */
 export interface Waiting {
   readonly what: string;

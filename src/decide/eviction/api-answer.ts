@@ -47,6 +47,12 @@ export type EvictionOutcome =
       readonly untilChange: boolean;
     };
 
+/** Whether the API server could not evict the pod, and neither a budget nor a webhook has said that it is to stay. */
+export function isApiFailure(outcome: EvictionOutcome): boolean {
+  if (outcome.kind !== 'blocked' || outcome.byBudget) return false;
+  return !isDenial(outcome.message) && !outcome.message.includes('disruption budget');
+}
+
 /** What reading an answer needs to know beside it. */
 export interface EvictionAnswerContext {
   /** Which attempt this was; 1 is the first. */

@@ -3,7 +3,7 @@ import { IMPERATIVE_INTERCEPTOR } from '../../../api/names.ts';
 import type { BlockingPod } from '../../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../../api/pod.ts';
 import { whyBlocking } from '../../../decide/drain/blocking-pods.ts';
-import type { EvictionOutcome } from '../../../decide/eviction/api-answer.ts';
+import { type EvictionOutcome, isApiFailure } from '../../../decide/eviction/api-answer.ts';
 import {
   afterAttempt,
   decideEvictionStep,
@@ -24,7 +24,7 @@ import type { EndOptions } from '../../../kube/eviction/evictor.ts';
 import { createEvictionAttempts } from '../../../kube/eviction/attempt-memory.ts';
 import { keyOf } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
-import type { Waiting } from '../../iteration/waited-for.ts';
+import { API_SERVER, type Waiting } from '../../iteration/waited-for.ts';
 
 /** One pod's eviction: its request, and what a deadline makes of its end. */
 interface EvictionScope {
@@ -54,6 +54,8 @@ export interface SelfEvictions {
 /** What a controller would have written into the interceptor's entry of a request. */
 interface OwnEntry {
   readonly message: string;
+  /** Who is to act. */
+  readonly on: string;
   /** The first attempt. */
   readonly begun: Moment;
 }
@@ -96,10 +98,9 @@ async function attempt(
 /** A pod that is waited for, as the status of the agent shows it. */
 function waitingFor(
   pod: Pod,
-  { message, since, expectedAt }: { message: string; since: number; expectedAt: number | undefined },
+  { expectedAt, ...wait }: { on: string; message: string; since: number; expectedAt: number | undefined },
 ): Waiting {
-  const on = IMPERATIVE_INTERCEPTOR;
-  return { what: keyOf(pod), on, message, since, ...(expectedAt === undefined ? {} : { expectedAt }) };
+  return { what: keyOf(pod), ...wait, ...(expectedAt === undefined ? {} : { expectedAt }) };
 }
 
 /** Remembers the attempts in memory, by the UID of the pod, until `forget`; `settings` are those of the controller. */
@@ -123,7 +124,10 @@ export function createSelfEvictions(
       const now = clock.now();
       const begun = entries.get(uid)?.begun ?? momentOf(clock);
       const since = asOfNow(begun, momentOf(clock));
-      const wait = (message: string, expectedAt?: number): Waiting => waitingFor(pod, { message, since, expectedAt });
+      const wait = (message: string, expectedAt?: number): Waiting => {
+        const { on = IMPERATIVE_INTERCEPTOR } = entries.get(uid) ?? {};
+        return waitingFor(pod, { on, message, since, expectedAt });
+      };
       const own = ownRequestOf(pod) ?? request ?? ownRequest(pod, { startedAt: now, message: '' });
       // Since when a controller that is dead had marked the pod is not known: its own controller has the whole time.
       const first = isMarked(pod) ? { ...rememberedAttempts(own), markedAt: now } : rememberedAttempts(own);
@@ -148,7 +152,7 @@ export function createSelfEvictions(
       const after = afterAttempt(pod, memory, outcome, now);
       const message = after.progress?.message ?? '';
       memories.set(uid, after.memory);
-      entries.set(uid, { message, begun });
+      entries.set(uid, { message, begun, on: isApiFailure(outcome) ? API_SERVER : IMPERATIVE_INTERCEPTOR });
       return wait(message, after.progress?.expectedFinishAt);
     },
     blocking: (pods, node) =>

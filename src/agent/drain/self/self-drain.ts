@@ -34,7 +34,7 @@ import { followed } from '../../cluster/on-demand-watch.ts';
 import { createVolumeWaits, type SeenVolumes, type VolumeWaits } from '../../../kube/volume/volume-waits.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
 import type { NodeMaintenances } from '../../cluster/maintenance-watch.ts';
-import type { Waiting } from '../../iteration/waited-for.ts';
+import { API_SERVER, type Waiting } from '../../iteration/waited-for.ts';
 import { type DrainerFacts, type Drainer, type DrainPass, drainedFor, manifestsOf } from '../drainer.ts';
 import type { ProgressObserver } from '../observer.ts';
 import { createSelfCordon, type SelfCordon } from './cordon.ts';
@@ -87,12 +87,16 @@ function withOwn(base: DrainPass, own: OwnPass, { record: { phase } }: DrainerFa
     }
   }
   const end = base.drained ? base : drainEnd(own.left);
-  return { ...base, ...end, leave, targeted, waiting: own.waiting };
+  const [first] = own.waiting;
+  // What waits for anything else has an owner, or an end of its own.
+  const failed =
+    first !== undefined && own.waiting.every(({ on }) => on === API_SERVER) ? { stalled: first.message } : {};
+  return { ...base, ...end, ...failed, leave, targeted, waiting: own.waiting };
 }
 
 /** The pass that did not get on with the API server, and why. */
 function stalled(base: DrainPass, reason: string): DrainPass {
-  const waiting = { what: 'the drain of this node', on: 'API server', message: reason };
+  const waiting = { what: 'the drain of this node', on: API_SERVER, message: reason };
   return { ...base, stalled: reason, waiting: [...base.waiting, waiting] };
 }
 

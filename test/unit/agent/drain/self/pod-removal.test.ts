@@ -80,6 +80,19 @@ describe('the end of pods on a node that its agent drains', () => {
     assert.equal(waiting[0]?.message, 'is being deleted');
   });
 
+  it('a pod whose eviction fails waits for the API server, also between two attempts', async () => {
+    const { server, clock, pass } = open([podOf('web')]);
+    server.answers.set(EVICT_WEB, { status: 500, body: { message: 'failed calling webhook "a.b.c"' } });
+    for (const asked of [1, 1, 2]) {
+      const { waiting } = await pass();
+      assert.deepEqual([waiting[0]?.on, server.asked.length], ['API server', asked]);
+      clock.pass(1_500);
+    }
+    server.answers.delete(EVICT_WEB);
+    clock.pass(60_000);
+    assert.equal((await pass()).waiting[0]?.on, 'imperative-eviction.k8s.io');
+  });
+
   it('a pod is left to a controller that is alive again', async () => {
     const { server, pass } = open([podOf('web')]);
     await pass(() => Promise.resolve(false));

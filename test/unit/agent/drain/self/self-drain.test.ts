@@ -207,6 +207,21 @@ describe('the drain of a node by its agent', () => {
     });
   }
 
+  const evictions: [string, number, string, boolean][] = [
+    ['a webhook that cannot be called', 500, 'failed calling webhook "a.b.c": no endpoints available', true],
+    ['missing rights', 403, 'User "system:node:n1" cannot create resource "pods/eviction"', true],
+    ['a webhook that denies it', 403, 'admission webhook "a.b.c" denied the request: not now', false],
+    ['a budget', 429, 'Cannot evict pod as it would violate the disruption budget of the pod.', false],
+  ];
+  for (const [what, status, message, isStalled] of evictions) {
+    it(`the drain ${isStalled ? 'gets no further' : 'waits for an owner'} where an eviction is refused by ${what}`, async () => {
+      const { server, passes } = open(['dead']);
+      server.answers.set(`POST ${EVICTION}`, { status, body: { message } });
+      const { stalled } = await passes();
+      assert.equal(stalled?.includes(message) === true, isStalled);
+    });
+  }
+
   it('the drain says that a status which is not taken keeps it from going on', async () => {
     const { server, passes } = open(['dead']);
     server.answers.set(`PATCH ${STATUS}`, { status: 403, body: { message: 'no' } });
