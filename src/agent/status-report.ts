@@ -7,7 +7,7 @@ import { describePhase, type Phase } from '../decide/shutdown/phase.ts';
 import { timeOf } from '../decide/time.ts';
 import type { NodeEvictionRequests } from './cluster/eviction-requests.ts';
 import type { NodeMaintenances } from './cluster/maintenance-watch.ts';
-import type { ControllerState } from './drain/observer.ts';
+import type { ControllerState } from './drain/controller-lease.ts';
 import type { ShutdownDetector } from './shutdown/detector.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
 import type { OtherLocks } from './shutdown/other-locks.ts';

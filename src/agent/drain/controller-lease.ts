@@ -1,18 +1,20 @@
 import { controllerAlive, type LeaseObservation, observeLease, writesNotes } from '../../decide/controller-lease.ts';
 import { type EvictionSettings, evictionSettingsOf } from '../../decide/eviction/settings.ts';
-import type { LeaseLife } from '../../decide/shutdown/drainer.ts';
+import type { ControllerLife, LeaseLife } from '../../decide/shutdown/drainer.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
 import type { ClusterDependencies } from '../cluster/dependencies.ts';
 import type { LeaseReader } from '../cluster/maintenance-watch.ts';
 
-/** Whether a controller is alive, as far as this agent has observed. */
-export interface LeaseState {
-  readonly kind: LeaseLife;
-  /** For how long its Lease has been observed without a change, in milliseconds. */
+/** Whether a controller can be counted on, as far as this agent has observed. */
+export interface ControllerState {
+  readonly kind: ControllerLife;
+  /** For how long its Lease has been observed without a change, or it has been idle, in milliseconds. */
   readonly silentMs: number;
 }
+
+type LeaseState = ControllerState & { readonly kind: LeaseLife };
 
 /** A read that takes longer, or fails, is a gap: what happened to the Lease meanwhile is no sign of death. */
 const READ_MS = 5_000;

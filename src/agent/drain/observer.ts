@@ -12,7 +12,7 @@ import type { Clock } from '../../host/clock.ts';
 import type { NodeEvictionRequests } from '../cluster/eviction-requests.ts';
 import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
-import type { ControllerLease } from './controller-lease.ts';
+import type { ControllerLease, ControllerState } from './controller-lease.ts';
 import type { GiveBack } from './uncordon-and-ungate.ts';
 
 /** What decides, beside the phase, who drains the node. */
@@ -20,13 +20,6 @@ export interface DrainSight {
   readonly controller: ControllerLife;
   /** The maintenances of the node that are in progress and in effect. */
   readonly maintenances: readonly NodeMaintenance[];
-}
-
-/** Whether a controller can be counted on, as far as this agent has observed. */
-export interface ControllerState {
-  readonly kind: ControllerLife;
-  /** For how long its Lease has been observed without a change, or it has been idle, in milliseconds. */
-  readonly silentMs: number;
 }
 
 interface ObserverDependencies {
@@ -115,7 +108,7 @@ export class ProgressObserver {
   stall(): Stall | undefined {
     if (this.#stall === undefined) return undefined;
     const { text, since } = this.#stall;
-    return { forMs: this.#sinceMs(since), refusal: text === '' ? undefined : text };
+    return { forMs: this.#parts.clock.monotonic() - since, refusal: text === '' ? undefined : text };
   }
 
   /** Forgets what was observed: the API server is given up for now. */
@@ -132,7 +125,8 @@ export class ProgressObserver {
 
   /** What was observed last; undefined while it does not matter. */
   state(): ControllerState | undefined {
-    return this.#isIdle() ? { kind: 'idle', silentMs: this.#sinceMs(this.#idleSince) } : this.#parts.lease.last();
+    if (this.#idleSince === undefined) return this.#parts.lease.last();
+    return { kind: 'idle', silentMs: this.#parts.clock.monotonic() - this.#idleSince };
   }
 
   /** Whether still no controller can be counted on, by a Lease that is read now: two must not do the same step. */
@@ -160,11 +154,6 @@ export class ProgressObserver {
     return this.#idleSince !== undefined;
   }
 
-  #sinceMs(since: number | undefined): number {
-    const now = this.#parts.clock.monotonic();
-    return now - (since ?? now);
-  }
-
   /** What to go by in the place of what the Lease shows. */
   #judge(life: ControllerLife, own: NodeMaintenance | undefined): ControllerLife {
     const { clock, lease, maintenances, requests, nodeName, maxIdleMs, announce } = this.#parts;
@@ -182,15 +171,12 @@ export class ProgressObserver {
     const silentMs = now - this.#work.since;
     const isDoubted = own !== undefined && silentMs >= longestSilenceMs(trace, stand, maxIdleMs, clock.now());
     maintenances.holdAll(isDoubted);
-    if (!isDoubted || (stand === 'waits' && !this.#mayBegin())) return life;
+    if (!isDoubted) return life;
+    // The controller is believed where also this agent finds, from all maintenances of the cluster, that others reboot.
+    const seesTurn = maintenances.watchesAll() && !othersReboot(maintenances.list(), nodeName, clock.now());
+    if (stand === 'waits' && !seesTurn) return life;
     this.#idleSince = this.#work.since;
     announce(idleControllerEvent(nodeName, own.metadata.name, silentMs));
     return 'idle';
-  }
-
-  /** Whether also this agent finds, from all maintenances of the cluster, that its machine waits for no other one. */
-  #mayBegin(): boolean {
-    const { maintenances, nodeName, clock } = this.#parts;
-    return maintenances.watchesAll() && !othersReboot(maintenances.list(), nodeName, clock.now());
   }
 }

@@ -25,23 +25,13 @@ import type { OwnNode } from '../../cluster/own-node.ts';
 import type { AgentRecord } from '../../phase/record.ts';
 import type { OfflinePods } from './offline-pods.ts';
 
-/** What an attempt came to. */
-type HandOverOutcome =
-  /** The cluster goes on with the drain, and nothing is left for this agent to do in its place. */
-  | 'handed-over'
-  /** No local drain is in progress that a cluster could take over; or manifests cannot be moved, which only this agent can help. */
-  | 'not-applicable'
-  /** The last attempt was less than five seconds ago. */
-  | 'too-soon'
-  /** The API server answers, but a step has to wait: for the Node object, a watch, a steady connection, the runtime or the kubelet. */
-  | 'waiting'
-  /** A call to the API server failed. */
-  | 'failed';
-
 /** The way back from a local drain. */
 export interface HandOver {
-  /** Takes all steps of the hand-over that can be taken now; each step may be repeated. */
-  attempt(record: AgentRecord, signal: AbortSignal): Promise<HandOverOutcome>;
+  /**
+   * Takes all steps of the hand-over that can be taken now, every five seconds at most; each may be repeated. Returns whether
+   * the cluster goes on with the drain, and nothing is left for this agent to do in its place.
+   */
+  attempt(record: AgentRecord, signal: AbortSignal): Promise<boolean>;
   /** Whether the last attempt handed the drain over. */
   isDone(): boolean;
 }
@@ -119,7 +109,7 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
   /** The last attempt, on the monotonic clock; undefined before the first. */
   let triedAt: number | undefined;
   let answersSince: number | undefined;
-  let outcome: HandOverOutcome = 'not-applicable';
+  let isDone = false;
 
   /** Whether the last attempt, or the deletion of the NodeMaintenance, was a moment ago. */
   const isTooSoon = (phase: Shutdown): boolean => {
@@ -127,53 +117,53 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
     return (triedAt !== undefined && now - triedAt < EVERY_MS) || now < remakeAt(phase);
   };
 
-  const attempt = async ({ phase, offlineTargets }: AgentRecord, outer: AbortSignal): Promise<HandOverOutcome> => {
-    if (cluster === undefined || client === undefined || ownNode === undefined) return 'not-applicable';
-    if (phase.kind !== 'draining' || phase.mode !== 'offline' || !mayHandOver(phase)) return 'not-applicable';
-    if (isTooSoon(phase)) return 'too-soon';
+  const attempt = async ({ phase, offlineTargets }: AgentRecord, outer: AbortSignal): Promise<boolean> => {
+    if (cluster === undefined || client === undefined || ownNode === undefined) return false;
+    if (phase.kind !== 'draining' || phase.mode !== 'offline' || !mayHandOver(phase)) return false;
+    if (isTooSoon(phase)) return false;
     triedAt = clock.monotonic();
     try {
       const within = (ms: number): AbortSignal => AbortSignal.any([outer, AbortSignal.timeout(ms)]);
       const ask = within(ASK_MS);
       // Without a Node object no controller drains the node.
       const seen = await ownNode.observe(0, ask);
-      if (seen.kind === 'absent') return 'waiting';
+      if (seen.kind === 'absent') return false;
       const node = seen.kind === 'present' ? identityOf(seen.node.metadata) : { name: nodeName };
       const plan = effectiveDrainPlan(config.drainPlan);
       const { maintenance: name, reason, deadline, shutdownKind } = phase;
       if (cluster.state(name) === 'absent') {
         await cluster.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline, shutdownKind }, ask);
       }
-      if (cluster.state(name) !== 'open') return 'waiting';
-      if (!(await recordTargets(client, { name, node }, { targets: offlineTargets, now: clock.now() }, ask)))
-        return 'waiting';
+      if (cluster.state(name) !== 'open') return false;
+      const reached = { targets: offlineTargets, now: clock.now() };
+      if (!(await recordTargets(client, { name, node }, reached, ask))) return false;
       const signal = within(CALL_MS);
       await syncCordon(client, { node: nodeName, wantedBy: [phase.maintenance] }, signal);
       answersSince ??= clock.monotonic();
-      if (clock.monotonic() - answersSince < STEADY_MS) return 'waiting';
+      if (clock.monotonic() - answersSince < STEADY_MS) return false;
       const view = await offlinePods.observe(signal);
-      if (view.kind === 'unseen') return 'waiting';
+      if (view.kind === 'unseen') return false;
       const alive = new Set(view.pods.map(({ uid }) => uid));
       await deleteEnded({ client, log, nodeName }, alive, offlineTargets, signal);
-      if (!(await offlinePods.giveBack(signal))) return 'waiting';
+      if (!(await offlinePods.giveBack(signal))) return false;
       log.info({ maintenance: phase.maintenance }, 'the API server is back, handed the drain over');
-      return 'handed-over';
+      return true;
     } catch (error) {
       outer.throwIfAborted();
       answersSince = undefined;
       log.debug({ reason: describeError(error) }, 'cannot hand the drain over to the cluster yet');
-      return 'failed';
+      return false;
     }
   };
 
   return {
     attempt: async (record, signal) => {
       // What an earlier attempt came to does not count for this one, even where it throws.
-      outcome = 'not-applicable';
+      isDone = false;
       // In the cluster only the kubelet could end pods whose manifests cannot be moved, and it does not.
-      if (!manifestsStuck()) outcome = await attempt(record, signal);
-      return outcome;
+      isDone = !manifestsStuck() && (await attempt(record, signal));
+      return isDone;
     },
-    isDone: () => outcome === 'handed-over',
+    isDone: () => isDone,
   };
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { LeaseState } from '../../../../src/agent/drain/controller-lease.ts';
 import { ProgressObserver } from '../../../../src/agent/drain/observer.ts';
 import { AGENT_LABEL } from '../../../../src/api/names.ts';
 import type { NodeMaintenance, NodeStatus } from '../../../../src/api/node-maintenance.ts';
 import { DEFAULT_EVICTION_SETTINGS } from '../../../../src/decide/eviction/settings.ts';
+import type { LeaseLife } from '../../../../src/decide/shutdown/drainer.ts';
 import type { PhaseEvent } from '../../../../src/decide/shutdown/events.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import type { RetentionFacts } from '../../../../src/decide/static-pod/parked.ts';
@@ -46,7 +46,7 @@ const MAINTENANCE = maintenanceWith();
 interface World {
   maintenances: NodeMaintenance[];
   owed: boolean;
-  life: LeaseState['kind'];
+  life: LeaseLife;
   source: 'note' | 'all';
   synced: boolean;
   /** What the API server answers to the question for the Lease: "" for no answer. */
@@ -67,7 +67,7 @@ function open(given: Partial<World> = {}) {
   const held: boolean[] = [];
   const events: PhaseEvent[] = [];
   const clock = createSteppingClock();
-  let last: LeaseState | undefined;
+  let last: { readonly kind: LeaseLife; readonly silentMs: number } | undefined;
   const observer = new ProgressObserver({
     nodeName: 'n1',
     clock,
@@ -150,7 +150,7 @@ describe('the observer of the drain, without a shutdown', () => {
     assert.equal(world.owed, true);
   });
 
-  const lives: [LeaseState['kind'], boolean][] = [
+  const lives: [LeaseLife, boolean][] = [
     ['alive', false],
     ['unknown', true],
     ['dead', true],

@@ -68,7 +68,7 @@ function statusOf(count: number): NodeMaintenanceStatus {
 describe('the hand-over of an offline drain', () => {
   it('the targets that were reached offline are added, and what else is known of the node stays', async () => {
     const { attempt, written } = open(statusOf(1));
-    assert.equal(await attempt(targetsAfter(PLAN, 5)), 'waiting');
+    assert.equal(await attempt(targetsAfter(PLAN, 5)), false);
     const [known] = statusOf(1).nodeStatuses ?? [];
     const { drainPlanPosition: _, ...kept } = known ?? { nodeRef: { name: '' } };
     assert.deepEqual(written(), {
@@ -101,15 +101,15 @@ describe('the hand-over of an offline drain', () => {
     assert.equal(handOver.isDone(), false);
     await attempt(targetsAfter(PLAN, 5));
     clock.pass(15_000);
-    assert.equal(await attempt(targetsAfter(PLAN, 5)), 'handed-over');
+    assert.equal(await attempt(targetsAfter(PLAN, 5)), true);
     assert.equal(handOver.isDone(), true);
-    assert.equal(await attempt(targetsAfter(PLAN, 5)), 'too-soon');
+    assert.equal(await attempt(targetsAfter(PLAN, 5)), false);
     assert.equal(handOver.isDone(), false);
   });
 
   it('is not tried while manifests are stuck, which only this agent can help', async () => {
     const { server, handOver, attempt } = open(statusOf(5), true);
-    assert.equal(await attempt(targetsAfter(PLAN, 5)), 'not-applicable');
+    assert.equal(await attempt(targetsAfter(PLAN, 5)), false);
     assert.deepEqual([server.asked, handOver.isDone()], [[], false]);
   });
 
@@ -123,7 +123,7 @@ describe('the hand-over of an offline drain', () => {
   it('nothing else is done where a controller writes at the same time', async () => {
     const { server, attempt } = open(statusOf(1));
     server.refused.set(`PATCH ${PATH}/status`, 409);
-    assert.equal(await attempt(targetsAfter(PLAN, 5)), 'waiting');
+    assert.equal(await attempt(targetsAfter(PLAN, 5)), false);
     assert.equal(server.asked.at(-1), `PATCH ${PATH}/status`);
   });
 });
