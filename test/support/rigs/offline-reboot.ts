@@ -73,7 +73,7 @@ export async function buildRig(stack: AsyncDisposableStack, loggerSec: number, k
   await writeFile(path.join(node.staticPodPath, 'high.yaml'), JSON.stringify(high));
   await waitFor('all pods run', async () => (await runningPods(controlPlane)) === ORDER.length, SLOW);
 
-  const logind = stack.use(await startLogind({ inhibitDelayMaxSec: 120 }, signal));
+  const logind = stack.use(await startLogind({ inhibitDelayMaxSec: 600 }, signal));
   const kubelet = { active: true, start: () => node.startKubelet({ untilReady: false }), stop: node.stopKubelet };
   logind.standIn.units.set('kubelet.service', kubelet);
   const runtime = createContainerRuntime(node.runtimeEndpoint);
