@@ -6,7 +6,7 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import { DRAINED, type NodeMaintenance, type NodeStatus, WAIT_REASONS } from '../../api/node-maintenance.ts';
 import type { Deadline } from '../deadline/budget.ts';
-import { nodeStatusOf } from '../maintenance/recorded-node.ts';
+import { begunNode } from '../maintenance/recorded-node.ts';
 import { timeOf } from '../time.ts';
 
 /** How far the drain of a node has come, by what the status of its maintenance says. */
@@ -22,7 +22,8 @@ export type Stand =
 
 /** The stand of the node's drain for this maintenance; of one that is not known, nothing is. */
 export function standOf(maintenance: NodeMaintenance | undefined, node: string): Stand {
-  const { drainTargets = [] } = nodeStatusOf(maintenance?.status, node) ?? {};
+  // One that waits has the targets that other drains have reached.
+  const { drainTargets = [] } = begunNode(maintenance?.status, { name: node }) ?? {};
   if (drainTargets.some(({ podType }) => podType !== 'Default')) return 'ends';
   if (drainTargets.length > 0) return 'asks';
   const drained = maintenance?.status?.conditions?.find(({ type }) => type === DRAINED);

@@ -14,13 +14,12 @@ export interface TurnWait {
   readonly said: string;
 }
 
-const WAITS = /^Waiting for its turn to reboot/;
 /** The node is cordoned and the wait is over in two writes. */
 const BETWEEN_WRITES_MS = 3_000;
 
 function saidBy({ spec, status }: NodeMaintenance): string | undefined {
-  const message = status?.conditions?.find(({ type }) => type === 'Drained')?.message ?? '';
-  return spec.stage === 'Drain' && WAITS.test(message) ? message : undefined;
+  const drained = status?.conditions?.find(({ type }) => type === 'Drained');
+  return spec.stage === 'Drain' && drained?.reason === 'WaitingForTurn' ? drained.message : undefined;
 }
 
 /** All waits for a turn, in the order in which they began; a maintenance of an agent has the name of its node in its own. */

@@ -138,7 +138,7 @@ describe('the judgement of a machine that waits for its turn', () => {
   const waits = {
     spec: { stage: 'Drain' },
     status: {
-      conditions: [{ type: 'Drained', status: 'False', message: 'Waiting for its turn to reboot since now.' }],
+      conditions: [{ type: 'Drained', status: 'False', reason: 'WaitingForTurn', message: 'n2 first' }],
     },
   };
   const begins = { spec: { stage: 'Drain' }, status: { conditions: [] } };

@@ -86,18 +86,23 @@ describe('the trace of a controller', () => {
 });
 
 describe('the stand of a drain', () => {
-  const at = (podTypes: readonly DrainPlanEntry['podType'][], reason?: string): NodeMaintenance => {
+  const at = (
+    podTypes: readonly DrainPlanEntry['podType'][],
+    reason?: string,
+    begin: Partial<NodeStatus> = { drainStartTime: '2026-01-01T00:00:00Z' },
+  ): NodeMaintenance => {
     const drainTargets = podTypes.map((podType) => ({ podType, podPriority: 0 }));
     const drained = { type: 'Drained', status: 'False', message: '', lastTransitionTime: '' } as const;
     const conditions = reason === undefined ? [] : [{ ...drained, reason }];
     const maintenance = maintenanceOf({ stage: 'Drain' }, { name: 'm' });
-    return { ...maintenance, status: { nodeStatuses: [statusOf({ drainTargets })], conditions } };
+    return { ...maintenance, status: { nodeStatuses: [statusOf({ drainTargets, ...begin })], conditions } };
   };
   const stands: [string, NodeMaintenance | undefined, Stand][] = [
     ['of which nothing is known', undefined, 'asks'],
     ['that nobody has begun', at([]), 'asks'],
     ['that waits for its turn', at([], 'WaitingForTurn'), 'waits'],
     ['that waits for other maintenances', at([], 'Waiting'), 'waits'],
+    ['that waits, with the targets of another drain of the node', at(['DaemonSet'], 'WaitingForTurn', {}), 'waits'],
     ['that waits for the control plane', at([], 'WaitingForControlPlane'), 'guarded'],
     ['whose Default pods leave', at(['Default'], 'Draining'), 'asks'],
     ['that has begun, whatever its condition says', at(['Default'], 'WaitingForTurn'), 'asks'],
