@@ -28,6 +28,8 @@ const PATIENCE_MS = 120_000;
 const FIRST_PATIENCE_MS = 14_000;
 /** The copies of a program are younger than this. */
 const COPY_MS = 5_000;
+/** A pod that its budget keeps is asked for at least so often. */
+const KEPT_MS = 20 * 60_000;
 /** A runtime that was away for so long, or lately, explains a pod that nobody could end. */
 const RUNTIME_MS = 180_000;
 
@@ -44,6 +46,9 @@ export class Judge {
   readonly released = new Set<FleetMachine>();
   /** Pods that were told to end, by their UID. */
   readonly #told = new Set<string>();
+  /** When the API server has taken a maintenance, by its name, and when a budget has last kept a pod, by its UID. */
+  readonly #takenAt = new Map<string, number>();
+  readonly #keptAt = new Map<string, number>();
 
   constructor(fleet: Fleet) {
     this.#fleet = fleet;
@@ -80,8 +85,11 @@ export class Judge {
 
   /** Whether the API server has been away, or refusing, for so long that the agent of a machine may do without it. */
   #mayGoAlone(machine: FleetMachine): boolean {
-    const patience = this.#ownMaintenance(machine) === undefined ? FIRST_PATIENCE_MS : PATIENCE_MS;
-    return this.#fleet.access.troubledMs(machine) >= patience;
+    const name = this.#ownMaintenance(machine)?.metadata.name ?? '';
+    const troubledMs = this.#fleet.access.troubledMs(machine);
+    // An answer that the agent has not heard tells it nothing.
+    const isHeard = (this.#takenAt.get(name) ?? Infinity) + COPY_MS < this.#fleet.now() - troubledMs;
+    return troubledMs >= (isHeard ? PATIENCE_MS : FIRST_PATIENCE_MS);
   }
 
   /** The budget that forbids the end of a pod now; undefined where none does. */
@@ -99,9 +107,15 @@ export class Judge {
     return closed?.metadata.name;
   }
 
-  /** A pod that a program deletes without the Eviction API. */
+  /** A pod that a program evicts, which its budget may refuse, or deletes without the Eviction API. */
   #asked(program: string, { method, path }: KubeRequest): void {
     const place = placeOf(path.split('?')[0] ?? '');
+    if (place?.subresource === 'eviction') {
+      const pod = this.#fleet.server.objects.get('Pod', `${place.namespace}/${place.name}`)?.object as Pod | undefined;
+      if (pod !== undefined && this.#closedBudget(pod) !== undefined) {
+        this.#keptAt.set(pod.metadata.uid ?? '', this.#fleet.now());
+      }
+    }
     if (method !== 'DELETE' || place?.kind !== 'Pod' || place.name === undefined) return;
     if (place.subresource !== undefined) return;
     const stored = this.#fleet.server.objects.get('Pod', `${place.namespace}/${place.name}`);
@@ -225,6 +239,7 @@ export class Judge {
   }
 
   #maintenanceChanged({ before, object, deleted }: ModelChange): void {
+    if (before === undefined) this.#takenAt.set(object.metadata.name, this.#fleet.now());
     if (deleted || before === undefined) return;
     const [old, fresh] = [before as NodeMaintenance, object as NodeMaintenance];
     if (stageOf(old) !== 'Drain' || stageOf(fresh) !== 'Drain') return;
@@ -279,8 +294,10 @@ export class Judge {
       const { toldAt, graceSec, name } = container;
       if (toldAt !== undefined && fleet.now() - toldAt < graceSec * 1_000) return `the grace period of ${name}`;
       const pod = pods.find(({ metadata }) => metadata.uid === container.uid);
-      if (pod === undefined || isTroubled) continue;
-      if (this.#isOtherLeft(machine) && this.#closedBudget(pod) !== undefined) return `the budget of ${name}`;
+      if (pod === undefined) continue;
+      const isKept = fleet.now() - (this.#keptAt.get(container.uid) ?? -Infinity) < KEPT_MS;
+      if (isKept && this.#isOtherLeft(machine) && this.#closedBudget(pod) !== undefined) return `the budget of ${name}`;
+      if (isTroubled) continue;
       const isBeating = fleet.settings.interceptor === 'beats' && fleet.workloadOf(pod)?.hasInterceptor === true;
       if (isBeating && fleet.requests().some(({ metadata }) => metadata.name === container.uid))
         return 'an interceptor';
