@@ -42,6 +42,9 @@ type Sight =
 /** One look at the container runtime. */
 type Look = (pass: DrainPass, shutdownSince: number, signal: AbortSignal) => Promise<Sight>;
 
+/** A pod that was bound just before the cordon may be missing in the copies by which the drain is over. */
+const COPIES_MS = 5_000;
+
 /** A container runtime that is started anew answers within this time. */
 const UNSEEN_MS = 10_000;
 
@@ -49,7 +52,7 @@ function createLook({ runtime }: Pick<LastLookDependencies, 'runtime'>): Look {
   return async (pass, shutdownSince, signal) => {
     // Where something stays that cannot leave, static pods are named already.
     // A machine that waited for its turn has run pods like any other until then.
-    const since = Math.max(shutdownSince, pass.downSince ?? shutdownSince);
+    const since = Math.max(shutdownSince, pass.downSince ?? shutdownSince) + COPIES_MS;
     const sources: readonly PodSource[] = pass.left === undefined ? ['api', 'file'] : ['api'];
     try {
       return { kind: 'seen', names: runningPods(await runtime.livePods(signal), sources, since) };

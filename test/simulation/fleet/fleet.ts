@@ -32,7 +32,7 @@ const BEAT_MS = 5 * 60_000;
 const OUTSIDE = 'outside';
 
 /** Told what happens in a fleet, before it has consequences. */
-export type FleetWatcher = Pick<MachineEvents, 'stopping' | 'goesDown'> & {
+export type FleetWatcher = Pick<MachineEvents, 'stopping' | 'goesDown' | 'ended'> & {
   /** A program of the product sends a request that the API server will carry out. */
   asked(program: string, request: KubeRequest): void;
 };
@@ -57,7 +57,12 @@ export class Fleet implements ControlledCluster {
   workloads: readonly Workload[];
   /** Why programs of the product ended by themselves. */
   readonly failures: unknown[] = [];
-  watcher: FleetWatcher = { asked: () => undefined, stopping: () => undefined, goesDown: () => undefined };
+  watcher: FleetWatcher = {
+    asked: () => undefined,
+    stopping: () => undefined,
+    goesDown: () => undefined,
+    ended: () => undefined,
+  };
   /** The program whose request is carried out now. */
   writer = '';
   readonly access: Access;
@@ -106,8 +111,9 @@ export class Fleet implements ControlledCluster {
       changed: () => {
         this.lookAfter(REACTION_MS);
       },
-      ended: (container) => {
+      ended: (machine, container) => {
         this.#replicas.end(container);
+        this.watcher.ended(machine, container);
       },
       stopping: (machine, container) => {
         this.note(`${machine.name} the agent tells ${container.name} to end`);

@@ -62,6 +62,10 @@ export class Judge {
       goesDown: (machine) => {
         this.#goesDown(machine);
       },
+      ended: (machine, { name }) => {
+        // One that lost its power is not asked for anything.
+        if (name.startsWith('etcd-') && machine.isUp()) this.#checkQuorum(machine);
+      },
     };
     fleet.server.objects.onChange((change) => {
       if (change.kind === 'Node') this.#nodeChanged(change);
@@ -79,7 +83,8 @@ export class Judge {
     return this.#fleet.machines.some((other) => {
       const { prepared } = other;
       const goesForGood = prepared?.kind === 'poweroff';
-      return other !== machine && other.power === 'up' && other.isKubeletUp() && !goesForGood;
+      const isReady = other.isKubeletUp() && this.#fleet.isReached(other);
+      return other !== machine && other.power === 'up' && isReady && !goesForGood;
     });
   }
 
@@ -135,9 +140,10 @@ export class Judge {
     const budget = this.#closedBudget(pod);
     this.#told.add(container.uid);
     if (budget === undefined || this.#mayGoAlone(machine)) return;
+    const isNew = machine.agentStartedAt > this.#fleet.now() - this.#fleet.access.troubledMs(machine);
     this.#add(
       'budgets',
-      'an agent ends a pod alone in spite of its budget while another node stays',
+      `an agent ends a pod alone in spite of its budget while another node stays${isNew ? ', restarted meanwhile' : ''}`,
       `${machine.name} ${container.name}, the API server away for ${this.#fleet.access.troubledMs(machine)} ms`,
     );
   }
@@ -181,7 +187,7 @@ export class Judge {
         `${machine.name}: ${first.name}`,
       );
     }
-    this.#checkQuorum(machine);
+    if (running.some(({ name }) => name.startsWith('etcd-'))) this.#checkQuorum(machine);
   }
 
   /** Whether somebody chose that pods are left, or nobody could end them. */

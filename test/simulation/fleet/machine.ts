@@ -30,7 +30,7 @@ export interface MachineEvents {
   isCalm(): boolean;
   /** Something has changed that kubelets and controllers act on. */
   changed(): void;
-  ended(container: Container): void;
+  ended(machine: FleetMachine, container: Container): void;
   /** The agent tells a pod to end over the container runtime. */
   stopping(machine: FleetMachine, container: Container): void;
   /** The power is about to go; everything still runs. */
@@ -73,6 +73,7 @@ export class FleetMachine {
   /** When its kubelet was heard last by the API server. */
   heardAt: number;
   bootedAt: number;
+  agentStartedAt = -Infinity;
 
   constructor(name: string, network: Network, settings: Settings, events: MachineEvents) {
     this.name = name;
@@ -83,7 +84,7 @@ export class FleetMachine {
     this.bootedAt = network.time.now();
     this.manifests = createMachineManifests(name);
     this.containers = new Containers(network.time, (container) => {
-      events.ended(container);
+      events.ended(this, container);
       events.changed();
     });
   }
@@ -151,6 +152,7 @@ export class FleetMachine {
     const connection = this.#network.connect(this.user);
     const kill = new AbortController();
     let own: RunningAgent = { connection, kill };
+    this.agentStartedAt = this.#network.time.now();
     this.#running = own;
     this.#listeners.clear();
     const system = systemOf(

@@ -66,6 +66,13 @@ describe('the look at the container runtime before a machine is let go', () => {
     assert.equal(await look.after(DRAINED, phase, SIGNAL), DRAINED);
   });
 
+  it('waits for a pod that was placed while the node was being cordoned', async () => {
+    const made = scene();
+    made.pods = ['web'];
+    made.madeAfterMs = 1_000;
+    assert.equal((await made.look.after(DRAINED, made.phase, SIGNAL)).drained, false);
+  });
+
   it('waits for pods that run, names them, and lets the machine go when they have ended', async () => {
     const made = scene();
     made.pods = ['web', 'db'];
@@ -91,7 +98,7 @@ describe('the look at the container runtime before a machine is let go', () => {
     made.madeAfterMs = 120_000;
     const downSince = made.clock.now() + 300_000;
     assert.equal((await made.look.after({ ...DRAINED, downSince }, made.phase, SIGNAL)).drained, false);
-    made.madeAfterMs = 300_000;
+    made.madeAfterMs = 310_000;
     assert.equal((await made.look.after({ ...DRAINED, downSince }, made.phase, SIGNAL)).drained, true);
   });
 
