@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { configHash } from '../config/hash.ts';
 import type { AgentConfig } from '../config/schema.ts';
-import type { DoctorReport } from '../show/fleet/presence.ts';
+import type { DoctorReport } from '../decide/presence/presence.ts';
 import type { MachineFacts } from '../decide/notice/provider.ts';
 import type { Clock } from '../host/clock.ts';
 import { type StateFiles } from '../host/files/state-files.ts';

@@ -2,7 +2,7 @@ import { hasDrained, nodeStatusOf } from '../decide/maintenance/recorded-node.ts
 import { interceptorEntry } from '../decide/eviction/heartbeat.ts';
 import { targetKeyOf } from '../decide/eviction/request.ts';
 import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
-import type { LastShutdown } from '../show/fleet/last-shutdown.ts';
+import type { LastShutdown } from '../decide/presence/last-shutdown.ts';
 import { describePhase, type Phase } from '../decide/shutdown/phase.ts';
 import { timeOf } from '../decide/time.ts';
 import type { NodeEvictionRequests } from './cluster/eviction-requests.ts';
@@ -14,6 +14,7 @@ import type { OtherLocks } from './shutdown/other-locks.ts';
 import type { StaticPodPass } from './drain/pod-pass.ts';
 import type { Waiting } from './iteration/waited-for.ts';
 import type { AgentStatus } from './control/status.ts';
+import { endingOf } from '../decide/interceptor/message.ts';
 
 /** Where the status is read from. */
 export interface StatusDependencies {
@@ -55,6 +56,7 @@ function waitingForRequests({ requests }: StatusCluster['cluster']): readonly Wa
       what: targetKeyOf(request),
       on: active ?? 'eviction request controller',
       message: entry?.message ?? '',
+      ...endingOf(entry?.message),
       ...(since === undefined ? {} : { since }),
       ...(expectedAt === undefined ? {} : { expectedAt }),
     };
@@ -65,10 +67,14 @@ function waitingForRequests({ requests }: StatusCluster['cluster']): readonly Wa
 function waitingForStaticPods({ decision, view }: StaticPodPass): readonly Waiting[] {
   return decision.progress
     .filter(({ state }) => state !== 'ended')
-    .map(({ key: what, file, message = 'manifest parked, containers are ending', expectedFinishAt: expectedAt }) => {
+    .map(({ key: what, file, message, expectedFinishAt: expectedAt }) => {
       // A manifest whose move the journal does not know was parked at an unknown time.
       const since = view.parked.find((pod) => pod.file === file)?.parkedAt ?? 0;
-      return { what, on: 'kubelet', message, ...(since === 0 ? {} : { since }), expectedAt };
+      const said =
+        message === undefined
+          ? { message: 'manifest parked, containers are ending', ending: true as const }
+          : { message };
+      return { what, on: 'kubelet', ...said, ...(since === 0 ? {} : { since }), expectedAt };
     });
 }
 

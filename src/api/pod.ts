@@ -82,6 +82,11 @@ export interface Node extends KubeObject {
   };
 }
 
+/** A node with the words in which the API server prints its state, such as "Ready,SchedulingDisabled". */
+export interface ListedNode extends KubeObject {
+  readonly nodeStatus: string;
+}
+
 /** The parts of a policy/v1 PodDisruptionBudget that the rules look at. */
 export interface PodDisruptionBudget extends KubeObject {
   readonly spec?: { readonly selector?: LabelSelector };

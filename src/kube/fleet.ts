@@ -1,5 +1,5 @@
-import type { ListedNode } from '../show/fleet/node-state.ts';
 import type { KubeObject } from '../api/meta.ts';
+import type { ListedNode } from '../api/pod.ts';
 import type { KubeClient } from './client.ts';
 import { type AskPage, MAX_LIMIT, type ObjectPage, readPages } from './list.ts';
 import { refusal } from './refusal.ts';

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client';
-import type { LastShutdown } from '../show/fleet/last-shutdown.ts';
+import type { LastShutdown } from '../decide/presence/last-shutdown.ts';
 import type { MetricsText } from './http.ts';
 import { setCounts } from './labelled-counts.ts';
 import { createNoticeMetrics, type NoticeObserver } from './notice-metrics.ts';

@@ -6,7 +6,7 @@ import {
   PRESENCE_EVERY_MS,
   presenceText,
   type PresenceWrite,
-} from '../../show/fleet/presence.ts';
+} from '../../decide/presence/presence.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import { describeError } from '../../errors.ts';
 import { NODES, objectPath, sendForObject } from '../../kube/resource.ts';

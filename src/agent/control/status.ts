@@ -1,4 +1,4 @@
-import type { LastShutdown } from '../../show/fleet/last-shutdown.ts';
+import type { LastShutdown } from '../../decide/presence/last-shutdown.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import type { Waiting } from '../iteration/waited-for.ts';
 

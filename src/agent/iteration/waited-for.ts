@@ -7,6 +7,8 @@ export interface Waiting {
   /** Who is to act, for example an interceptor. */
   readonly on: string;
   readonly message: string;
+  /** Whether the pod's containers are ending. */
+  readonly ending?: true;
   /** Milliseconds since the epoch; absent where it is not known. */
   readonly since?: number;
   /** When it should be over, in milliseconds since the epoch; absent where nobody can say. */

@@ -1,7 +1,7 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { phaseEventOf, type PhaseEvent } from '../../decide/shutdown/events.ts';
 import { describePhase, type Phase, type PhaseFacts, type Shutdown } from '../../decide/shutdown/phase.ts';
-import { lastShutdownAfter } from '../../show/fleet/last-shutdown.ts';
+import { lastShutdownAfter } from '../../decide/presence/last-shutdown.ts';
 import { decidePhase, type Transition } from '../../decide/shutdown/transition.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { StateFiles } from '../../host/files/state-files.ts';

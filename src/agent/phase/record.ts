@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { SHUTDOWN_KINDS } from '../../decide/shutdown/kind.ts';
-import { type LastShutdown, SHUTDOWN_RESULTS } from '../../show/fleet/last-shutdown.ts';
+import { type LastShutdown, SHUTDOWN_RESULTS } from '../../decide/presence/last-shutdown.ts';
 import type { Canceler, ControlClient, Phase } from '../../decide/shutdown/phase.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { StateFiles } from '../../host/files/state-files.ts';

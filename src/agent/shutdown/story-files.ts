@@ -2,7 +2,7 @@
 import { mkdir, readdir, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
-import { type ShutdownStory, STORY_LIMITS } from '../../show/story/story.ts';
+import { type ShutdownStory, STORY_LIMITS } from '../../decide/story/story.ts';
 import { errorCodeOf } from '../../errors.ts';
 import { readBoundedFile } from '../../host/files/bounded-file.ts';
 import { replaceFile } from '../../host/files/durable-file.ts';

@@ -8,7 +8,7 @@ import {
   withObservation,
   withReturned,
   withTransition,
-} from '../../show/story/story.ts';
+} from '../../decide/story/story.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';

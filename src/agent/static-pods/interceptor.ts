@@ -22,6 +22,7 @@ import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import { createToldPodReader, type ToldPods } from './mirror-pods.ts';
 import { createRequestChecks, type RequestChecks } from './request-checks.ts';
 import type { StaticPodView } from './view.ts';
+import { endingForMessage } from '../../decide/interceptor/message.ts';
 
 /** What the cluster wants of the static pods. */
 export interface ClusterIntent {
@@ -120,10 +121,7 @@ function stepOf(
   }
   const maintenance = view.parked.find(({ file }) => file === pod.file)?.maintenance ?? '';
   const reason = maintenances.get(maintenance)?.spec.reason ?? `see the NodeMaintenance ${maintenance}`;
-  const message =
-    pod.message === undefined
-      ? `${name} is terminating the pod due to node maintenance (${reason}).`
-      : `${name} is to leave: ${pod.message}.`;
+  const message = pod.message === undefined ? endingForMessage(name, reason) : `${name} is to leave: ${pod.message}.`;
   return { kind: 'working', message: shortened(message, MAX_MESSAGE), expectedFinishAt: pod.expectedFinishAt };
 }
 

@@ -1,7 +1,7 @@
 /** What several commands read of a fleet. */
 import { AGENT_STATUS_ANNOTATION, VERSION_ANNOTATION } from '../../api/names.ts';
 import { commonVersion, type FleetNode, fleetNode } from '../../show/fleet/node-state.ts';
-import { readPresence } from '../../show/fleet/presence.ts';
+import { readPresence } from '../../decide/presence/presence.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { listFleet } from '../../kube/fleet.ts';

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import * as z from 'zod';
-import type { DoctorReport } from '../../show/fleet/presence.ts';
+import type { DoctorReport } from '../../decide/presence/presence.ts';
 import type { MachineFacts } from '../../decide/notice/provider.ts';
 
 const MAX_BYTES = 1024 * 1024;

@@ -1,7 +1,7 @@
 /** The shutdowns on this machine's disk. */
 import { openStoryFiles, type StoryFiles, storyDirectory } from '../../agent/shutdown/story-files.ts';
 import { loadAgentConfig } from '../../config/load.ts';
-import type { ShutdownStory } from '../../show/story/story.ts';
+import type { ShutdownStory } from '../../decide/story/story.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { usage } from '../arguments/parse.ts';
 

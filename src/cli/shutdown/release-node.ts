@@ -9,7 +9,7 @@ import { NodemaintError } from '../../errors.ts';
 import type { UserAccessFlags } from '../../kube/access/user.ts';
 import { onNode, PODS } from '../../kube/resource.ts';
 import { printable } from '../../printable.ts';
-import { readPresence } from '../../show/fleet/presence.ts';
+import { readPresence } from '../../decide/presence/presence.ts';
 import { parseTimeout, usage } from '../arguments/parse.ts';
 import { type ClusterClients, parseNodes, withCluster } from '../cluster/cluster.ts';
 import { ownName } from '../cluster/own-name.ts';

@@ -1,9 +1,9 @@
 import { counted } from '../../decide/counted.ts';
 import type { AgentStatus } from '../../agent/control/status.ts';
 import { formatTable } from '../terminal/text.ts';
-import { shortCause } from '../../show/progress/blocking-causes.ts';
 import { formatAge, formatSpan } from '../../decide/duration.ts';
 import { namesWithin } from '../../decide/name-list.ts';
+import { readInterceptorMessage, shortMessage } from '../../decide/interceptor/message.ts';
 
 type Waiting = AgentStatus['waitingFor'][number];
 
@@ -19,7 +19,9 @@ function expectedText(at: number | undefined, now: number): string {
 
 /** Who acts on the pod and what is said; a message that names its pod would keep pods apart that wait for the same. */
 function actorText({ on, message }: Waiting): string {
-  const said = shortCause(message).replace(/^Pod \S+ is terminating\.$/, 'is terminating');
+  const ending = readInterceptorMessage(message);
+  const isEnding = ending.kind === 'ending' && ending.more === '';
+  const said = isEnding ? 'is terminating' : shortMessage(message);
   return said === '' ? on : `${on}: ${said}`;
 }
 

@@ -13,6 +13,7 @@ import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
 import { interceptorLoop } from '../interceptor-loop.ts';
 import { actsWhileInactive, drainOfPod } from '../spent-requests.ts';
+import { endingForMessage } from '../../decide/interceptor/message.ts';
 
 const PARALLEL = 16;
 
@@ -50,7 +51,7 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
       }
       return {
         kind: 'working',
-        message: `${name} is terminating the pod due to node maintenance (${why}).`,
+        message: endingForMessage(name, why),
         expectedFinishAt: endOf(pod)?.endsAt ?? now + graceSecOf(pod) * 1000,
         againMs: HEARTBEAT_EVERY_MS,
       };

@@ -21,7 +21,7 @@ import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { agentNodeOf } from '../../decide/maintenance/maintenance.ts';
 import { drainPodOf } from '../../decide/pod.ts';
 import { evictionPausedUntil, whyReturning } from '../../decide/staying-pod/returning-pod.ts';
-import { whyNobodyEnds } from '../../show/fleet/no-agent.ts';
+import { whyNobodyEnds } from '../../decide/presence/no-agent.ts';
 import { createBudgetsAsked } from '../disruption-budget/asked.ts';
 import { podByUid } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';

@@ -1,7 +1,7 @@
 import { describeError, errorCodeOf } from '../../errors.ts';
 import type { BlockingPod } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import { isBlockedByBudget } from '../../decide/eviction/api-answer.ts';
+import { isBlockedByBudget } from '../../decide/interceptor/message.ts';
 import { isInPodGroup } from '../../decide/pod.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import type { Clock } from '../../host/clock.ts';

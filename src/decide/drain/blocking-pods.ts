@@ -2,7 +2,7 @@ import { CANCELED, type EvictionRequest, HEARTBEAT_DEADLINE_MS, PROGRESSING } fr
 import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import type { BlockingPod } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
-import { attemptsOf, isBlockedByBudget } from '../eviction/api-answer.ts';
+import { attemptsOf, isBlockedByBudget } from '../interceptor/message.ts';
 import { hasCondition } from '../eviction/request.ts';
 import { interceptorEntry } from '../eviction/heartbeat.ts';
 import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';

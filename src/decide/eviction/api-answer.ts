@@ -6,6 +6,7 @@ import {
   refusedPauseMs,
   TERMINATING_RETRY_MS,
 } from './back-off.ts';
+import { refusedMessage } from '../interceptor/message.ts';
 
 /** What the Eviction API answered (004, "How API-initiated eviction works"). */
 export interface EvictionAnswer {
@@ -69,25 +70,6 @@ export interface EvictionAnswerContext {
   readonly budgetRetryMs?: number;
 }
 
-/** The words of KEP-4563, "Eviction"; the count is read back from them after a restart. */
-const COUNT_WORDS = 'Could not evict a pod due to failing eviction requests, number of retries: ';
-
-/** The message of so many attempts that have failed, the last one for this reason. */
-function failedAttempts(count: number, why: string): string {
-  return `${COUNT_WORDS}${count}. ${why}`;
-}
-
-/** How many attempts an interceptor's message counts. */
-export function attemptsOf(message: string | undefined): number {
-  const text = message ?? '';
-  return text.startsWith(COUNT_WORDS) ? Number.parseInt(text.slice(COUNT_WORDS.length), 10) || 0 : 0;
-}
-
-/** Whether an interceptor's message says that a PodDisruptionBudget blocks the eviction. */
-export function isBlockedByBudget(message: string): boolean {
-  return message.includes('PodDisruptionBudget');
-}
-
 function blocked(
   { attempt, budgetRetryMs = MAX_RETRY_MS }: EvictionAnswerContext,
   why: string,
@@ -104,7 +86,7 @@ function blocked(
   return {
     kind: 'blocked',
     retryAfterMs: untilChange ? longestMs : refusedPauseMs(attempt, longestMs, options.askedMs),
-    message: failedAttempts(attempt, why),
+    message: refusedMessage(attempt, why),
     budgets,
     byBudget: options.byBudget === true,
     untilChange,
@@ -118,7 +100,7 @@ function postponed(
   firstMs: number,
   askedMs?: number,
 ): EvictionOutcome {
-  const message = attempt === 1 ? why : failedAttempts(attempt - 1, why);
+  const message = attempt === 1 ? why : refusedMessage(attempt - 1, why);
   return { kind: 'postponed', retryAfterMs: pauseMs(firstMs, before, MAX_POSTPONED_MS, askedMs), message };
 }
 

@@ -8,10 +8,11 @@ import {
   IMPERATIVE_INTERCEPTOR,
 } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
-import { attemptsOf, type EvictionOutcome } from './api-answer.ts';
+import type { EvictionOutcome } from './api-answer.ts';
 import { HEARTBEAT_EVERY_MS, interceptorEntry, type Progress } from './heartbeat.ts';
 import { endOf, graceSecOf, isReady, podTypeOf, type PodEnd } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
+import { attemptsOf, endingMessage } from '../interceptor/message.ts';
 
 /** How long others are trusted with an eviction, in milliseconds. */
 export interface EvictionPatience {
@@ -115,15 +116,6 @@ export function isTakenOver(pod: Pod): boolean {
   return pod.metadata.annotations?.[EVICT_POLICY_ANNOTATION] === CONTROLLER_TAKE_OVER;
 }
 
-function terminatingMessage(podName: string): string {
-  return `Pod ${podName} is terminating.`;
-}
-
-/** The same, with why budgets were not asked. */
-function endingMessage(podName: string, { notAsked }: Pick<EvictionMemory, 'notAsked'>): string {
-  return notAsked === undefined ? terminatingMessage(podName) : `${terminatingMessage(podName)} ${notAsked}`;
-}
-
 /** The end of a terminating pod, or the one that follows from an eviction that was accepted; undefined where there is none. */
 export function expectedEnd(pod: Pod, { acceptedAt }: EvictionMemory): PodEnd | undefined {
   if (acceptedAt === undefined) return endOf(pod);
@@ -198,7 +190,7 @@ export function decideEvictionStep(
   const { name } = pod.metadata;
   const end = endOf(pod);
   if (end !== undefined) {
-    const progress = { message: endingMessage(name, memory), expectedFinishAt: end.endsAt };
+    const progress = { message: endingMessage(name, memory.notAsked), expectedFinishAt: end.endsAt };
     return { kind: 'wait', progress, againMs: HEARTBEAT_EVERY_MS };
   }
   const podType = podTypeOf(pod);
@@ -212,7 +204,7 @@ export function decideEvictionStep(
     const expectedFinishAt = memory.acceptedAt + graceSecOf(pod) * 1000;
     return {
       kind: 'wait',
-      progress: { message: endingMessage(name, memory), expectedFinishAt },
+      progress: { message: endingMessage(name, memory.notAsked), expectedFinishAt },
       againMs: memory.nextAt - now,
     };
   }
@@ -240,13 +232,13 @@ export function afterAttempt(
     case 'accepted':
       return {
         memory: { ...kept, count, nextAt: now + ACCEPTED_PAUSE_MS, acceptedAt: now },
-        progress: { message: terminatingMessage(name), expectedFinishAt: now + graceSecOf(pod) * 1000 },
+        progress: { message: endingMessage(name), expectedFinishAt: now + graceSecOf(pod) * 1000 },
       };
     case 'budget-not-asked':
       return {
         memory: { ...kept, count, nextAt: now + ACCEPTED_PAUSE_MS, acceptedAt: now, notAsked: outcome.why },
         progress: {
-          message: endingMessage(name, { notAsked: outcome.why }),
+          message: endingMessage(name, outcome.why),
           expectedFinishAt: now + graceSecOf(pod) * 1000,
         },
       };

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
-import { SHUTDOWN_RESULTS } from '../fleet/last-shutdown.ts';
+import { SHUTDOWN_RESULTS } from '../../decide/presence/last-shutdown.ts';
 import { timeOf } from '../../decide/time.ts';
 import { FLEET_STATES, fleetNode } from '../fleet/node-state.ts';
 

@@ -1,5 +1,5 @@
 /** The fleet view: what a Node object says of its agent, as one state of six with a reason. */
-import type { KubeObject } from '../../api/meta.ts';
+import type { ListedNode } from '../../api/pod.ts';
 import {
   AGENT_STATUS_ANNOTATION,
   CORDONED_ANNOTATION,
@@ -9,18 +9,13 @@ import {
 import { formatSpan } from '../../decide/duration.ts';
 import { readNodeNote } from '../../decide/maintenance/node-note.ts';
 import { timeOf } from '../../decide/time.ts';
-import { overdueMs, readPresence, type WrittenPresence } from './presence.ts';
+import { overdueMs, readPresence, type WrittenPresence } from '../../decide/presence/presence.ts';
 import { isSameBuild } from './same-build.ts';
 
 /** All states of a node; `exempt` is one that has no agent and is not to have one. */
 export const FLEET_STATES = ['guarded', 'unguarded', 'outdated', 'going-down', 'back', 'exempt'] as const;
 
 export type FleetState = (typeof FLEET_STATES)[number];
-
-/** A node with the words in which the API server prints its state, such as "Ready,SchedulingDisabled". */
-export interface ListedNode extends KubeObject {
-  readonly nodeStatus: string;
-}
 
 /** A node of the fleet view. */
 export interface FleetNode {

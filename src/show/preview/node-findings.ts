@@ -3,7 +3,7 @@ import { counted } from '../../decide/counted.ts';
 import { isKept } from '../../decide/kept-pods/kept-pods.ts';
 import { isInProgress, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { drainPodOf, isTerminal } from '../../decide/pod.ts';
-import { staticPodsStay } from '../fleet/no-agent.ts';
+import { staticPodsStay } from '../../decide/presence/no-agent.ts';
 import type { PreviewFacts } from './preview-facts.ts';
 import type { Finding } from './finding.ts';
 

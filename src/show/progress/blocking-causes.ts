@@ -1,6 +1,7 @@
 /** What blocks the drain of a node, by its cause: pods that wait for the same are one line, and not one line each. */
 import type { BlockingPod } from '../../api/node-maintenance.ts';
 import { timeOf } from '../../decide/time.ts';
+import { shortMessage, withoutAttempts } from '../../decide/interceptor/message.ts';
 
 /** A pod that has to leave, as far as its cause is concerned. */
 interface BlockedPod {
@@ -25,11 +26,6 @@ export interface BlockingCause {
 /** The reasons that block a terminating pod; the status may still have another from before it was terminating. */
 const ENDING_REASONS: ReadonlySet<BlockingPod['reason']> = new Set(['Finalizer', 'NodeUnreachable', 'NotEnding']);
 
-/** A message without the number of retries, which changes with every attempt. */
-export function gistOf(message: string): string {
-  return message.replace(/^.*number of retries: \d+\. /s, '');
-}
-
 /** What blocks the pod now; undefined where nothing does. */
 export function blockingOf({ progress, blocking }: BlockedPod): BlockingPod | undefined {
   const isStale = progress.terminatingUntil !== undefined && blocking && !ENDING_REASONS.has(blocking.reason);
@@ -51,26 +47,15 @@ export function hasNoKnownEnd(pod: BlockedPod, now: number): boolean {
   return blocking.reason !== 'NotEnding' || (terminatingUntil ?? 0) <= now;
 }
 
-/** What the API server says of a budget, and what the interceptor puts before it. */
-const BUDGET = /^Blocked by PodDisruptionBudget (\S+): .*needs (\d+) healthy pods and has (\d+)/s;
-
-/** What an interceptor says, in fewer words where a budget blocks: "PodDisruptionBudget p0, which needs 3 healthy pods and has 3". */
-export function shortCause(message: string): string {
-  const said = gistOf(message);
-  const [, budget, needs, has] = BUDGET.exec(said) ?? [];
-  return budget === undefined
-    ? said
-    : `PodDisruptionBudget ${budget}, which needs ${needs} healthy ${needs === '1' ? 'pod' : 'pods'} and has ${has}`;
-}
-
 /** The cause as the part of a sentence that follows the number of pods: its verb for one pod, for several, and the rest. */
 type Words = readonly [one: string, several: string, rest: string];
 
 function wordsOf({ reason, message }: BlockingPod): Words {
-  const said = gistOf(message).replace(/\.$/, '');
+  const said = withoutAttempts(message).replace(/\.$/, '');
+  const short = shortMessage(message).replace(/\.$/, '');
   switch (reason) {
     case 'PodDisruptionBudget':
-      return ['waits', 'wait', BUDGET.test(said) ? `for ${shortCause(said)}` : `for a PodDisruptionBudget: ${said}`];
+      return ['waits', 'wait', short === said ? `for a PodDisruptionBudget: ${said}` : `for ${short}`];
     case 'EvictionRefused':
       return ['is', 'are', `refused the eviction: ${said}`];
     case 'Interceptor':

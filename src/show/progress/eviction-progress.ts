@@ -6,7 +6,7 @@ import {
   PROGRESSING,
 } from '../../api/eviction-request.ts';
 import type { Pod } from '../../api/pod.ts';
-import { attemptsOf } from '../../decide/eviction/api-answer.ts';
+import { attemptsOf } from '../../decide/interceptor/message.ts';
 import { hasCondition, isFinished, lastHeard } from '../../decide/eviction/request.ts';
 import { giveWayAt } from '../../decide/eviction/heartbeat-deadline.ts';
 import { interceptorEntry } from '../../decide/eviction/heartbeat.ts';

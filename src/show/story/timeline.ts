@@ -1,6 +1,6 @@
 /** From the story of a shutdown to what is drawn of it: spans on one axis, and where the time went. */
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
-import type { ShutdownStory, StoryPod, StoryTier, StoryWait, WaitKind } from './story.ts';
+import type { ShutdownStory, StoryPod, StoryTier, StoryWait, WaitKind } from '../../decide/story/story.ts';
 
 /** How a shutdown ended. */
 type Outcome = 'under way' | 'drained' | 'not drained' | 'called off' | 'went down undrained';
@@ -126,10 +126,7 @@ const OWN_END = 'their own end';
 
 /** The last resort of an eviction says itself what it waits for, and why budgets were not asked for a pod that ends. */
 function textOf({ kind, on, message }: StoryWait): string {
-  // Who ends a pod says so with the name of the pod or of its owner, which stand beside it already.
-  if (kind === 'ending' && message === '') return ENDS_BY_ITSELF;
-  const [ended, more = ''] = (kind === 'ending' && /\bis terminating(?:\.\s*(.*))?$/su.exec(message)) || [];
-  if (ended !== undefined) return more === '' ? ENDS_BY_ITSELF : `${ENDS_BY_ITSELF}: ${more}`;
+  if (kind === 'ending') return message === '' ? ENDS_BY_ITSELF : `${ENDS_BY_ITSELF}: ${message}`;
   if (message === '') return `${on} to begin`;
   return on === IMPERATIVE_INTERCEPTOR ? message : `${on}: ${message}`;
 }
@@ -191,7 +188,7 @@ function timeSpent(from: number, to: number, rows: readonly Row[]): TimeSpent {
 
 /** A cause without the name of the pod that it was said of. */
 function causeKey({ kind, text }: Span): string {
-  return kind === 'ending' && !text.startsWith(`${ENDS_BY_ITSELF}: `) ? OWN_END : text;
+  return kind === 'ending' && text === ENDS_BY_ITSELF ? OWN_END : text;
 }
 
 function causesOf(rows: readonly Row[]): readonly WaitCause[] {

@@ -7,7 +7,7 @@ import {
 import { annotatedSince } from '../../../src/decide/background-eviction/annotation.ts';
 import { nodesThatStay } from '../../../src/decide/disruption-budget/staying-node.ts';
 import { commonVersion, fleetNode } from '../../../src/show/fleet/node-state.ts';
-import { readPresence } from '../../../src/show/fleet/presence.ts';
+import { readPresence } from '../../../src/decide/presence/presence.ts';
 import { readNodeNote } from '../../../src/decide/maintenance/node-note.ts';
 import { drainsOfNode } from '../../../src/decide/maintenance/maintenance.ts';
 import { mutatedJson } from '../mutate.ts';

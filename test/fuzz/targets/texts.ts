@@ -5,7 +5,7 @@ import { formatReport } from '../../../src/cli/report/text.ts';
 import { parseNodes, parseTarget } from '../../../src/cli/cluster/cluster.ts';
 import { DEFAULT_REQUESTER, parseEvictOptions, parsePodName } from '../../../src/cli/evict/options.ts';
 import { parseTimeout } from '../../../src/cli/arguments/parse.ts';
-import { attemptsOf } from '../../../src/decide/eviction/api-answer.ts';
+import { attemptsOf } from '../../../src/decide/interceptor/message.ts';
 import { goDurationMs, parseKubeletFlags } from '../../../src/decide/machine/kubelet-config.ts';
 import { serviceOf } from '../../../src/decide/machine/kubelet-unit.ts';
 import { parseTimeSpan, winningDelay } from '../../../src/decide/machine/logind-delay.ts';

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { AGENT_STATUS_ANNOTATION } from '../../../src/api/names.ts';
-import { presenceText } from '../../../src/show/fleet/presence.ts';
+import { presenceText } from '../../../src/decide/presence/presence.ts';
 import { rfc3339 } from '../../../src/decide/time.ts';
 import { policyKinds } from '../../control-plane/releases.ts';
 import { nodemaintCommand, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';

@@ -7,7 +7,7 @@ import {
   withObservation,
   withReturned,
   withTransition,
-} from '../../../src/show/story/story.ts';
+} from '../../../src/decide/story/story.ts';
 import { type Timeline, timelineOf } from '../../../src/show/story/timeline.ts';
 import type { Check } from '../../../src/show/checks/node-checks.ts';
 import { NODE, NOW } from './drain.ts';

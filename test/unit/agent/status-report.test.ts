@@ -135,7 +135,14 @@ describe('the status of the agent', () => {
       ],
     );
     const message = 'manifest parked, containers are ending';
-    const etcd = { what: 'kube-system/etcd', on: 'kubelet', message, since: T0, expectedAt: T0 + MINUTE };
+    const etcd = {
+      what: 'kube-system/etcd',
+      on: 'kubelet',
+      message,
+      ending: true as const,
+      since: T0,
+      expectedAt: T0 + MINUTE,
+    };
     assert.deepEqual(waitingFor, [etcd]);
   });
 

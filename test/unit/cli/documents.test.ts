@@ -11,7 +11,7 @@ import type { AgentStatus } from '../../../src/agent/control/status.ts';
 import { openStoryFiles } from '../../../src/agent/shutdown/story-files.ts';
 import { createProgram, runCommandLine } from '../../../src/cli/program.ts';
 import { formatSpan, parseDuration } from '../../../src/decide/duration.ts';
-import { begunStory } from '../../../src/show/story/story.ts';
+import { begunStory } from '../../../src/decide/story/story.ts';
 import { type AgentSandbox, inSandbox } from '../../support/agent/sandbox.ts';
 import { type HostileApiServer, NAMES, startHostileApiServer } from '../../support/stand-ins/hostile-api-server.ts';
 import { recordTerminal } from '../../support/stand-ins/recorded-terminal.ts';

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { globSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { measureExports } from '../../structure/exports.ts';
+import { importsOf } from '../../structure/imports.ts';
 import { measureStructure } from '../../structure/measure.ts';
 import { unmirroredTests } from '../../structure/mirror.ts';
 
@@ -79,6 +81,26 @@ describe('the structure of the source', () => {
       assert.ok(found.length <= limit, `${found.length}: ${JSON.stringify(found, undefined, 1)}`);
     });
   }
+});
+
+/** What programs publish: figures for metrics. Nothing else of what people see is imported where something is done. */
+const PUBLISHED = { importers: ['src/controller/', 'src/telemetry/'], imported: 'src/show/counts/' };
+
+describe('the wall between what is done and what people see', () => {
+  it('the wall is passed by figures alone: agent, controller and all effects import nothing of src/show', async () => {
+    const files = globSync('src/**/*.ts', { cwd: ROOT })
+      .filter((file) => !/^src\/(?:show|cli|demo|addons|main\.ts)/.test(file))
+      .map((file) => path.join(ROOT, file));
+    assert.ok(files.length > 200);
+    const through = (await importsOf(files))
+      .map(({ from, to }) => ({ from: path.relative(ROOT, from), to: path.relative(ROOT, to) }))
+      .filter(({ to }) => to.startsWith('src/show/'))
+      .filter(
+        ({ from, to }) =>
+          !(to.startsWith(PUBLISHED.imported) && PUBLISHED.importers.some((folder) => from.startsWith(folder))),
+      );
+    assert.deepEqual(through, []);
+  });
 });
 
 describe('the unit tests', () => {

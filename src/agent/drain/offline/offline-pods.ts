@@ -120,6 +120,7 @@ export function createOfflinePods(dependencies: OfflinePodsDependencies, lifetim
       what: nameOf(pod),
       on: 'container runtime',
       message: 'is terminating',
+      ending: true,
       since: Math.min(...begun.map(({ since }) => since)),
       expectedAt: Math.max(...begun.map(({ endsAt }) => endsAt)),
     };

@@ -23,6 +23,7 @@ import { attemptToEvict } from '../../../kube/eviction/attempt.ts';
 import type { EndOptions } from '../../../kube/eviction/evictor.ts';
 import { createEvictionAttempts } from '../../../kube/eviction/attempt-memory.ts';
 import { keyOf } from '../../../kube/resource.ts';
+import { endingOf } from '../../../decide/interceptor/message.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import { API_SERVER, type Waiting } from '../../iteration/waited-for.ts';
 
@@ -100,7 +101,7 @@ function waitingFor(
   pod: Pod,
   { expectedAt, ...wait }: { on: string; message: string; since: number; expectedAt: number | undefined },
 ): Waiting {
-  return { what: keyOf(pod), ...wait, ...(expectedAt === undefined ? {} : { expectedAt }) };
+  return { what: keyOf(pod), ...wait, ...endingOf(wait.message), ...(expectedAt === undefined ? {} : { expectedAt }) };
 }
 
 /** Remembers the attempts in memory, by the UID of the pod, until `forget`; `settings` are those of the controller. */

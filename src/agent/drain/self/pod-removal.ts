@@ -90,7 +90,7 @@ async function endPod(
     // A controller that is alive again may give the same order: it changes nothing.
     if (podType !== 'Static') await shortenEnd(client, pod, { options, now: clock.now() }, signal);
     const expectedAt = endOf(pod)?.endsAt ?? clock.now();
-    return { what: keyOf(pod), on: 'kubelet', message: 'is terminating', expectedAt };
+    return { what: keyOf(pod), on: 'kubelet', message: 'is terminating', ending: true, expectedAt };
   }
   if (awaited !== undefined) {
     return { what: keyOf(pod), on: awaited.on, message: awaited.message, expectedAt: pass.silentUntil(pod) };

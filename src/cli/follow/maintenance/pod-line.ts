@@ -1,15 +1,16 @@
 /** What is shown of one pod that has to leave. */
 import { IMPERATIVE_INTERCEPTOR } from '../../../api/names.ts';
-import { blockingOf, gistOf } from '../../../show/progress/blocking-causes.ts';
+import { blockingOf } from '../../../show/progress/blocking-causes.ts';
 import type { LeavingPod } from '../../../show/progress/drain-progress.ts';
 import type { ActiveInterceptor, EvictProgress } from '../../../show/progress/eviction-progress.ts';
 import { formatSpan } from '../../../decide/duration.ts';
 import { printable } from '../../../printable.ts';
 import { type FrameLine, hangingLines } from '../../terminal/paint.ts';
+import { withoutAttempts } from '../../../decide/interceptor/message.ts';
 
 /** What blocks a pod that is listed by itself, without the number of tries. */
 function gist(text: string): string {
-  return gistOf(printable(text));
+  return withoutAttempts(printable(text));
 }
 
 /** Who acts on the pod. The built-in interceptor is the eviction that everybody knows: it has no name here. */

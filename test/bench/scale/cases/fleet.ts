@@ -2,7 +2,7 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { createPresence } from '../../../../src/agent/cluster/presence.ts';
 import { AGENT_STATUS_ANNOTATION } from '../../../../src/api/names.ts';
-import { PRESENCE_EVERY_MS, presenceText } from '../../../../src/show/fleet/presence.ts';
+import { PRESENCE_EVERY_MS, presenceText } from '../../../../src/decide/presence/presence.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
 import { VERSION } from '../../../../src/version.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createPresence } from '../../../../src/agent/cluster/presence.ts';
 import { AGENT_STATUS_ANNOTATION } from '../../../../src/api/names.ts';
-import { readPresence } from '../../../../src/show/fleet/presence.ts';
+import { readPresence } from '../../../../src/decide/presence/presence.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 import { createObjectServer, type ObjectServer } from '../../../support/stand-ins/object-server.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';

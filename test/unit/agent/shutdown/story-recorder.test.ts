@@ -10,7 +10,7 @@ import {
 } from '../../../../src/agent/shutdown/story-recorder.ts';
 import type { Iteration } from '../../../../src/agent/iteration/step.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
-import { begunStory } from '../../../../src/show/story/story.ts';
+import { begunStory } from '../../../../src/decide/story/story.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AGENT_STATUS_ANNOTATION } from '../../../../src/api/names.ts';
 import { readFleet } from '../../../../src/cli/cluster/fleet.ts';
-import { presenceText } from '../../../../src/show/fleet/presence.ts';
+import { presenceText } from '../../../../src/decide/presence/presence.ts';
 import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
 
 const NOW = Date.UTC(2026, 6, 1, 12);

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { drawSvg } from '../../../../src/cli/report/svg.ts';
 import { formatReport } from '../../../../src/cli/report/text.ts';
 import { axisStepMs } from '../../../../src/cli/report/words.ts';
-import { begunStory, type ShutdownStory, withObservation } from '../../../../src/show/story/story.ts';
+import { begunStory, type ShutdownStory, withObservation } from '../../../../src/decide/story/story.ts';
 import { timelineOf } from '../../../../src/show/story/timeline.ts';
 import { inSandbox, withAgent } from '../../../support/agent/sandbox.ts';
 import { runNodemaint } from '../../../support/commands/nodemaint.ts';

@@ -6,7 +6,7 @@ import type { ControllerContext } from '../../../../src/controller/context.ts';
 import { createDrainObserver } from '../../../../src/controller/maintenance/observer.ts';
 import { isSettled } from '../../../../src/decide/maintenance/maintenance.ts';
 import { AGENT_STATUS_ANNOTATION, MIRROR_ANNOTATION } from '../../../../src/api/names.ts';
-import { presenceText } from '../../../../src/show/fleet/presence.ts';
+import { presenceText } from '../../../../src/decide/presence/presence.ts';
 import { indexesOf, type ListedObjects } from '../../../support/maintenance/indexes.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');

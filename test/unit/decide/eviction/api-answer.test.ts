@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { attemptsOf, decideEvictionOutcome, type EvictionAnswer } from '../../../../src/decide/eviction/api-answer.ts';
+import { decideEvictionOutcome, type EvictionAnswer } from '../../../../src/decide/eviction/api-answer.ts';
+import { attemptsOf } from '../../../../src/decide/interceptor/message.ts';
 
 const CONTEXT = {
   attempt: 1,

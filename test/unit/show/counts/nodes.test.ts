@@ -4,7 +4,7 @@ import type { KubeObject } from '../../../../src/api/meta.ts';
 import { AGENT_STATUS_ANNOTATION } from '../../../../src/api/names.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
 import { countNodes } from '../../../../src/show/counts/nodes.ts';
-import { type Presence, presenceText } from '../../../../src/show/fleet/presence.ts';
+import { type Presence, presenceText } from '../../../../src/decide/presence/presence.ts';
 import { createControllerMetrics } from '../../../../src/telemetry/controller-metrics.ts';
 import { NO_COUNTS } from '../../../support/stand-ins/memory-cluster.ts';
 

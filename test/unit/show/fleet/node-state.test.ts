@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AGENT_STATUS_ANNOTATION, CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../../../src/api/names.ts';
-import { commonVersion, countStates, fleetNode, type ListedNode } from '../../../../src/show/fleet/node-state.ts';
-import { type Presence, presenceText } from '../../../../src/show/fleet/presence.ts';
+import { commonVersion, countStates, fleetNode } from '../../../../src/show/fleet/node-state.ts';
+import type { ListedNode } from '../../../../src/api/pod.ts';
+import { type Presence, presenceText } from '../../../../src/decide/presence/presence.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
 
 const NOW = Date.UTC(2026, 0, 2);

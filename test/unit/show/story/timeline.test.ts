@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { endingOf } from '../../../../src/decide/interceptor/message.ts';
 import { describe, it } from 'node:test';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import type { TransitionName } from '../../../../src/decide/shutdown/transition.ts';
@@ -10,7 +11,7 @@ import {
   withObservation,
   withReturned,
   withTransition,
-} from '../../../../src/show/story/story.ts';
+} from '../../../../src/decide/story/story.ts';
 import { formatReport } from '../../../../src/cli/report/text.ts';
 import { outcomeText } from '../../../../src/cli/report/words.ts';
 import { timelineOf } from '../../../../src/show/story/timeline.ts';
@@ -31,7 +32,7 @@ const BUDGET = {
   message:
     'Could not evict a pod due to failing eviction requests, number of retries: 7. Blocked by PodDisruptionBudget p0: it needs 2',
 };
-const ENDING = { on: 'kubelet', message: 'Pod web is terminating.' };
+const ENDING = { on: 'kubelet', message: 'Pod web is terminating.', ending: true } as const;
 
 function at(sec: number): number {
   return START + sec * 1000;
@@ -80,7 +81,7 @@ describe('the story of a shutdown', () => {
       db?.waits.map(({ from, kind, message }) => [from, kind, message]),
       [
         [at(5), 'waiting', 'Blocked by PodDisruptionBudget p0: it needs 2'],
-        [at(50), 'ending', 'Pod web is terminating.'],
+        [at(50), 'ending', ''],
       ],
     );
   });
@@ -102,7 +103,7 @@ describe('the story of a shutdown', () => {
   it('the time line says why no budget was asked for a pod that ended by itself', () => {
     const notAsked = 'PodDisruptionBudget p0 is not asked: node n goes down, and no node that stays could take one.';
     const message = `Pod web is terminating. ${notAsked}`;
-    const story = look(20, [{ what: 'd/web', on: BUDGET.on, message }])(
+    const story = look(20, [{ what: 'd/web', on: BUDGET.on, message, ending: true }])(
       look(10, [{ what: 'd/web', ...BUDGET }])(begunStory('n', SHUTDOWN)),
     );
     const { causes } = timelineOf(story, at(30));
@@ -163,7 +164,7 @@ describe('the story of a shutdown', () => {
     'daemonset.apps.k8s.io is terminating the pod due to node maintenance.',
   ]) {
     it(`a pod of which "${message}" is said ends by itself, and nothing else is waited for`, () => {
-      const so = story(look(1, [{ what: 'a/web', on: 'kubelet.k8s.io', message }]), look(9, []));
+      const so = story(look(1, [{ what: 'a/web', on: 'kubelet.k8s.io', message, ...endingOf(message) }]), look(9, []));
       assert.deepEqual(
         timelineOf(so, at(10)).causes.map(({ text }) => text),
         ['their own end'],
@@ -195,8 +196,7 @@ describe('the story of a shutdown', () => {
   });
 
   for (const [on, message, kind] of [
-    ['kubelet', 'manifest parked, containers are ending', 'ending'],
-    ['imperative-eviction.k8s.io', 'Pod x is terminating.', 'ending'],
+    ['kubelet', 'is terminating', 'waiting'],
     ['live-migration.example.com', 'Moving the data.', 'interceptor'],
     ['kubelet.k8s.io', 'its manifest cannot be moved', 'waiting'],
     ['eviction request controller', '', 'waiting'],
@@ -207,4 +207,12 @@ describe('the story of a shutdown', () => {
       assert.equal(so.pods[0]?.waits[0]?.kind, kind);
     });
   }
+
+  it('a pod whose containers are ending is told as one that ends by itself, whatever is said of it', () => {
+    const so = story(look(1, [{ what: 'a/x', on: 'kubelet', message: 'manifest parked', ending: true }]));
+    assert.deepEqual(
+      so.pods[0]?.waits.map(({ kind, message }) => [kind, message]),
+      [['ending', '']],
+    );
+  });
 });

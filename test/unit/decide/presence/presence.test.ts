@@ -7,7 +7,7 @@ import {
   presenceSpreadMs,
   presenceText,
   readPresence,
-} from '../../../../src/show/fleet/presence.ts';
+} from '../../../../src/decide/presence/presence.ts';
 
 const PRESENCE: Presence = {
   version: '0.1.0',

@@ -1,5 +1,5 @@
 /** How the last shutdown of a node ended, for those who look after the boot: the agent that knew it is gone by then. */
-import type { Transition } from '../../decide/shutdown/transition.ts';
+import type { Transition } from '../shutdown/transition.ts';
 
 /** What can become of a shutdown. */
 export const SHUTDOWN_RESULTS = ['drained', 'forced', 'undrained', 'canceled'] as const;

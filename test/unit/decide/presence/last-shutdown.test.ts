@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { lastShutdownAfter } from '../../../../src/show/fleet/last-shutdown.ts';
+import { lastShutdownAfter } from '../../../../src/decide/presence/last-shutdown.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import type { TransitionName } from '../../../../src/decide/shutdown/transition.ts';
 import { DRAINING } from '../../../support/agent/phase-facts.ts';

@@ -3,10 +3,10 @@
  * what came back afterwards. It is bounded, whatever the node runs: the agent keeps it on its disk.
  */
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
-import { shortCause } from '../progress/blocking-causes.ts';
+import { readInterceptorMessage, shortMessage } from '../interceptor/message.ts';
 import { printable, shortened } from '../../printable.ts';
-import { canceler, type ControlClient, type Phase, type Shutdown } from '../../decide/shutdown/phase.ts';
-import type { Transition, TransitionName } from '../../decide/shutdown/transition.ts';
+import { canceler, type ControlClient, type Phase, type Shutdown } from '../shutdown/phase.ts';
+import type { Transition, TransitionName } from '../shutdown/transition.ts';
 
 /**
  * What a pod does while it is still there: it ends by itself, an interceptor of its application acts, or it waits for
@@ -21,6 +21,7 @@ export interface StoryWait {
   readonly kind: WaitKind;
   /** Who was to act. */
   readonly on: string;
+  /** What was said; of a pod that ends by itself, what was said beside that. */
   readonly message: string;
 }
 
@@ -76,6 +77,7 @@ export interface StoryObservation {
     readonly what: string;
     readonly on: string;
     readonly message: string;
+    readonly ending?: true;
     readonly since?: number;
   }[];
   /** The entry of the plan that was reached last. */
@@ -91,15 +93,13 @@ function textOf(text: string): string {
   return shortened(printable(text), STORY_LIMITS.text);
 }
 
-/** What the agent and the controllers say of a pod whose containers are ending. */
-const ENDING = /\bis terminating\b|containers are ending/;
 /** Interceptors of this product; every other one belongs to an application. */
 const OWN = /\.k8s\.io$|^kubelet$|^container runtime$|controller$/;
 
 /** What a pod does that is waited for. */
-function waitKindOf(on: string, message: string): WaitKind {
+function waitKindOf({ on, message, ending }: StoryObservation['waitingFor'][number]): WaitKind {
   // The last resort says nothing while a pod ends as planned, and says at once what refuses an eviction.
-  if (ENDING.test(message) || (on === IMPERATIVE_INTERCEPTOR && message === '')) return 'ending';
+  if (ending === true || (on === IMPERATIVE_INTERCEPTOR && message === '')) return 'ending';
   return on.includes('.') && !OWN.test(on) ? 'interceptor' : 'waiting';
 }
 
@@ -112,8 +112,10 @@ function withWait(waits: readonly StoryWait[], wait: StoryWait): readonly StoryW
 }
 
 function waitOf(seen: StoryObservation['waitingFor'][number], from: number): StoryWait {
-  const message = textOf(shortCause(seen.message));
-  return { from, kind: waitKindOf(seen.on, message), on: textOf(seen.on), message };
+  const kind = waitKindOf(seen);
+  const said = readInterceptorMessage(seen.message);
+  const more = said.kind === 'ending' ? said.more : '';
+  return { from, kind, on: textOf(seen.on), message: textOf(kind === 'ending' ? more : shortMessage(seen.message)) };
 }
 
 function describeClient(client: ControlClient): string {

@@ -4,10 +4,10 @@ import type { KubeObject } from '../../api/meta.ts';
 import { AGENT_STATUS_ANNOTATION, KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import type { BlockingPod } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import { interceptorEntry } from '../../decide/eviction/heartbeat.ts';
-import { podTypeOf } from '../../decide/pod.ts';
-import { isFromUrl } from '../../decide/static-pod/url-pods.ts';
-import { timeOf } from '../../decide/time.ts';
+import { interceptorEntry } from '../eviction/heartbeat.ts';
+import { podTypeOf } from '../pod.ts';
+import { isFromUrl } from '../static-pod/url-pods.ts';
+import { timeOf } from '../time.ts';
 import { overdueMs, readPresence } from './presence.ts';
 
 /** After so long without a heartbeat whoever acted as the agent does so no more; heartbeats are due every three minutes. */

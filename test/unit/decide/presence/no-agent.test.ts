@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import { KUBELET_INTERCEPTOR, MIRROR_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
-import { whyNobodyEnds } from '../../../../src/show/fleet/no-agent.ts';
+import { whyNobodyEnds } from '../../../../src/decide/presence/no-agent.ts';
 
 const NOW = Date.parse('2026-01-01T01:00:00Z');
 const SINCE = '2026-01-01T00:59:00Z';

@@ -2,10 +2,10 @@
  * What the agent of a node says of itself in an annotation of its own Node object, so that people see which nodes of a fleet
  * are guarded. It is written when it changes, and else once an hour.
  */
-import { parseObject } from '../../decide/json.ts';
-import { timeOf } from '../../decide/time.ts';
+import { parseObject } from '../json.ts';
+import { timeOf } from '../time.ts';
 import { SHUTDOWN_RESULTS, type ShutdownResult } from './last-shutdown.ts';
-import type { Phase } from '../../decide/shutdown/phase.ts';
+import type { Phase } from '../shutdown/phase.ts';
 
 /** The worst result of the checks of `nodemaint doctor`; unknown before they have run. */
 type DoctorResult = 'ok' | 'warn' | 'fail' | 'unknown';

@@ -1,0 +1,76 @@
+/**
+ * What the interceptors of this product say in the one field that the API has for it (KEP-4563, "Eviction"), as facts: these
+ * sentences are written and read here alone.
+ */
+
+/** What such a message means. */
+type InterceptorSaid =
+  /** The pod's containers are ending; `more` is what was said beside it. */
+  | { readonly kind: 'ending'; readonly more: string }
+  /** The Eviction API has refused the pod so many times in a row, the last time for this reason. */
+  | { readonly kind: 'refused'; readonly attempts: number; readonly why: string }
+  /** Everything else, and what interceptors of others say. */
+  | { readonly kind: 'other'; readonly text: string };
+
+const COUNT_WORDS = 'Could not evict a pod due to failing eviction requests, number of retries: ';
+const REFUSED = new RegExp(`^${COUNT_WORDS}(\\d{1,9})\\. (.*)$`, 's');
+const ENDING = /^Pod \S+ is terminating\.(?: (.*))?$/s;
+const ENDING_FOR = /^\S+ is terminating the pod due to node maintenance\b/;
+/** What the API server says of a budget, and what is put before it. */
+const BUDGET = /^Blocked by PodDisruptionBudget (\S+): .*needs (\d+) healthy pods and has (\d+)/s;
+
+/** That a pod that was evicted is ending, with what else is to be said. */
+export function endingMessage(podName: string, more = ''): string {
+  return `Pod ${podName} is terminating.${more === '' ? '' : ` ${more}`}`;
+}
+
+/** That a pod is ended for a maintenance. */
+export function endingForMessage(podName: string, reason: string): string {
+  return `${podName} is terminating the pod due to node maintenance (${reason}).`;
+}
+
+/** That so many attempts have failed, the last one for this reason. */
+export function refusedMessage(attempts: number, why: string): string {
+  return `${COUNT_WORDS}${attempts}. ${why}`;
+}
+
+/** What a message means. */
+export function readInterceptorMessage(message: string | undefined): InterceptorSaid {
+  const text = message ?? '';
+  const [, attempts, why = ''] = REFUSED.exec(text) ?? [];
+  if (attempts !== undefined) return { kind: 'refused', attempts: Number(attempts), why };
+  const ending = ENDING.exec(text);
+  if (ending !== null) return { kind: 'ending', more: ending[1] ?? '' };
+  return ENDING_FOR.test(text) ? { kind: 'ending', more: '' } : { kind: 'other', text };
+}
+
+/** The part of what is waited for that says that the pod's containers are ending. */
+export function endingOf(message: string | undefined): { readonly ending?: true } {
+  return readInterceptorMessage(message).kind === 'ending' ? { ending: true } : {};
+}
+
+/** How many attempts in a row have failed, as the message counts them. */
+export function attemptsOf(message: string | undefined): number {
+  const said = readInterceptorMessage(message);
+  return said.kind === 'refused' ? said.attempts : 0;
+}
+
+/** The message without the number of attempts, which changes with each of them. */
+export function withoutAttempts(message: string): string {
+  const said = readInterceptorMessage(message);
+  return said.kind === 'refused' ? said.why : message;
+}
+
+/** The same, in fewer words where a budget blocks: "PodDisruptionBudget p0, which needs 3 healthy pods and has 3". */
+export function shortMessage(message: string): string {
+  const said = withoutAttempts(message);
+  const [, budget, needs, has] = BUDGET.exec(said) ?? [];
+  return budget === undefined
+    ? said
+    : `PodDisruptionBudget ${budget}, which needs ${needs} healthy ${needs === '1' ? 'pod' : 'pods'} and has ${has}`;
+}
+
+/** Whether the reason of a refusal is a PodDisruptionBudget. */
+export function isBlockedByBudget(message: string): boolean {
+  return withoutAttempts(message).includes('PodDisruptionBudget');
+}
