@@ -1,5 +1,6 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import { isUsable, type OwnState } from '../../decide/maintenance/agent-names.ts';
+import type { OwnState } from '../../decide/maintenance/agent-names.ts';
+import { isUsable } from '../../decide/maintenance/maintenance.ts';
 
 /**
  * What became of the maintenances that this process made, or found as its own. They are known by their UIDs: another object

@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import { agentNodeOf, stageOf } from '../../decide/maintenance/maintenance.ts';
-import { isUsable, type OwnState } from '../../decide/maintenance/agent-names.ts';
+import type { OwnState } from '../../decide/maintenance/agent-names.ts';
+import { agentNodeOf, isUsable, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { hasDrained, podsLeft } from '../../decide/maintenance/recorded-node.ts';
 import { describeError } from '../../errors.ts';
 import type { ClusterDependencies } from './dependencies.ts';

@@ -65,12 +65,6 @@ function warningsOf({ validating }: PolicyObjects, names: readonly string[]): re
   });
 }
 
-/** Whether the policy for the names of nodes is that of manifests/policies/older-agents. */
-function hasOlderNames({ validating }: PolicyObjects): boolean {
-  const variables = validating.policies.get('nodemaint-node-maintenance-names')?.spec?.variables ?? [];
-  return variables.some(({ name }) => name === 'oldStart');
-}
-
 /** The policies, and what of them is not there. */
 export function readPolicies(objects: PolicyObjects): PolicyFacts {
   const [gate] = MUTATING_POLICIES;
@@ -83,6 +77,5 @@ export function readPolicies(objects: PolicyObjects): PolicyFacts {
     missing: missingOf(objects, names),
     warnings: warningsOf(objects, VALIDATING_POLICIES),
     refusesPods,
-    hasOlderNames: hasOlderNames(objects),
   };
 }

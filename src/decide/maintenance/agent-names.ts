@@ -1,11 +1,8 @@
 /**
  * The maintenances that a node's agent makes. Their names are few, so that a stolen identity cannot make many, and only the
- * node's own, which the policies nodemaint-node-maintenance-names and nodemaint-node-maintenances see to.
+ * node's own, which the policy nodemaint-node-maintenances sees to.
  */
 import { printable, shortened } from '../../printable.ts';
-import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import { hasDrained } from './recorded-node.ts';
-import { agentNodeOf, stageOf } from './maintenance.ts';
 
 /** A name has at most 253 characters. */
 const MAX_BASE = 242;
@@ -42,11 +39,6 @@ export function noticeNames(nodeName: string): readonly string[] {
 /** Whether a name is one that agents may give, so that nobody else may. The policy for people has the same rule. */
 export function isAgentsName(name: string): boolean {
   return name.startsWith('shutdown-') || name.startsWith('notice-');
-}
-
-/** Whether an agent that finds this under the name it wants takes it for its own of just now, whose answer was lost. */
-export function isUsable(maintenance: NodeMaintenance, stage: 'Cordon' | 'Drain', nodeName: string): boolean {
-  return agentNodeOf(maintenance) === nodeName && stageOf(maintenance) === stage && !hasDrained(maintenance, nodeName);
 }
 
 /** What became of the NodeMaintenance that the agent wants for a shutdown. */

@@ -1,7 +1,7 @@
 import type { DrainPlanEntry, KeptPods, NodeMaintenance, Stage } from '../../api/node-maintenance.ts';
 import { AGENT_LABEL, BOOT_ANNOTATION, COMPLETION_FINALIZER, REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
-import { nodeStatusOf } from './recorded-node.ts';
+import { hasDrained, nodeStatusOf } from './recorded-node.ts';
 import { nodeLabel } from '../node-label.ts';
 import { nodeSelectorMatches } from '../selector.ts';
 
@@ -37,12 +37,15 @@ export function soleNodeOf({ spec }: NodeMaintenance): string | undefined {
 }
 
 /**
- * The node whose agent made the maintenance, as its label and its selector say: the label alone says nothing, for whoever
- * makes a maintenance of another node can give it that. Undefined where no agent made it.
+ * The node whose agent made the maintenance; undefined where no agent made it. What a maintenance says of a machine is believed
+ * only where nobody but that machine can have written it: the label and the selector are its own, and admission has written
+ * nobody who asked for it, as it does for everybody else.
  */
 export function agentNodeOf(maintenance: NodeMaintenance): string | undefined {
+  const { labels } = maintenance.metadata;
   const node = soleNodeOf(maintenance);
-  return node !== undefined && maintenance.metadata.labels?.[AGENT_LABEL] === nodeLabel(node) ? node : undefined;
+  if (node === undefined || requestedBy(maintenance) !== undefined) return undefined;
+  return labels?.[AGENT_LABEL] === nodeLabel(node) ? node : undefined;
 }
 
 /** The longest name of a user that is shown, in characters. */
@@ -92,4 +95,9 @@ export function drainsOfNode(maintenances: readonly NodeMaintenance[], nodeName:
     const keep = keepPods === undefined ? {} : { keep: keepPods };
     return [{ maintenance: maintenance.metadata.name, reason, drainTargets: status.drainTargets, ...keep }];
   });
+}
+
+/** Whether an agent that finds this under the name it wants takes it for its own of just now, whose answer was lost. */
+export function isUsable(maintenance: NodeMaintenance, stage: 'Cordon' | 'Drain', nodeName: string): boolean {
+  return agentNodeOf(maintenance) === nodeName && stageOf(maintenance) === stage && !hasDrained(maintenance, nodeName);
 }

@@ -26,8 +26,6 @@ export interface PolicyFacts {
   readonly warnings: readonly string[];
   /** Whether a validating policy stands in for the gate, as before Kubernetes 1.36. */
   readonly refusesPods: boolean;
-  /** Whether the component older-agents is installed, with which nodes may make maintenances of any number of names. */
-  readonly hasOlderNames: boolean;
 }
 
 export interface ControllerFact {
@@ -118,28 +116,14 @@ function judgeResources(resources: readonly ResourceFact[]): Omit<Check, 'name'>
   return fail(texts.join('; '), APPLY);
 }
 
-/** Whether every node has an agent that has told its version, which is the controller's. */
-function isEveryAgentNew(nodes: Fact<readonly FleetNode[]>): boolean {
-  return nodes.kind === 'known' && !nodes.value.some(({ state }) => state === 'outdated' || state === 'unguarded');
-}
-
-function judgePolicies(
-  { missing, warnings, refusesPods, hasOlderNames }: PolicyFacts,
-  nodes: Fact<readonly FleetNode[]>,
-): Omit<Check, 'name'> {
+function judgePolicies({ missing, warnings, refusesPods }: PolicyFacts): Omit<Check, 'name'> {
   if (missing.length > 0) return fail(`missing: ${named(missing)}`, APPLY);
   if (warnings.length > 0)
     return warn(`the API server warns: ${named(warnings)}`, 'upgrade the manifests or the cluster');
   const gate = refusesPods
     ? '; DaemonSet pods are refused during a drain instead of held, as before Kubernetes 1.36'
     : '';
-  if (hasOlderNames && isEveryAgentNew(nodes)) {
-    const message =
-      'the component older-agents is still installed, and no node needs it: with it nothing bounds how many maintenances a stolen node identity makes';
-    return warn(message, 'kubectl apply -k manifests without the component policies/older-agents');
-  }
-  const older = hasOlderNames ? '; with the component older-agents, to be taken away when every agent is new' : '';
-  return ok(`all policies and bindings are there${gate}${older}`);
+  return ok(`all policies and bindings are there${gate}`);
 }
 
 function rightText({ who, verb, group, resource, subresource, name }: NeededRight): string {
@@ -225,7 +209,7 @@ function judgeVersions(nodes: readonly FleetNode[]): Omit<Check, 'name'> {
 export function examineCluster(facts: ClusterFacts): readonly Check[] {
   return [
     checkOf('custom resources', facts.resources, judgeResources),
-    checkOf('policies', facts.policies, (value) => judgePolicies(value, facts.nodes)),
+    checkOf('policies', facts.policies, judgePolicies),
     checkOf('rights', facts.rights, judgeRights),
     checkOf('controller', facts.controller, (value) => judgeController(value, facts.version)),
     checkOf('replicas', facts.replicas, judgeReplicas),

@@ -58,12 +58,10 @@ export const VALIDATING_POLICIES = [
   'nodemaint-eviction-requests',
   'nodemaint-held-pods',
   'nodemaint-held-pods-in-time',
-  'nodemaint-node-maintenance-names',
   'nodemaint-node-maintenances',
   'nodemaint-node-eviction-requests',
   'nodemaint-node-maintenance-nodes',
-  'nodemaint-release',
-  'nodemaint-requested-by-is-true',
+  'nodemaint-maintenance-words',
   'nodemaint-pod-interceptors',
 ] as const;
 /** The policies that mutate, or before Kubernetes 1.36 what stands in for them: a validating one of the name, or nothing. */

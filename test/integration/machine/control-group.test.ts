@@ -96,7 +96,7 @@ describe('the control socket', () => {
         assert.match(held.stderr, /only root may ask for "release"/);
         assert.equal((await runNodemaint(['cancel', ...flags], member)).code, 0);
         const who = 'a member of the control group';
-        const told = [new RegExp(`Asked by: +${who}: maintenance`), new RegExp(`called off: ${who} took it back`)];
+        const told = [new RegExp(`Asked by: +${who}: maintenance`), new RegExp(`called off: by ${who}`)];
         await waitFor('the report names who announced the shutdown and who took it back', async () => {
           const { stdout } = await runNodemaint(['report', '--config', sandbox.configFile]);
           return told.every((each) => each.test(stdout));

@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { AGENT_LABEL, DEADLINE_ANNOTATION, KUBELET_INTERCEPTOR, NODE_LABEL } from '../../../src/api/names.ts';
 import { effectiveDrainPlan } from '../../../src/decide/maintenance/drain-plan.ts';
@@ -79,32 +76,6 @@ describe('the names of the maintenances that a node makes', () => {
     const { metadata, ...body } = ownMaintenanceOf(NODE);
     const generated = { ...body, metadata: { labels: metadata.labels, generateName: `shutdown-${NODE}-` } };
     assertRefused(await createMaintenance(node, generated as never, 'dryRun'), NAMES);
-  });
-
-  it('a name may be one of version 0.1.0 with the component older-agents', async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-older-'));
-    const manifests = path.relative(folder, path.join(import.meta.dirname, '..', '..', '..', 'manifests'));
-    const overlay = `resources: [${manifests}]\ncomponents: [${manifests}/policies/older-agents]\n`;
-    await writeFile(path.join(folder, 'kustomization.yaml'), overlay);
-    const whole = await rig.controlPlane.kubectl(['kustomize', folder]);
-    await rm(folder, { recursive: true });
-    const policy = whole.split(/^---$/m).filter((each) => /^ {2}name: nodemaint-node-maintenance-names$/m.test(each));
-    assert.equal(policy.length, 2);
-    await rig.controlPlane.kubectl(['apply', '-f', '-'], policy.join('\n---\n'));
-    const old = await asNode('a');
-    const tried = async (name: string): Promise<number> =>
-      (await createMaintenance(old, ownMaintenanceOf('a', { name }), 'dryRun')).status;
-    const isInForce = async (): Promise<boolean> => (await tried('shutdown-a-tm1x0z')) === 201;
-    await waitFor('the component is in force', isInForce);
-    assert.deepEqual(
-      await Promise.all(['notice-a', 'shutdown-a-0', 'shutdown-b-tm1x0z', 'shutdown-a-b-tm1x0', 'x'].map(tried)),
-      [201, 201, 422, 422, 422],
-    );
-    const own = await rig.controlPlane.kubectl(['kustomize', path.join(import.meta.dirname, '../../../manifests')]);
-    const strict = own.split(/^---$/m).filter((each) => /^ {2}name: nodemaint-node-maintenance-names$/m.test(each));
-    await rig.controlPlane.kubectl(['apply', '-f', '-'], strict.join('\n---\n'));
-    const isBack = async (): Promise<boolean> => (await tried('shutdown-a-tm1x0z')) === 422;
-    await waitFor('the rule is back', isBack);
   });
 });
 

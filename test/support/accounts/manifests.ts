@@ -54,7 +54,7 @@ export interface Policy {
 /** All objects of the manifests that are no part of a component of kustomize, which only changes others. */
 async function readObjects(): Promise<readonly ManifestObject[]> {
   const files = globSync('{*,policies,policies/*}/*.yaml', { cwd: MANIFESTS }).filter(
-    (file) => !/^(?:chart|crds)\/|before-1\.36|older-agents|kustomization/.test(file),
+    (file) => !/^(?:chart|crds)\/|before-1\.36|kustomization/.test(file),
   );
   const texts = await Promise.all(files.toSorted().map((file) => readFile(path.join(MANIFESTS, file), 'utf8')));
   const objects = texts.flatMap((text) => parseAllDocuments(text).map((each) => each.toJS() as ManifestObject | null));

@@ -14,8 +14,8 @@ import { dry, patched, patchedStatus, RELEASE, TEAM } from './scene.ts';
 
 const NODES_POLICY = 'nodemaint-node-maintenance-nodes';
 const NAMES = policy(NODES_POLICY, /begin with shutdown- or notice- belong to the agents of the nodes/u);
-const RELEASES = policy('nodemaint-release', /may not release node n1|is the name of its author/u);
-const ASKED = policy('nodemaint-requested-by-is-true', /requested-by of a NodeMaintenance cannot be changed/u);
+const RELEASES = policy('nodemaint-maintenance-words', /may not release node n1|is the name of its author/u);
+const ASKED = policy('nodemaint-maintenance-words', /requested-by of a NodeMaintenance cannot be changed/u);
 const OTHERS = policy(NODES_POLICY, /because it may not drain node n2/u);
 
 function made(metadata: object, node = 'n1'): Call {

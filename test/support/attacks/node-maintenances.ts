@@ -21,7 +21,7 @@ const ANNOTATIONS = policy(OWN_ONLY, /only write the annotations deadline, deadl
 const KIND = policy(OWN_ONLY, /shutdown-kind poweroff, reboot, halt, kexec or soft-reboot/u);
 const METADATA = policy(OWN_ONLY, /finalizers or ownerReferences/u);
 const SELECTORS = policy(OWN_ONLY, /at most 100 labels or expressions/u);
-const NAMES = policy('nodemaint-node-maintenance-names', /only create NodeMaintenances with the name shutdown-NODE-X/u);
+const NAMES = policy('nodemaint-node-maintenances', /only create NodeMaintenances with the name shutdown-NODE-X/u);
 
 /** A new maintenance of n1 that its agent could make, except for the given fields. */
 function made(metadata: object, spec: Readonly<Record<string, unknown>> = {}): () => KubeRequest {

@@ -30,7 +30,7 @@ export const AGENT: Account = {
       verbs: ['create'],
       why: 'the maintenance of a shutdown or a notice',
       usedBy: ['src/agent/cluster/maintenance-writer.ts'],
-      fence: { policies: [...OWN, 'nodemaint-node-maintenance-names'], leaves: '46 names, for its own node alone' },
+      fence: { policies: OWN, leaves: '46 names, for its own node alone' },
     },
     {
       group: MAINTENANCES,

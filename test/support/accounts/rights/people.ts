@@ -127,7 +127,7 @@ export const PEOPLE: readonly Account[] = [
         why: '`nodemaint drain`, `cordon`, `uncordon`',
         usedBy: ['src/kube/maintenance/client.ts'],
         fence: {
-          policies: ['nodemaint-node-maintenance-nodes', 'nodemaint-release', 'nodemaint-requested-by-is-true'],
+          policies: ['nodemaint-node-maintenance-nodes', 'nodemaint-maintenance-words'],
           leaves:
             'those of nodes that the person may drain or delete, under names that agents do not use, with no name of another as who asked, and without letting the machine go',
         },

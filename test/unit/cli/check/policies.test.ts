@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
-import path from 'node:path';
 import { describe, it } from 'node:test';
-import { parseAllDocuments } from 'yaml';
 import { readPolicies, readPolicyObjects } from '../../../../src/cli/check/policies.ts';
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from '../../../../src/show/checks/installed.ts';
 
@@ -27,7 +24,7 @@ describe('what is read of the policies of a cluster', () => {
   it('those that are not there are named, and before Kubernetes 1.36 a validating one stands in for those that mutate', async () => {
     const read = async (objects: Readonly<Record<string, readonly string[]>>): Promise<unknown> =>
       readPolicies(await readPolicyObjects(clusterOf(objects)));
-    const whole = { missing: [], warnings: [], refusesPods: false, hasOlderNames: false };
+    const whole = { missing: [], warnings: [], refusesPods: false };
     assert.deepEqual(await read(all), whole);
     const unbound = { ...all, validatingadmissionpolicybindings: VALIDATING_POLICIES.slice(1) };
     const missing = [`the binding of ${VALIDATING_POLICIES[0]}`];
@@ -40,18 +37,4 @@ describe('what is read of the policies of a cluster', () => {
     );
     assert.deepEqual(await read(older), { ...whole, missing: [...MUTATING_POLICIES] });
   });
-
-  for (const [file, expected] of [
-    ['node-identity-names.yaml', false],
-    ['older-agents/names.yaml', true],
-  ] as const) {
-    it(`the policy of ${file} ${expected ? 'lets' : 'does not let'} nodes have the names of older agents`, async () => {
-      const text = await readFile(path.join(import.meta.dirname, '../../../../manifests/policies', file), 'utf8');
-      const items = parseAllDocuments(text).map((document) => document.toJS() as { kind: string });
-      const policies = { items: items.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy') };
-      const get = <T>(wanted: string): Promise<T | undefined> =>
-        Promise.resolve((wanted.endsWith('/validatingadmissionpolicies') ? policies : undefined) as T | undefined);
-      assert.equal(readPolicies(await readPolicyObjects(get)).hasOlderNames, expected);
-    });
-  }
 });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { trackCreatedMaintenances, type CreatedMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
-import { AGENT_LABEL } from '../../../../src/api/names.ts';
+import { AGENT_LABEL, REQUESTED_BY_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
-import { agentNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
 import { nodeLabel } from '../../../../src/decide/node-label.ts';
-import { isUsable, noticeNames, shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';
+import { noticeNames, shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';
+import { agentNodeOf, isUsable } from '../../../../src/decide/maintenance/maintenance.ts';
 import { hasDrained } from '../../../../src/decide/maintenance/recorded-node.ts';
 import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
 
@@ -68,14 +68,20 @@ describe('a maintenance', () => {
     });
   }
 
-  it("a maintenance is of a node's agent by its label and its selector", () => {
+  it("a maintenance is of a node's agent by its label and its selector, and where admission names no author", () => {
+    assert.equal(agentNodeOf(ownOf({ annotations: { [REQUESTED_BY_ANNOTATION]: 'mallory' } })), undefined);
     assert.equal(agentNodeOf(ownOf()), NODE);
     assert.equal(agentNodeOf(ownOf({ labels: {} })), undefined);
     assert.equal(agentNodeOf(ownOf({}, { nodeSelector: byName('node-b') })), undefined);
     assert.equal(agentNodeOf(ownOf({}, { nodeSelector: byName(NODE, 'node-b') })), undefined);
     const long = 'n'.repeat(100);
     assert.equal(
-      agentNodeOf(ownOf({ labels: { [AGENT_LABEL]: nodeLabel(long) } }, { nodeSelector: byName(long) })),
+      agentNodeOf(
+        ownOf(
+          { name: shutdownNames(long)[0], labels: { [AGENT_LABEL]: nodeLabel(long) } },
+          { nodeSelector: byName(long) },
+        ),
+      ),
       long,
     );
   });

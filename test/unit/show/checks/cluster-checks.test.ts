@@ -18,7 +18,7 @@ const RIGHT: ClusterFacts = {
   now: NOW,
   version: '0.1.0',
   resources: known(INSTALLED_RESOURCES.map(({ crd }) => ({ crd, state: 'right', fields: [] }))),
-  policies: known({ missing: [], warnings: [], refusesPods: false, hasOlderNames: false }),
+  policies: known({ missing: [], warnings: [], refusesPods: false }),
   rights: known({ missing: [], release: 'on' }),
   controller: known({ state: 'alive', holder: 'c', version: '0.1.0' }),
   replicas: known({ pods: 2, places: ['a', 'b'], hasOldBudget: false }),
@@ -90,19 +90,14 @@ describe('the checks of a cluster', () => {
     [
       'a missing policy',
       {
-        policies: known({ missing: ['p', 'the binding of q'], warnings: [], refusesPods: false, hasOlderNames: false }),
+        policies: known({ missing: ['p', 'the binding of q'], warnings: [], refusesPods: false }),
       },
       /^fail .*p, the binding of q/,
     ],
     [
       'a policy that does not fit the cluster',
-      { policies: known({ missing: [], warnings: ['p: bad'], refusesPods: false, hasOlderNames: false }) },
+      { policies: known({ missing: [], warnings: ['p: bad'], refusesPods: false }) },
       /^warn .*p: bad/,
-    ],
-    [
-      'the component for older agents where all agents are new',
-      { policies: known({ missing: [], warnings: [], refusesPods: false, hasOlderNames: true }) },
-      /^warn policies: the component older-agents is still installed/,
     ],
     [
       'a missing right',
@@ -162,14 +157,4 @@ describe('the checks of a cluster', () => {
       assert.match(finding(change), expected);
     });
   }
-
-  it('the component for older agents is right while a node has an agent of another version, or none that says its own', () => {
-    const policies = known({ missing: [], warnings: [], refusesPods: false, hasOlderNames: true });
-    for (const state of ['outdated', 'unguarded'] as const) {
-      const checks = examineCluster({ ...RIGHT, policies, nodes: known([nodeOf('a', 'guarded'), nodeOf('b', state)]) });
-      const found = checks.find(({ name }) => name === 'policies');
-      assert.equal(found?.result, 'ok', state);
-      assert.match(found?.message ?? '', /older-agents/);
-    }
-  });
 });
