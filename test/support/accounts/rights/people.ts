@@ -202,7 +202,7 @@ export const PEOPLE: readonly Account[] = [
         resources: ['nodes'],
         verbs: ['release'],
         why: '`nodemaint release NODE`: the policy asks for it, and nothing else knows the verb',
-        usedBy: ['manifests/policies/release.yaml'],
+        usedBy: ['manifests/policies/maintenance-words.yaml'],
         fence: { alone: 'a role with `resourceNames` restricts it to some nodes' },
       },
     ],
