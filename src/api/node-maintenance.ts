@@ -64,7 +64,7 @@ export interface NodeStatus {
   /** Ours: pods that block the drain, and why. */
   readonly podsBlocking?: readonly BlockingPod[];
   /** Ours: volumes that are still mounted or attached although the pods that used them are gone. */
-  readonly volumesLeft?: readonly VolumeLeft[];
+  readonly volumesInUse?: VolumesInUse;
   /** Ours: DaemonSets, NAMESPACE/NAME, that ignore the gate and recreate their pods. */
   readonly escapedDaemonSets?: readonly string[];
 }
@@ -97,19 +97,14 @@ export interface BlockingPod {
   readonly since: string;
 }
 
-/** A volume for which a drain waits, or has waited, when its pods are gone. */
-export interface VolumeLeft {
-  /** The name of the PersistentVolume, or the volume's name in the driver where no object tells the first one. */
-  readonly name: string;
-  readonly driver: string;
-  /** What has to happen next: the kubelet unmounts it, or the driver detaches it from the node. */
-  readonly waitsFor: 'Unmount' | 'Detach';
-  /** Since when the drain waits for it, RFC 3339. */
+/** Volumes that a node says are in use although only pods are left there that do not use them. */
+export interface VolumesInUse {
+  /** The first of their unique names. */
+  readonly names: readonly string[];
+  /** Since when the drain waits for them, RFC 3339. */
   readonly since: string;
-  /** Whether the drain does not wait for it any more. */
+  /** Whether the drain does not wait for them any more. */
   readonly givenUp?: boolean;
-  /** What the driver says about a detachment that failed. */
-  readonly message?: string;
 }
 
 /** Ours: a summary of the statuses of all nodes. */

@@ -58,7 +58,7 @@ function addLimitOptions(command: Command): Command {
     )
     .option(
       '--max-volume-time <time>',
-      'wait at most this long for each volume of pods that are gone; 0: not at all; default: 7m',
+      'wait at most this long for the volumes of pods that are gone; 0: not at all; default: 7m',
     );
 }
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { CONFIG_API_VERSION } from '../api/names.ts';
 import { PROVIDERS } from '../decide/notice/provider.ts';
-import { DEFAULT_VOLUME_WAIT_MS } from '../decide/volume/waits.ts';
+import { DEFAULT_VOLUME_WAIT_MS } from '../decide/volume/wait.ts';
 import { drainPlanEntrySchema } from './drain-plan.ts';
 import { checkPlaces } from './places.ts';
 
@@ -150,7 +150,7 @@ export const agentConfigSchema = z
       .max(86_400)
       .default(DEFAULT_VOLUME_WAIT_MS / 1000)
       .describe(
-        'for how long the agent, where it drains its node without a controller, waits for each volume of pods that are gone; 0: not at all',
+        'for how long the agent, where it drains its node without a controller, waits for the volumes of pods that are gone; 0: not at all',
       ),
     removeFailedPods: z
       .boolean()

@@ -19,8 +19,6 @@ export interface Changes {
   readonly Node: Omit<NodeChange, 'nodes'> & { readonly name: string };
   /** A PodDisruptionBudget did, NAMESPACE/NAME. */
   readonly Budget: string;
-  /** A volume was attached to a node or detached from it. */
-  readonly Volume: { readonly node: string; readonly isEmpty: boolean };
   /** For the node of this name some maintenance is another one now: its stage, its reason, its deadline or its targets. */
   readonly Reach: string;
   /** The drains of this node may begin or go on now, or have to wait. */
@@ -40,7 +38,7 @@ export type ChangeNotes = Readonly<Record<CopiedResource, (key: string) => void>
 
 /** Notes changes of objects in the indexes, and then tells the loops what follows from them. */
 export function createChangeNotes(context: ControllerContext, tell: Tell<Changes>): ChangeNotes {
-  const { maintenances, requests, pods, ungated, attachments } = context;
+  const { maintenances, requests, pods, ungated } = context;
   const reach = createAffectedNodes();
   const tellReach = (name: string): void => {
     const selected = maintenances.nodesOf(name).map(({ metadata }) => metadata.name);
@@ -70,12 +68,6 @@ export function createChangeNotes(context: ControllerContext, tell: Tell<Changes
       tell('Node', { name, ...change });
       for (const maintenance of change.maintenances) tellReach(maintenance);
       tellDrainOrder(nodes);
-    },
-    Attachment: (key) => {
-      const node = attachments.note(key);
-      if (node === undefined || maintenances.unsettledOn(node).length === 0) return;
-      maintenances.groups.touchNode(node);
-      tell('Volume', { node, isEmpty: pods.isEmpty(node) });
     },
     Budget: (key) => {
       tell('Budget', key);

@@ -6,7 +6,6 @@ import type { ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ControllerMetrics } from '../telemetry/controller-metrics.ts';
 import type { UngatedDaemonSets } from '../kube/eviction/ungated-daemon-sets.ts';
-import type { AttachmentIndex } from './cache/attachments.ts';
 import type { MaintenanceIndex } from './cache/maintenances.ts';
 import type { NodeIndex } from './cache/nodes.ts';
 import type { PodIndex } from './cache/pods.ts';
@@ -27,6 +26,5 @@ export interface ControllerContext {
   readonly requests: RequestIndex;
   readonly pods: PodIndex;
   readonly nodes: NodeIndex;
-  readonly attachments: AttachmentIndex;
   readonly budgets: ObjectCache<PodDisruptionBudget>;
 }

@@ -3,7 +3,7 @@ import { DURATION_HINT, parseDuration } from '../decide/duration.ts';
 import { DEFAULT_PROMISE_WORDS } from '../decide/eviction/api-answer.ts';
 import { DEFAULT_PATIENCE } from '../decide/eviction/imperative.ts';
 import { DEFAULT_REBOOT_LIMIT, parseRebootLimit } from '../decide/reboot/limit.ts';
-import { DEFAULT_VOLUME_WAIT_MS } from '../decide/volume/waits.ts';
+import { DEFAULT_VOLUME_WAIT_MS } from '../decide/volume/wait.ts';
 
 const duration = (words: string): z.ZodType<number> =>
   z
@@ -59,7 +59,7 @@ const flags = z.object({
     .boolean()
     .describe('whether load balancers of the cloud send no new connections to a node that is drained')
     .default(false),
-  maxVolumeTime: duration('for how long a drain waits for each volume of pods that are gone; 0 for not at all').default(
+  maxVolumeTime: duration('for how long a drain waits for the volumes of pods that are gone; 0 for not at all').default(
     DEFAULT_VOLUME_WAIT_MS,
   ),
   webhookPort: z

@@ -1,23 +1,22 @@
-/** Pods that other pods of their node need until the volumes are gone: those that run a driver of the kubelet. */
+/** DaemonSet pods that other pods of their node need until these are gone: drivers of the kubelet, and the network of the pods. */
 import type { Pod, PodVolume } from '../api/pod.ts';
 
-/** Where a driver registers with the kubelet, below the kubelet's directory wherever that is. */
+/** Where a driver registers with the kubelet, below the kubelet's directory wherever that is: of storage (CSI), or of devices (DRA). */
 const REGISTRY = /\/plugins_registry\/?$/;
-/** Where a driver has its socket: by convention in a directory with the name of the driver. */
-const PLUGIN = /\/plugins\/([^/]+)(?:\/|$)/;
+/** Where the plugins of the network are, and their configuration. */
+const NETWORK = /^\/(?:etc\/cni\/net\.d|opt\/cni\/bin)(?:\/|$)/;
 
-function isPluginPath(path: string): boolean {
-  return REGISTRY.test(path) || PLUGIN.test(path);
+function mounts({ spec }: Pick<Pod, 'spec'>, path: RegExp): boolean {
+  return spec.volumes?.some(({ hostPath }) => hostPath !== undefined && path.test(hostPath.path)) === true;
 }
 
-/** Whether the pod registers a driver with the kubelet: of storage (CSI), or of devices (DRA). */
-export function registersPlugin({ spec }: Pick<Pod, 'spec'>): boolean {
-  return spec.volumes?.some(({ hostPath }) => hostPath !== undefined && REGISTRY.test(hostPath.path)) === true;
-}
-
-/** The names of the directories in which the pod has sockets of drivers; most are the names of the drivers. */
-export function pluginNamesOf({ spec }: Pick<Pod, 'spec'>): readonly string[] {
-  return (spec.volumes ?? []).flatMap(({ hostPath }) => PLUGIN.exec(hostPath?.path ?? '')?.[1] ?? []);
+/**
+ * The order in which a DaemonSet pod leaves its node: 0 for most, 1 for one that runs a driver, which unmounts the volumes of the
+ * others, 2 for one that runs the network, which the end of each other pod needs.
+ */
+export function orderOfLeaving(pod: Pick<Pod, 'spec'>): 0 | 1 | 2 {
+  if (mounts(pod, REGISTRY)) return 1;
+  return mounts(pod, NETWORK) ? 2 : 0;
 }
 
 /** Whether the pod may have a volume that a driver has to unmount. */
@@ -33,7 +32,10 @@ export function volumesThatMatter(volumes: readonly PodVolume[] = []): readonly 
   const kept = volumes.flatMap(
     ({ persistentVolumeClaim, ephemeral, csi, hostPath, emptyDir }): readonly PodVolume[] => {
       if (emptyDir !== undefined) return [{ emptyDir: {} }];
-      if (hostPath !== undefined) return isPluginPath(hostPath.path) ? [{ hostPath: { path: hostPath.path } }] : [];
+      if (hostPath !== undefined) {
+        const { path } = hostPath;
+        return REGISTRY.test(path) || NETWORK.test(path) ? [{ hostPath: { path } }] : [];
+      }
       if (csi !== undefined) return [{ csi: { driver: csi.driver } }];
       return persistentVolumeClaim === undefined && ephemeral === undefined ? [] : [{ persistentVolumeClaim: {} }];
     },

@@ -3,7 +3,7 @@ import type { KeptPods, PodType } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
 import { timeOf } from './time.ts';
 import { isOwnController } from './own-controller.ts';
-import { registersPlugin } from './plugin-pods.ts';
+import { orderOfLeaving } from './plugin-pods.ts';
 
 /** The kubelet's default grace period of a pod, in seconds. */
 export const DEFAULT_GRACE_SEC = 30;
@@ -23,6 +23,8 @@ export interface DrainPod {
   readonly labels: Readonly<Record<string, string>>;
   /** What is lost with a Default pod that leaves; absent where nothing is. */
   readonly lossOf?: readonly PodLoss[];
+  /** Of a DaemonSet pod that others need: 1 for a driver, 2 for the network; it leaves after all with a lower one. */
+  readonly order?: 1 | 2;
   /** Why no drain of its node waits for the pod; absent for one that drains wait for. */
   readonly stays?: string;
 }
@@ -80,13 +82,6 @@ export function endOf({ metadata }: Pod): PodEnd | undefined {
 /** The largest int32: that of the last entry of a drain plan for each type of pods. */
 const LAST_PRIORITY = 2_147_483_647;
 
-/** Whether the pod leaves in the last entry of its type, whatever its priority is, because those before it need it. */
-function isNeededByOthers(pod: Pod, podType: PodType): boolean {
-  // A driver of the kubelet unmounts the volumes of other pods; the controller asks their interceptors and budgets.
-  if (podType === 'DaemonSet') return registersPlugin(pod);
-  return podType === 'Default' && isOwnController(pod);
-}
-
 /**
  * What is lost when the pod leaves, as `kubectl drain` judges it: nothing of a mirror pod, of a DaemonSet's pod, of one that
  * has ended, and of one that is terminating already.
@@ -104,14 +99,18 @@ export function lossOf(pod: Pod): readonly PodLoss[] {
 export function drainPodOf(pod: Pod): DrainPod {
   const podType = podTypeOf(pod);
   const loss = lossOf(pod);
+  const order = podType === 'DaemonSet' ? orderOfLeaving(pod) : 0;
+  // Those before it need it, whatever its priority is; the controller asks their interceptors and budgets.
+  const isLast = order > 0 || (podType === 'Default' && isOwnController(pod));
   return {
     namespace: pod.metadata.namespace ?? 'default',
     name: pod.metadata.name,
     uid: pod.metadata.uid ?? '',
     podType,
-    priority: isNeededByOthers(pod, podType) ? LAST_PRIORITY : (pod.spec.priority ?? 0),
+    priority: isLast ? LAST_PRIORITY : (pod.spec.priority ?? 0),
     labels: pod.metadata.labels ?? {},
     ...(loss.length === 0 ? {} : { lossOf: loss }),
+    ...(order === 0 ? {} : { order }),
   };
 }
 

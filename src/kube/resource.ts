@@ -34,11 +34,6 @@ export const DISRUPTION_BUDGETS: Resource = {
   plural: 'poddisruptionbudgets',
   namespaced: true,
 };
-export const VOLUME_ATTACHMENTS: Resource = {
-  root: '/apis/storage.k8s.io/v1',
-  plural: 'volumeattachments',
-  namespaced: false,
-};
 export const LEASES: Resource = { root: '/apis/coordination.k8s.io/v1', plural: 'leases', namespaced: true };
 export const NODES: Resource = { root: '/api/v1', plural: 'nodes', namespaced: false };
 

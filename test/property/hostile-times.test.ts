@@ -130,6 +130,7 @@ describe('hostile times and grace periods', () => {
           position: 1,
           message: '',
           evicting: evicting.map(drainPodOf),
+          staying: new Set<string>(),
           pending: pending.map(drainPodOf),
         };
         const status = drainStatus(

@@ -81,7 +81,6 @@ class World {
       requests: cacheOfMap(new Map<string, never>()),
       pods: cacheOfMap(this.#pods),
       nodes: cacheOfMap(this.#nodes),
-      attachments: cacheOfMap(new Map<string, never>()),
     };
     this.#kept = createIndexes(copies, Date);
     this.#observer = createDrainObserver(this.#contextOf(this.#kept));

@@ -2,7 +2,6 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
-import type { VolumeAttachment } from '../../api/volume-attachment.ts';
 import {
   DISRUPTION_BUDGETS,
   EVICTION_REQUESTS,
@@ -10,10 +9,8 @@ import {
   NODES,
   PODS,
   type Resource,
-  VOLUME_ATTACHMENTS,
 } from '../../kube/resource.ts';
 import {
-  transformAttachment,
   transformBudget,
   transformMaintenance,
   transformNode,
@@ -31,10 +28,9 @@ export interface Copies {
   readonly pods: ObjectCache<Pod>;
   readonly nodes: ObjectCache<Node>;
   readonly budgets: ObjectCache<PodDisruptionBudget>;
-  readonly attachments: ObjectCache<VolumeAttachment>;
 }
 
-export type CopiedResource = 'Maintenance' | 'Request' | 'Pod' | 'Node' | 'Budget' | 'Attachment';
+export type CopiedResource = 'Maintenance' | 'Request' | 'Pod' | 'Node' | 'Budget';
 
 /** Creates the copies; `onChange` is called with the key of each object that was added, changed or deleted. */
 export function createCopies(
@@ -59,13 +55,11 @@ export function createCopies(
     pods: copyOf(PODS, 'Pod', (pod) => transformPod(pod, shared)),
     nodes: copyOf(NODES, 'Node', transformNode),
     budgets: copyOf(DISRUPTION_BUDGETS, 'Budget', transformBudget),
-    attachments: copyOf(VOLUME_ATTACHMENTS, 'Attachment', transformAttachment),
   };
 }
 
 /** The copies, or what there is of each of them, by the names of their resources. */
 export function byResource<T>(copies: Readonly<Record<keyof Copies, T>>): Readonly<Record<string, T>> {
   const { maintenances: nodemaintenances, requests: evictionrequests, pods, nodes } = copies;
-  const { budgets: poddisruptionbudgets, attachments: volumeattachments } = copies;
-  return { nodemaintenances, evictionrequests, pods, nodes, poddisruptionbudgets, volumeattachments };
+  return { nodemaintenances, evictionrequests, pods, nodes, poddisruptionbudgets: copies.budgets };
 }

@@ -1,5 +1,4 @@
 import type { Clock } from '../../host/clock.ts';
-import { type AttachmentIndex, createAttachmentIndex } from './attachments.ts';
 import type { Copies } from './copies.ts';
 import { createMaintenanceIndex, type MaintenanceIndex } from './maintenances.ts';
 import { createNodeIndex, type NodeIndex } from './nodes.ts';
@@ -12,7 +11,6 @@ export interface Indexes {
   readonly requests: RequestIndex;
   readonly pods: PodIndex;
   readonly nodes: NodeIndex;
-  readonly attachments: AttachmentIndex;
 }
 
 export function createIndexes(copies: Pick<Copies, keyof Indexes>, clock: Pick<Clock, 'now'>): Indexes {
@@ -22,6 +20,5 @@ export function createIndexes(copies: Pick<Copies, keyof Indexes>, clock: Pick<C
     requests: createRequestIndex(copies.requests),
     pods: createPodIndex(copies.pods, clock),
     nodes,
-    attachments: createAttachmentIndex(copies.attachments),
   };
 }

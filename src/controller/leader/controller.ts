@@ -139,7 +139,7 @@ export async function runController(given: ControllerDependencies, signal: Abort
   const copies = createCopies({ client, clock, log }, (resource, key) => {
     leading?.notes[resource](key);
   });
-  const { maintenances, requests, pods, nodes, budgets, attachments } = copies;
+  const { maintenances, requests, pods, nodes, budgets } = copies;
   const metrics = createControllerMetrics(() => {
     const counts = countEvictions(requests.list(), pods.list(), leading?.promised() ?? []);
     const now = clock.now();
@@ -150,7 +150,7 @@ export async function runController(given: ControllerDependencies, signal: Abort
   // A failure, such as an address that is in use, ends all other parts too.
   const failing = new AbortController();
   const stop = AbortSignal.any([signal, failing.signal]);
-  const caches = [maintenances, requests, pods, nodes, budgets, attachments];
+  const caches = [maintenances, requests, pods, nodes, budgets];
   const readiness = createLeaderReadiness(() => byResource<CurrentCopy>(copies), given);
   const replica: Replica = { copies, metrics, readiness, notReady: () => reasonNotReady(copies, readiness) };
   const serving = startServers(dependencies, replica, stop);

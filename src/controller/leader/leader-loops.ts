@@ -37,7 +37,6 @@ export interface Leader {
 /** Notes all objects; what a former term left behind is given back, so these are also the nodes and requests of no maintenance. */
 function noteAll(context: ControllerContext, notes: ChangeNotes): void {
   for (const node of context.nodes.list()) notes.Node(node.metadata.name);
-  for (const attachment of context.attachments.list()) notes.Attachment(attachment.metadata.name);
   for (const maintenance of context.maintenances.list()) notes.Maintenance(maintenance.metadata.name);
   for (const request of context.requests.list()) notes.Request(keyOf(request));
   for (const pod of context.pods.list()) notes.Pod(keyOf(pod));

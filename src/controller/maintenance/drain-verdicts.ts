@@ -7,13 +7,12 @@ import { isSameResolution } from '../../decide/drain/same-resolution.ts';
 import { guardJoiningNodes } from '../../decide/maintenance/control-plane-guard.ts';
 import { type ControlPlaneMember, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { throttleDrains } from '../../decide/maintenance/throttle.ts';
-import type { NodeIdentity } from '../../decide/maintenance/recorded-node.ts';
+import { type NodeIdentity, recordedNodes } from '../../decide/maintenance/recorded-node.ts';
 import type { DrainPod } from '../../decide/pod.ts';
 import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
 import { drainPodOn } from '../../decide/staying-pod/staying-pods.ts';
-import { createVolumeWaits, type VolumeWaits } from '../../kube/volume/volume-waits.ts';
 import type { DrainGroup } from '../cache/drain-groups.ts';
-import { volumesOn } from '../cache/attachments.ts';
+import { decideVolumes, recordedWait, volumesOn } from '../../decide/volume/wait.ts';
 import type { ControllerContext } from '../context.ts';
 import { createKnownDrains, type Draining, type KnownDrains } from './known-drains.ts';
 import { createRebootTurns, type RebootTurns, type TurnToCome } from '../reboot/turns.ts';
@@ -73,7 +72,6 @@ const NO_WAITING: ReadonlyMap<string, string> = new Map();
 /** What all drains of a term are resolved with. */
 interface Scope {
   readonly context: ControllerContext;
-  readonly volumes: VolumeWaits;
 }
 
 function isSameVerdict(a: Verdict | undefined, b: Verdict | undefined): boolean {
@@ -93,7 +91,7 @@ interface DueDrain {
 }
 
 /** These drains with the pods of their nodes; several drains of a node have the same list of its pods. */
-function withPods({ context, volumes }: Scope, draining: readonly Draining[], now: number): readonly DueDrain[] {
+function withPods({ context }: Scope, draining: readonly Draining[], now: number): readonly DueDrain[] {
   const drainPods = new Map<string, readonly DrainPod[]>();
   const maintenances = draining.map(({ maintenance }) => maintenance);
   const podsOn = (node: NodeIdentity): readonly DrainPod[] => {
@@ -106,15 +104,21 @@ function withPods({ context, volumes }: Scope, draining: readonly Draining[], no
     return known;
   };
   const deadlines = earliestDeadlines(draining);
+  const maxWaitMs = context.options.maxVolumeTime;
   return draining.map(({ maintenance, identities }) => {
+    // A status is searched once for all of its nodes, and only where volumes are left.
+    let recorded: ReturnType<typeof recordedNodes> | undefined;
+    const recordedOn = (node: NodeIdentity): number | undefined =>
+      recordedWait((recorded ??= recordedNodes(maintenance.status))(node));
     const seen = identities.map((identity) => {
       const { name } = identity;
       const [pods, deadline] = [context.pods.on(name), deadlines.get(name)];
       const { position: due, nextAt = Infinity } = dueTiersOf(maintenance, deadline, pods, now);
-      const present = volumesOn(context, name);
-      const own = volumes.of(maintenance, { node: identity, pods, present, due, deadline }, now);
-      const node = { ...identity, pods: podsOn(identity), volumes: own, due };
-      return { node, nextAt: Math.min(nextAt, own.nextAt ?? Infinity) };
+      const names = volumesOn(context.nodes.get(name));
+      const known = (): number | undefined => recordedOn(identity);
+      const volumes = decideVolumes(maintenance, { pods, names, known, maxWaitMs, deadlineAt: deadline?.at }, now);
+      const node = { ...identity, pods: podsOn(identity), volumes, due };
+      return { node, nextAt: Math.min(nextAt, volumes.until) };
     });
     const nodes = seen.map(({ node }) => node);
     const drain = drainOfMaintenance(maintenance, { nodes, isWhole: true });
@@ -224,7 +228,7 @@ export function createGroupResolver(context: ControllerContext, { latest, onChan
   const known = createKnownDrains(context, latest);
   const rebootTurns = createRebootTurns(context, (names) => known.among(names), latest);
   const isLimited = options.maxParallelNodes !== undefined;
-  const scope = { context, volumes: createVolumeWaits(options.maxVolumeTime) };
+  const scope = { context };
   const memos = new WeakMap<DrainGroup, Memo>();
   /** What each drain was told last. */
   const told = new Map<string, Verdict>();
@@ -250,7 +254,6 @@ export function createGroupResolver(context: ControllerContext, { latest, onChan
   return {
     forget: (name) => {
       told.delete(name);
-      scope.volumes.forget(name);
       if (isLimited) turnsOfAll();
     },
     resolve: (maintenance, now) => {

@@ -58,7 +58,6 @@ function concernsOf(
       ...(isOtherwiseCordoned ? nowOn(name) : soonOn(name)),
     ],
     Pod: ({ nodes, turned }) => nodes.flatMap((node) => (turned.includes(node) ? nowOn(node) : soonOn(node))),
-    Volume: ({ node, isEmpty }) => (isEmpty ? nowOn(node) : soonOn(node)),
     Request: (change) => soonOn(...change.nodes, ...change.pods.flatMap(nodesOfPod)),
     Reach: (node) => soonOn(node),
     DrainOrder: (node) => soonOn(node),

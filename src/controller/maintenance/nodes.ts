@@ -7,6 +7,7 @@ import { isControlPlane } from '../../decide/maintenance/control-plane-members.t
 import { decideNodeConditions } from '../../decide/maintenance/node-conditions.ts';
 import { isKeptByAll, keptBy } from '../../decide/kept-pods/kept-pods.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
+import { volumesOn } from '../../decide/volume/wait.ts';
 import { drainPodOf } from '../../decide/pod.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';
 import { drainsOn, nodeStateOf } from '../../decide/drain/retention.ts';
@@ -16,7 +17,6 @@ import { after, type Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
-import { volumesOn } from '../cache/attachments.ts';
 import type { Refusals } from './refusals.ts';
 import { createWaitingReports } from '../../kube/maintenance/waiting-reports.ts';
 
@@ -82,10 +82,9 @@ function keepsSome(maintenance: NodeMaintenance): boolean {
 
 /** Whether volumes are on the node for which its drains wait: they have not said yet that they no longer do. */
 function keepsVolumes(context: ControllerContext, known: readonly NodeMaintenance[], node: Node): boolean {
-  const { name } = node.metadata;
-  if (context.options.maxVolumeTime === 0 || volumesOn(context, name).length === 0) return false;
-  const left = known.flatMap(({ status }) => recordedNode(status, node.metadata)?.volumesLeft ?? []);
-  return !left.some(({ givenUp }) => givenUp === true) || left.some(({ givenUp }) => givenUp !== true);
+  if (context.options.maxVolumeTime === 0 || volumesOn(node).length === 0) return false;
+  const left = known.flatMap(({ status }) => recordedNode(status, node.metadata)?.volumesInUse ?? []);
+  return left.length === 0 || left.some(({ givenUp }) => givenUp !== true);
 }
 
 function isCordonDue({ node, state, leavesOut }: NodeIntent): boolean {
@@ -174,7 +173,6 @@ export function nodeLoop(context: ControllerContext, refusals: Refusals): Loop<C
       Reach: (name) => [name],
       // Where pods stay, each one that leaves may be the last that was to.
       Pod: ({ nodes: on, turned }) => after(EMPTY_NODE_WAITS_MS, [...turned, ...on.filter(keepsPods)]),
-      Volume: ({ node, isEmpty }) => (isEmpty ? after(EMPTY_NODE_WAITS_MS, [node]) : []),
     },
   };
 }

@@ -116,8 +116,8 @@ function intentsOf(
   };
   const rank = ({ pod }: EvictionIntent): number => plan.findIndex((entry) => entryCovers(entry, pod));
   const intents = resolution.nodes
-    .flatMap(({ name: node, evicting, volumes }) => {
-      const leaving = evicting.filter(({ uid }) => volumes?.staying.has(uid) !== true);
+    .flatMap(({ name: node, evicting, staying }) => {
+      const leaving = evicting.filter(({ uid }) => !staying.has(uid));
       return leaving.map((pod) => ({ node, pod }));
     })
     .map((intent) => ({ intent, rank: rank(intent) }))
@@ -153,8 +153,8 @@ function observeDrain(
     const began = beganOn(node.name);
     const since = agentNodeOf(maintenance) === node.name ? began : undefined;
     const why = (pod: Pod): BlockingPod | undefined => {
-      const staying = node.volumes?.staying.get(pod.metadata.uid ?? '');
-      if (staying !== undefined) return whyStaying(pod, staying, now);
+      if (node.staying.has(pod.metadata.uid ?? '') && pod.metadata.deletionTimestamp === undefined)
+        return whyStaying(pod, node.volumes, now);
       const refusal = refused.requests.of(requestKeyOf(drainPodOf(pod)));
       if (refusal !== undefined) return refusedPod(pod, refusal);
       return whyBlocking(pod, requestOf(pod), object, now) ?? whyReturning(pod, began, since);

@@ -8,7 +8,7 @@ import { interceptorEntry } from '../eviction/heartbeat.ts';
 import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';
 import { endOf, graceSecOf, podTypeOf } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
-import { describeVolumes, type DriverPod, ORDINARY_WAIT_MS } from '../volume/waits.ts';
+import { describeVolumes, type NodeVolumes, waitsForVolumes } from '../volume/wait.ts';
 
 /** A pod is named when its grace period, or its end, is this long ago, because the kubelet needs some time too. */
 const LATE_MS = 15_000;
@@ -18,6 +18,9 @@ const LONG_MS = 60 * 60_000;
 const UNBEGUN_MS = 10_000;
 /** A heartbeat older than this makes an interceptor silent; they are due every three minutes. */
 const SILENT_MS = 7 * 60_000;
+
+/** The kubelet reports its volumes every ten seconds: a pod that stays for them for less than this time is not named. */
+const ORDINARY_WAIT_MS = 30_000;
 
 type Why = Pick<BlockingPod, 'reason' | 'message' | 'since'>;
 
@@ -115,11 +118,10 @@ export function whyBlocking(
   return why === undefined ? undefined : { namespace, name, ...why, message: why.message.slice(0, 1024) };
 }
 
-/** Why a pod of a driver is still there although it is targeted; undefined as long as that is nothing unusual. */
-export function whyStaying({ metadata }: Pod, { volumes }: DriverPod, now: number): BlockingPod | undefined {
-  const since = Math.min(...volumes.map((volume) => volume.since));
-  if (volumes.length === 0 || now < since + ORDINARY_WAIT_MS) return undefined;
+/** Why a pod that others need is still there although it is targeted; undefined as long as that is nothing unusual. */
+export function whyStaying({ metadata }: Pod, volumes: NodeVolumes | undefined, now: number): BlockingPod | undefined {
+  if (!waitsForVolumes(volumes) || now < volumes.since + ORDINARY_WAIT_MS) return undefined;
   const { name, namespace = 'default' } = metadata;
-  const message = `it runs the driver that is needed for the volume ${describeVolumes(volumes)}`;
-  return { namespace, name, reason: 'VolumesInUse', message: message.slice(0, 1024), since: rfc3339(since) };
+  const message = `it stays for ${describeVolumes([volumes])}`;
+  return { namespace, name, reason: 'VolumesInUse', message: message.slice(0, 1024), since: rfc3339(volumes.since) };
 }

@@ -32,7 +32,7 @@ function fits(values: readonly unknown[], bytes: number): boolean {
 function withShortTexts({
   drainMessage,
   podsBlocking,
-  volumesLeft,
+  volumesInUse,
   escapedDaemonSets,
   ...node
 }: NodeStatus): NodeStatus {
@@ -43,7 +43,9 @@ function withShortTexts({
     ...node,
     ...(drainMessage === undefined ? {} : { drainMessage: drainMessage.slice(0, SHORT_CHARACTERS) }),
     ...(blocking === undefined ? {} : { podsBlocking: blocking }),
-    ...(volumesLeft === undefined ? {} : { volumesLeft: volumesLeft.slice(0, SHORT_LIST) }),
+    ...(volumesInUse === undefined
+      ? {}
+      : { volumesInUse: { ...volumesInUse, names: volumesInUse.names.slice(0, SHORT_LIST) } }),
     ...(escapedDaemonSets === undefined ? {} : { escapedDaemonSets: escapedDaemonSets.slice(0, SHORT_LIST) }),
   };
 }
@@ -51,12 +53,12 @@ function withShortTexts({
 /** The nodes whose details are read first: those with pods that block, then those with pods. */
 function interestOf({
   podsBlocking,
-  volumesLeft,
+  volumesInUse,
   escapedDaemonSets,
   podsEvacuating = 0,
   podsPendingEvacuation = 0,
 }: NodeStatus): number {
-  if ([podsBlocking, volumesLeft, escapedDaemonSets].some((each) => each !== undefined)) return 2;
+  if ([podsBlocking, volumesInUse, escapedDaemonSets].some((each) => each !== undefined)) return 2;
   return podsEvacuating + podsPendingEvacuation > 0 ? 1 : 0;
 }
 

@@ -5,7 +5,7 @@ import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
 import { shortened } from '../../printable.ts';
 import { describeStaying } from '../staying-pod/staying-pods.ts';
 import { rfc3339 } from '../time.ts';
-import { describeVolumes } from '../volume/waits.ts';
+import { describeVolumes, waitsForVolumes } from '../volume/wait.ts';
 import type { DrainResolution } from './resolution.ts';
 
 /** A condition has room for the names of some pods beside the rest, in characters. */
@@ -31,7 +31,9 @@ export function drainOutcome({ status }: NodeMaintenance, { nodes, drained }: Dr
         }
       : { drained: false, reason: 'NoNodes', message: 'The node selector selects no node.' };
   }
-  const volumes = nodes.flatMap((node) => node.volumes?.left ?? []);
+  const volumes = nodes.flatMap((node) =>
+    node.volumes === undefined || node.volumes.names.length === 0 ? [] : [node.volumes],
+  );
   const staying = describeStaying(
     nodes.flatMap(({ evicting, pending, kept = [] }) => [...evicting, ...pending, ...kept]),
   );
@@ -39,11 +41,11 @@ export function drainOutcome({ status }: NodeMaintenance, { nodes, drained }: Dr
     staying === undefined
       ? 'All pods are gone.'
       : `All pods that can leave are gone. What stays: ${shortened(staying, MAX_STAYING)}.`;
-  const givenUp = volumes.length === 0 ? '' : ` The drain no longer waits for the volume ${describeVolumes(volumes)}.`;
+  const givenUp = volumes.length === 0 ? '' : ` The drain no longer waits for ${describeVolumes(volumes)}.`;
   if (drained) return { drained, reason: 'DrainCompleted', message: `${gone}${givenUp}` };
   const left = nodes.reduce((sum, { evicting, pending }) => sum + evicting.length + pending.length, 0);
-  const waits = volumes.filter(({ isGivenUp }) => !isGivenUp);
-  const wait = waits.length === 0 ? '' : `The drain waits for the volume ${describeVolumes(waits)}.`;
+  const waits = volumes.filter(waitsForVolumes);
+  const wait = waits.length === 0 ? '' : `The drain waits for ${describeVolumes(waits)}.`;
   const pods = left === 0 ? gone : `${counted(left, 'pod is', 'pods are')} left.`;
   return { drained, reason: 'Draining', message: wait === '' ? pods : `${pods} ${wait}` };
 }

@@ -67,8 +67,8 @@ export function newlyBlocked(before: NodeMaintenanceStatus, after: NodeMaintenan
 
 /** The names of the volumes for which the drain waits, or no longer does. */
 function volumesOf({ nodeStatuses = [] }: NodeMaintenanceStatus, isGivenUp: boolean): readonly string[] {
-  const all = nodeStatuses.flatMap(({ volumesLeft = [] }) => volumesLeft);
-  return all.filter(({ givenUp = false }) => givenUp === isGivenUp).map(({ name, driver }) => `${name} (${driver})`);
+  const all = nodeStatuses.flatMap(({ volumesInUse }) => volumesInUse ?? []);
+  return all.filter(({ givenUp = false }) => givenUp === isGivenUp).flatMap(({ names }) => names);
 }
 
 /** That the drain waits for volumes, and that it does not wait for some any more: each once for the whole maintenance. */

@@ -49,7 +49,8 @@ export function drainOfMaintenance(maintenance: NodeMaintenance, { nodes, isWhol
   const { metadata, status } = maintenance;
   const [plan, keep] = [planOf(maintenance), keptBy(maintenance)];
   const recordedOf = recordedNodes(status);
-  const begun = nodes.map(({ due, ...node }) => {
+  const begun = nodes.map((node) => {
+    const { due } = node;
     const recorded = recordedOf(node);
     const position = Math.min(plan.length, Math.max(positionOf(plan, recorded), due));
     return { ...node, ...splitKept(node.pods, keep), recorded: recorded?.drainTargets ?? [], position };

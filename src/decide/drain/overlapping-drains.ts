@@ -5,7 +5,7 @@ import type { NodeIdentity } from '../maintenance/recorded-node.ts';
 import { leastPowerful, mostPowerful, targetsAfter } from '../maintenance/drain-targets.ts';
 import type { DrainPod } from '../pod.ts';
 import { waitedFor } from '../staying-pod/staying-pods.ts';
-import type { NodeVolumes } from '../volume/waits.ts';
+import type { NodeVolumes } from '../volume/wait.ts';
 
 type Targets = readonly DrainPlanEntry[];
 
@@ -36,6 +36,8 @@ export interface DrainNode extends NodeIdentity {
   readonly position: number;
   /** The drain targets that the maintenance's status has for it; none yet where it has just begun. */
   readonly recorded: Targets;
+  /** How many entries of the plan a deadline has reached; absent for none. */
+  readonly due?: number;
   /** Absent where nothing is known of its volumes, or nobody waits for them. */
   readonly volumes?: NodeVolumes;
 }

@@ -1,5 +1,5 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import { targetsCover } from '../maintenance/drain-plan.ts';
+import { entryCovers, targetsCover } from '../maintenance/drain-plan.ts';
 import { type Drain, type DrainNode, type OverlappingDrains, overlapAt, indexDrains } from './overlapping-drains.ts';
 import { nodesGoingDown, separateDrains } from './going-down.ts';
 import { identityOf, type NodeIdentity } from '../maintenance/recorded-node.ts';
@@ -8,7 +8,7 @@ import { entriesReached, isWithin } from '../maintenance/drain-targets.ts';
 import type { DrainPod } from '../pod.ts';
 import { shortened } from '../../printable.ts';
 import { describeStaying, waitedFor } from '../staying-pod/staying-pods.ts';
-import { describeVolumes, type NodeVolumes, waitsForVolumes } from '../volume/waits.ts';
+import { describeVolumes, type NodeVolumes, waitsForVolumes } from '../volume/wait.ts';
 
 type Targets = readonly DrainPlanEntry[];
 
@@ -22,6 +22,8 @@ export interface NodeResolution extends NodeIdentity {
   readonly position: number;
   /** Targeted pods that are still there. */
   readonly evicting: readonly DrainPod[];
+  /** The UIDs of those that others need, and that are not asked to leave yet. */
+  readonly staying: ReadonlySet<string>;
   /** Pods that are not targeted yet. */
   readonly pending: readonly DrainPod[];
   readonly message: string;
@@ -152,9 +154,30 @@ function drainedMessage({ pods, kept = [] }: DrainNode): string {
 
 /** What the node waits for where nothing else is to be done there now: what is targeted stays for its volumes. */
 function volumesMessage({ volumes }: DrainNode, evicting: readonly DrainPod[]): string | undefined {
-  const waits = volumes?.left.filter(({ isGivenUp }) => !isGivenUp) ?? [];
-  if (waits.length === 0 || !evicting.every(({ uid }) => volumes?.staying.has(uid) === true)) return undefined;
-  return `Waiting for the volume ${describeVolumes(waits)}`;
+  if (!waitsForVolumes(volumes) || evicting.some(({ order }) => order === undefined)) return undefined;
+  return `Waiting for ${describeVolumes([volumes])}`;
+}
+
+const NOBODY: ReadonlySet<string> = new Set();
+
+/**
+ * Those of the targeted pods that stay for others: for each one that leaves before it, and for volumes. A deadline ends that, as
+ * it ends every wait.
+ */
+function stayingOn(
+  { plan }: Drain,
+  { volumes, due = 0 }: DrainNode,
+  evicting: readonly DrainPod[],
+): ReadonlySet<string> {
+  if (evicting.every(({ order }) => order === undefined)) return NOBODY;
+  const others = waitedFor(evicting).filter(({ podType }) => podType !== 'Static');
+  const reached = plan.slice(0, due);
+  const staying = evicting.filter((pod) => {
+    const { order } = pod;
+    if (order === undefined || reached.some((entry) => entryCovers(entry, pod))) return false;
+    return waitsForVolumes(volumes) || others.some((other) => (other.order ?? 0) < order);
+  });
+  return new Set(staying.map(({ uid }) => uid));
 }
 
 /** What a drain, or the part of one that moves on by itself, does on each of its nodes. */
@@ -176,6 +199,7 @@ function resolveNodes(overlap: OverlappingDrains, drain: Drain, reached: number)
       drainTargets: overlap.targetsFor(drain, node.name),
       position,
       evicting,
+      staying: stayingOn(drain, node, evicting),
       pending,
       message,
       ...seenOn(node),
@@ -219,9 +243,22 @@ export function resolveDrain(
   position = 0,
 ): NodeResolution & { readonly drained: boolean } {
   const reached = Math.max(position, entriesReached(plan, recorded));
-  const drain: Drain = { name: '', startedAt: 0, plan, nodes: [{ name: '', pods, recorded, position: reached }] };
+  const drain: Drain = {
+    name: '',
+    startedAt: 0,
+    plan,
+    nodes: [{ name: '', pods, recorded, position: reached, due: position }],
+  };
   const resolution = resolveDrains([drain]).get('');
   const [node] = resolution?.nodes ?? [];
-  const nothing = { name: '', drainTargets: recorded, position: reached, evicting: pods, pending: [], message: '' };
+  const nothing = {
+    name: '',
+    drainTargets: recorded,
+    position: reached,
+    evicting: pods,
+    staying: NOBODY,
+    pending: [],
+    message: '',
+  };
   return { ...(node ?? nothing), drained: resolution?.drained === true };
 }

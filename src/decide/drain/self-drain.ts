@@ -20,7 +20,7 @@ import { whyStaying } from './blocking-pods.ts';
 import { isFinished } from '../eviction/request.ts';
 import { ENDING_INTERCEPTOR, interceptorsOf } from '../eviction/interceptors.ts';
 import { agentNodeOf, isInProgress, soleNodeOf, stageOf } from '../maintenance/maintenance.ts';
-import { type DriverPod, NO_VOLUMES, type NodeVolumes } from '../volume/waits.ts';
+import { NO_VOLUMES, type NodeVolumes } from '../volume/wait.ts';
 import { type DrainPod, isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 import { goesDownSince, whyReturning } from '../staying-pod/returning-pod.ts';
 import { WHY_SELF } from '../shutdown/drainer.ts';
@@ -202,32 +202,26 @@ export function withReturning(
   return [...blocking, ...returning.filter((each) => !isNamed(each))];
 }
 
-/** The pods of drivers that all drains which target them leave where they are, because of volumes; by their UIDs. */
-export function stayingForVolumes(drains: readonly SelfDrain[]): ReadonlyMap<string, DriverPod> {
-  const staying = new Map<string, DriverPod>();
-  const free = new Set<string>();
-  for (const { evicting, volumes } of drains.flatMap(({ resolution }) => resolution.nodes)) {
-    for (const { uid } of evicting) {
-      const stays = volumes?.staying.get(uid);
-      if (stays === undefined) free.add(uid);
-      else staying.set(uid, stays);
-    }
-  }
-  for (const uid of free) staying.delete(uid);
-  return staying;
+/** The pods that all drains which target them leave where they are, because others need them; by their UIDs, with the volumes. */
+export function stayingForOthers(drains: readonly SelfDrain[]): ReadonlyMap<string, NodeVolumes> {
+  const nodes = drains.flatMap(({ resolution }) => resolution.nodes);
+  const free = new Set(
+    nodes.flatMap(({ evicting, staying }) => evicting.map(({ uid }) => uid).filter((uid) => !staying.has(uid))),
+  );
+  const staying = nodes.flatMap(({ staying: own, volumes = NO_VOLUMES }) =>
+    [...own].map((uid) => [uid, volumes] as const),
+  );
+  return new Map(staying.filter(([uid]) => !free.has(uid)));
 }
 
-/** Of the targeted pods those that volumes do not hold, and why the others stay, for the status of a maintenance. */
-export function blockedByVolumes(
+/** Of the targeted pods those that others do not need, and why the others stay, for the status of a maintenance. */
+export function blockedByOthers(
   drains: readonly SelfDrain[],
   targeted: readonly Pod[],
   now: number,
 ): { readonly free: readonly Pod[]; readonly blocked: readonly BlockingPod[] } {
-  const staying = stayingForVolumes(drains);
-  const of = ({ metadata }: Pod): DriverPod | undefined => staying.get(metadata.uid ?? '');
-  const blocked = targeted.flatMap((pod) => {
-    const own = of(pod);
-    return (own === undefined ? undefined : whyStaying(pod, own, now)) ?? [];
-  });
+  const staying = stayingForOthers(drains);
+  const of = ({ metadata }: Pod): NodeVolumes | undefined => staying.get(metadata.uid ?? '');
+  const blocked = targeted.flatMap((pod) => whyStaying(pod, of(pod), now) ?? []);
   return { free: targeted.filter((pod) => of(pod) === undefined), blocked };
 }

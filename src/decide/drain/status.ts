@@ -14,7 +14,7 @@ import { summaryOf } from './summary.ts';
 import type { DrainResolution, NodeResolution } from './resolution.ts';
 import { STAGES } from '../maintenance/maintenance.ts';
 import { rfc3339, timeOf } from '../time.ts';
-import { volumesLeftStatus } from '../volume/waits.ts';
+import { volumesStatus } from '../volume/wait.ts';
 
 /** The CRD takes no more. */
 const MAX_BLOCKING = 20;
@@ -66,6 +66,7 @@ function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: Nod
   const atStart = Math.max(old?.podsAtStart ?? 0, left);
   const waiting =
     seen.overLimit === 0 ? '' : `; ${seen.overLimit} of them wait for others, by the limits of evictions in flight`;
+  const volumesInUse = node.volumes === undefined ? undefined : volumesStatus(node.volumes);
   const expectedFinishTime = left === 0 ? undefined : estimate(old, seen.expectedFinishAt);
   return {
     nodeRef: identityOf(node),
@@ -84,9 +85,7 @@ function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: Nod
     ...(expectedFinishTime === undefined ? {} : { expectedFinishTime }),
     ...(seen.budgetsNotAsked === true ? { budgetsNotAsked: true } : {}),
     ...(seen.blocking.length === 0 ? {} : { podsBlocking: seen.blocking.slice(0, MAX_BLOCKING) }),
-    ...(node.volumes === undefined || node.volumes.left.length === 0
-      ? {}
-      : { volumesLeft: volumesLeftStatus(node.volumes) }),
+    ...(volumesInUse === undefined ? {} : { volumesInUse }),
     ...(seen.ungatedDaemonSets.length === 0
       ? {}
       : { escapedDaemonSets: seen.ungatedDaemonSets.slice(0, MAX_BLOCKING) }),

@@ -54,9 +54,10 @@ export function hasDrained({ status }: NodeMaintenance, nodeName: string): boole
 
 /** How many pods are left on this node; undefined where that is not known, or while volumes are waited for. */
 export function podsLeft({ status }: NodeMaintenance, nodeName: string): number | undefined {
-  const { podsPendingEvacuation, podsEvacuating, volumesLeft = [] } = nodeStatusOf(status, nodeName) ?? {};
+  const { podsPendingEvacuation, podsEvacuating, volumesInUse } = nodeStatusOf(status, nodeName) ?? {};
   if (podsPendingEvacuation === undefined || podsEvacuating === undefined) return undefined;
-  return volumesLeft.some(({ givenUp }) => givenUp !== true) ? undefined : podsPendingEvacuation + podsEvacuating;
+  const isWaiting = volumesInUse !== undefined && volumesInUse.givenUp !== true;
+  return isWaiting ? undefined : podsPendingEvacuation + podsEvacuating;
 }
 
 /** What was recorded under the name of a node; undefined where it was recorded of an earlier Node object of that name. */

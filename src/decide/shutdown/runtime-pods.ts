@@ -15,10 +15,7 @@ export interface LiveSandbox {
 }
 
 /** What the API server once said of a pod, and the runtime does not know. */
-export interface KnownPod {
-  readonly podType: PodType;
-  readonly priority: number;
-}
+export type KnownPod = Pick<DrainPod, 'podType' | 'priority' | 'order'>;
 
 /** A pod that runs on the node, and how it is stopped. */
 export interface RuntimePod extends DrainPod {
@@ -60,6 +57,7 @@ export function runtimePodsOf(
     const podType = isFromManifest(sandbox) ? 'Static' : (told?.podType ?? podTypeOf(sandbox));
     const graceSec = boundedGraceSec(all.find((each) => each.graceSec !== undefined)?.graceSec ?? DEFAULT_GRACE_SEC);
     const sandboxIds = all.map(({ id }) => id);
-    return [{ namespace, name, uid, podType, priority: told?.priority ?? 0, labels, sandboxIds, graceSec }];
+    const order = told?.order === undefined ? {} : { order: told.order };
+    return [{ namespace, name, uid, podType, priority: told?.priority ?? 0, ...order, labels, sandboxIds, graceSec }];
   });
 }

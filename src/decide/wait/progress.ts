@@ -72,10 +72,11 @@ export function longestSilenceMs(
   maxIdleMs: number,
   now: number,
 ): number {
-  const { podsBlocking = [], volumesLeft = [] } = node ?? {};
+  const { podsBlocking = [], volumesInUse } = node ?? {};
   const isEnding = podsBlocking.length === 0 && (timeOf(node?.expectedFinishTime) ?? -Infinity) > now;
   if (stand === 'guarded' || isEnding) return Infinity;
-  const waitsForOthers = stand === 'waits' || requests.length > 0 || podsBlocking.length > 0 || volumesLeft.length > 0;
+  const waitsForOthers =
+    stand === 'waits' || requests.length > 0 || podsBlocking.length > 0 || volumesInUse !== undefined;
   return node !== undefined && waitsForOthers ? TIMES_AT_WORK * maxIdleMs : maxIdleMs;
 }
 

@@ -12,7 +12,6 @@ import {
 } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget, Toleration } from '../../api/pod.ts';
-import type { VolumeAttachment } from '../../api/volume-attachment.ts';
 import { annotationWrites, isAnnotatedInProgress } from '../../decide/background-eviction/annotation.ts';
 import { isReady, podTypeOf } from '../../decide/pod.ts';
 import { volumesThatMatter } from '../../decide/plugin-pods.ts';
@@ -135,7 +134,11 @@ export function transformNode({ metadata, spec, status }: Node): Node {
     pick(each, DATED.includes(each.type) ? [...NODE_CONDITION, 'lastTransitionTime'] : NODE_CONDITION),
   );
   const boot = status?.nodeInfo === undefined ? {} : { nodeInfo: pick(status.nodeInfo, ['bootID']) };
-  const volumes = pick(status ?? {}, ['volumesInUse']);
+  const attached = status?.volumesAttached?.map(({ name }) => ({ name }));
+  const volumes = {
+    ...pick(status ?? {}, ['volumesInUse']),
+    ...(attached === undefined ? {} : { volumesAttached: attached }),
+  };
   const kept = { conditions, ...boot, ...volumes };
   return { metadata: trimMeta(metadata), spec: pick(spec ?? {}, ['unschedulable', 'taints']), status: kept };
 }
@@ -163,17 +166,5 @@ export function transformBudget({ metadata, spec, status }: PodDisruptionBudget)
     metadata: trimMeta(metadata),
     spec: pick(spec ?? {}, ['selector']),
     status: pick(status ?? {}, ['disruptionsAllowed']),
-  };
-}
-
-/** What the controller keeps of a VolumeAttachment. */
-export function transformAttachment({ metadata, spec, status }: VolumeAttachment): VolumeAttachment {
-  return {
-    metadata: pick(metadata, ['name', 'uid', 'resourceVersion', 'deletionTimestamp']),
-    spec: {
-      ...pick(spec, ['attacher', 'nodeName']),
-      ...(spec.source === undefined ? {} : { source: pick(spec.source, ['persistentVolumeName']) }),
-    },
-    ...(status?.detachError === undefined ? {} : { status: { detachError: pick(status.detachError, ['message']) } }),
   };
 }

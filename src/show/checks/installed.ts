@@ -130,7 +130,6 @@ export const NEEDED_RIGHTS: readonly NeededRight[] = [
   { who: 'controller', verb: 'create', group: '', resource: 'pods', subresource: 'eviction' },
   { who: 'controller', verb: 'patch', group: '', resource: 'nodes' },
   { who: 'controller', verb: 'watch', group: 'policy', resource: 'poddisruptionbudgets' },
-  { who: 'controller', verb: 'watch', group: 'storage.k8s.io', resource: 'volumeattachments' },
   {
     who: 'controller',
     verb: 'update',

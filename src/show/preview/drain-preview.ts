@@ -9,7 +9,6 @@ import { gracefulPodOf } from '../../decide/deadline/maintenance.ts';
 import { interceptorsOf } from '../../decide/eviction/interceptors.ts';
 import { tolerates } from '../../decide/disruption-budget/placement.ts';
 import { isFromUrl, URL_POD_STAYS } from '../../decide/static-pod/url-pods.ts';
-import { registersPlugin } from '../../decide/plugin-pods.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
 import { firstNames } from '../../decide/name-list.ts';
 import type { Finding } from './finding.ts';
@@ -143,10 +142,11 @@ function returnFindings({ metadata: { ownerReferences = [] }, spec }: Pod, podTy
   return [{ level: 'may block', message }];
 }
 
-function driverFindings(pod: Pod): readonly Finding[] {
-  if (podTypeOf(pod) !== 'DaemonSet' || !registersPlugin(pod)) return [];
-  const message =
-    'it runs a driver of the kubelet: it stays until the volumes of the other pods are unmounted and detached';
+function lastFindings(pod: Pod): readonly Finding[] {
+  const { order } = drainPodOf(pod);
+  if (order === undefined) return [];
+  const runs = order === 1 ? 'a driver of the kubelet' : 'the network of the pods';
+  const message = `it runs ${runs}: it stays until the other pods are gone, and their volumes unmounted and detached`;
   return [{ level: 'note', message }];
 }
 
@@ -160,7 +160,7 @@ function previewPod(pod: Pod, facts: PreviewFacts, left: readonly GracefulPod[])
     ...(isFromUrl(pod) ? [{ level: 'note', message: URL_POD_STAYS } as const] : []),
     ...budgetFindings(pod, facts),
     ...daemonSetFindings(pod, facts),
-    ...driverFindings(pod),
+    ...lastFindings(pod),
     ...replicaFindings(pod, facts.others),
     ...returnFindings(pod, podTypeOf(pod)),
     ...lossFindings(pod),

@@ -2,6 +2,7 @@
 import { counted } from '../../decide/counted.ts';
 import { isKept } from '../../decide/kept-pods/kept-pods.ts';
 import { isInProgress, stageOf } from '../../decide/maintenance/maintenance.ts';
+import { volumesOn } from '../../decide/volume/wait.ts';
 import { drainPodOf, isTerminal } from '../../decide/pod.ts';
 import { staticPodsStay } from '../../decide/presence/no-agent.ts';
 import type { PreviewFacts } from './preview-facts.ts';
@@ -15,8 +16,7 @@ function staticPodFindings({ node, pods, keep = [], now }: PreviewFacts): readon
 }
 
 function volumeFindings({ node }: PreviewFacts): readonly Finding[] {
-  const { volumesInUse = [], volumesAttached = [] } = node.status ?? {};
-  const volumes = new Set([...volumesInUse, ...volumesAttached.map(({ name }) => name)]).size;
+  const volumes = volumesOn(node).length;
   if (volumes === 0) return [];
   const are = counted(volumes, 'volume is', 'volumes are');
   const message = `${are} attached to the node: it counts as drained when they are unmounted and detached`;

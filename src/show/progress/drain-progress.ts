@@ -108,8 +108,8 @@ function leavingPod(pod: Pod, facts: DrainFacts, status: NodeStatus | undefined,
   return { namespace, name, uid, progress, ...(blocking === undefined ? {} : { blocking }) };
 }
 
-function waitsForVolume({ volumesLeft = [] }: NodeStatus): boolean {
-  return volumesLeft.some(({ givenUp }) => givenUp !== true);
+function waitsForVolume({ volumesInUse }: NodeStatus): boolean {
+  return volumesInUse !== undefined && volumesInUse.givenUp !== true;
 }
 
 function nodeView(name: string, facts: DrainFacts, now: number): NodeView {

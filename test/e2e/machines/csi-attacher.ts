@@ -7,7 +7,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { KubeObject } from '../../../src/api/meta.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { createKubeClient } from '../../../src/kube/client.ts';
-import { collectionPath, objectPath, VOLUME_ATTACHMENTS } from '../../../src/kube/resource.ts';
+import { collectionPath, objectPath, type Resource } from '../../../src/kube/resource.ts';
+
+const VOLUME_ATTACHMENTS: Resource = {
+  root: '/apis/storage.k8s.io/v1',
+  plural: 'volumeattachments',
+  namespaced: false,
+};
 
 const LOOK_MS = 300;
 const DETACH_MS = 1_000;

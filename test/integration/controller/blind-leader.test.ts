@@ -113,7 +113,7 @@ describe('a leader that loses the right to read a resource, on a real API server
     const { replica: first, proxy } = await startNearsighted(stack);
     const second = stack.use(await startReplica(rig, 'second'));
     await untilEvicted(await ask());
-    await takeAway(proxy, 'volumeattachments', ['list', 'watch']);
+    await takeAway(proxy, 'poddisruptionbudgets', ['list', 'watch']);
     const takenAt = Date.now();
     const pod = await ask();
     await untilLeads(second, 90_000);
@@ -123,7 +123,7 @@ describe('a leader that loses the right to read a resource, on a real API server
     assert.ok(!first.program.exited(), 'it goes on watching');
     assert.equal(
       await readiness(first),
-      '503 does not lead: these watches did not follow the API server: volumeattachments',
+      '503 does not lead: these watches did not follow the API server: poddisruptionbudgets',
     );
     assert.equal(await readiness(second), '200 ok');
     const said = (await readFile(path.join(rig.folder, 'first.log'), 'utf8')).match(
@@ -136,7 +136,7 @@ describe('a leader that loses the right to read a resource, on a real API server
     await waitFor('the Lease is free', async () => ((await leaseOf(rig))?.spec?.holderIdentity ?? '') === '');
     const asked = proxy.requests.length;
     await waitFor('it has asked for volumes again', () =>
-      proxy.requests.slice(asked).some(({ path: where }) => where.includes('/volumeattachments')),
+      proxy.requests.slice(asked).some(({ path: where }) => where.includes('/poddisruptionbudgets')),
     );
     assert.equal((await leaseOf(rig))?.spec?.holderIdentity ?? '', '');
 
@@ -163,17 +163,17 @@ describe('a leader that loses the right to read a resource, on a real API server
   it('a new replica without the right never leads, and says for what it waits', async () => {
     await using stack = new AsyncDisposableStack();
     const { replica: first, proxy } = await startNearsighted(stack);
-    await takeAway(proxy, 'volumeattachments', ['list', 'watch']);
+    await takeAway(proxy, 'poddisruptionbudgets', ['list', 'watch']);
     await first.program.stop();
     const address = `127.0.0.1:${await freePort()}`;
     const args = ['controller', '--kubeconfig', proxy.kubeconfig, '--metrics-address', address, ...QUICK_ELECTION];
     const program = stack.use(startNodemaint(args, path.join(rig.folder, 'third.log')));
     const readyz = async (): Promise<string> => await (await fetch(`http://${address}/readyz`)).text();
-    const expected = 'not synchronized yet: volumeattachments\n';
+    const expected = 'not synchronized yet: poddisruptionbudgets\n';
     await waitFor('it waits for one copy', async () => (await readyz()) === expected, { program });
     const asked = proxy.requests.length;
     await waitFor('it has asked for it again', () =>
-      proxy.requests.slice(asked).some(({ path: where }) => where.includes('/volumeattachments')),
+      proxy.requests.slice(asked).some(({ path: where }) => where.includes('/poddisruptionbudgets')),
     );
     assert.equal((await leaseOf(rig))?.spec?.holderIdentity ?? '', '');
     await grant(rules);

@@ -88,14 +88,7 @@ describe('leader election on a real API server', () => {
       [],
     );
     const watches = proxy.requests.filter(({ path }) => path.includes('watch=1')).map(({ path }) => path.split('?')[0]);
-    const all = [
-      '/pods',
-      '/nodes',
-      '/nodemaintenances',
-      '/evictionrequests',
-      '/poddisruptionbudgets',
-      '/volumeattachments',
-    ];
+    const all = ['/pods', '/nodes', '/nodemaintenances', '/evictionrequests', '/poddisruptionbudgets'];
     for (const plural of all)
       assert.ok(
         watches.some((each) => each?.endsWith(plural)),

@@ -102,11 +102,11 @@ async function takeWatch(rig: ShutdownBeside): Promise<void> {
   const role = JSON.parse(await kubectl(['get', 'clusterrole', 'nodemaint-controller', '-o', 'json'])) as {
     rules: { resources: string[] }[];
   };
-  const rules = role.rules.filter(({ resources }) => !resources.includes('volumeattachments'));
+  const rules = role.rules.filter(({ resources }) => !resources.includes('poddisruptionbudgets'));
   assert.equal(rules.length, role.rules.length - 1);
   await kubectl(['patch', 'clusterrole', 'nodemaint-controller', '--type=merge', '-p', JSON.stringify({ rules })]);
   saved = role.rules;
-  rig.proxy.endWatches('volumeattachments');
+  rig.proxy.endWatches('poddisruptionbudgets');
 }
 let saved: object[] = [];
 

@@ -9,7 +9,6 @@ import {
   NODES,
   PODS,
   type Resource,
-  VOLUME_ATTACHMENTS,
 } from '../../../src/kube/resource.ts';
 
 /** How the API server treats the objects of a kind. */
@@ -51,7 +50,6 @@ export const KIND_RULES = {
   Lease: { ...BUILT_IN, resource: LEASES, hasStatus: false, hasGeneration: false },
   Event: { ...BUILT_IN, resource: EVENTS, hasStatus: false, hasGeneration: false },
   DaemonSet: { ...BUILT_IN, resource: DAEMON_SETS },
-  VolumeAttachment: { ...BUILT_IN, resource: VOLUME_ATTACHMENTS, hasGeneration: false },
 } as const satisfies Readonly<Record<string, KindRules>>;
 
 export type ModelKind = keyof typeof KIND_RULES;

@@ -63,7 +63,6 @@ export function createEvictionScene(): EvictionScene {
       requests: cacheOfMap(requests),
       pods: cacheOfMap(pods),
       nodes: cacheOfMap(nodes),
-      attachments: cacheOfMap(new Map()),
     }),
     budgets: cacheOfMap(budgets),
   };

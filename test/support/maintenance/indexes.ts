@@ -1,7 +1,6 @@
 /** Indexes of objects in memory, made from scratch. */
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { KubeObject } from '../../../src/api/meta.ts';
-import type { VolumeAttachment } from '../../../src/api/volume-attachment.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
 import { createIndexes, type Indexes } from '../../../src/controller/cache/indexes.ts';
@@ -15,7 +14,6 @@ export interface ListedObjects {
   readonly requests?: Iterable<EvictionRequest>;
   readonly pods?: Iterable<Pod>;
   readonly nodes?: Iterable<Node>;
-  readonly attachments?: Iterable<VolumeAttachment>;
 }
 
 /** A live copy of the objects in a map, by their keys. */
@@ -39,14 +37,13 @@ export function noteAll(indexes: Indexes): Indexes {
   for (const node of indexes.nodes.list()) indexes.maintenances.noteNode(keyOf(node));
   for (const maintenance of indexes.maintenances.list()) indexes.maintenances.note(keyOf(maintenance));
   for (const pod of indexes.pods.list()) indexes.pods.note(keyOf(pod));
-  for (const attachment of indexes.attachments.list()) indexes.attachments.note(keyOf(attachment));
   for (const request of indexes.requests.list()) indexes.requests.note(keyOf(request));
   return indexes;
 }
 
 /** The indexes of objects that stay as they are. */
 export function indexesOf(
-  { maintenances, requests, pods, nodes, attachments }: ListedObjects,
+  { maintenances, requests, pods, nodes }: ListedObjects,
   clock: Pick<Clock, 'now'> = Date,
 ): Indexes {
   const copies = {
@@ -54,7 +51,6 @@ export function indexesOf(
     requests: cacheOfList(requests),
     pods: cacheOfList(pods),
     nodes: cacheOfList(nodes),
-    attachments: cacheOfList(attachments),
   };
   return noteAll(createIndexes(copies, clock));
 }
@@ -70,6 +66,5 @@ export function indexesOfMaps(copies: Parameters<typeof createIndexes>[0]): Inde
     requests: anew('requests'),
     pods: anew('pods'),
     nodes: anew('nodes'),
-    attachments: anew('attachments'),
   };
 }

@@ -113,18 +113,12 @@ const budget = {
   spec: { selector: { matchLabels: { app: HOSTILE } }, maxUnavailable: 0 },
   status: { disruptionsAllowed: 0, conditions: [{ ...CONDITION, type: 'DisruptionAllowed' }] },
 };
-const attachment = {
-  metadata: { name: 'attachment', uid: 'a-1', resourceVersion: '1' },
-  spec: { attacher: HOSTILE, nodeName: 'node', source: { persistentVolumeName: HOSTILE } },
-  status: { attached: true, detachError: { message: HOSTILE } },
-};
 const OBJECTS: Readonly<Record<string, object>> = {
   nodemaintenances: maintenance,
   nodes: node,
   pods: pod,
   evictionrequests: request,
   poddisruptionbudgets: budget,
-  volumeattachments: attachment,
 };
 
 /** How the server answers writes: as if it had done them, or with a hostile refusal. */

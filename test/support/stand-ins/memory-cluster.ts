@@ -3,7 +3,6 @@ import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { KubeObject } from '../../../src/api/meta.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../../src/api/pod.ts';
-import type { VolumeAttachment } from '../../../src/api/volume-attachment.ts';
 import type { ControllerContext } from '../../../src/controller/context.ts';
 import { createIndexes, type Indexes } from '../../../src/controller/cache/indexes.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
@@ -24,7 +23,6 @@ import {
   objectPath,
   PODS,
   type Resource,
-  VOLUME_ATTACHMENTS,
 } from '../../../src/kube/resource.ts';
 import type { ObjectCache } from '../../../src/kube/watch.ts';
 import { createControllerMetrics } from '../../../src/telemetry/controller-metrics.ts';
@@ -37,7 +35,6 @@ const KINDS = {
   Pod: PODS,
   Node: NODES,
   Budget: DISRUPTION_BUDGETS,
-  Attachment: VOLUME_ATTACHMENTS,
 } as const;
 /** What the metrics count of an empty cluster: no test reads these here. */
 export const NO_COUNTS = {
@@ -53,7 +50,6 @@ interface Objects {
   readonly Pod: Pod;
   readonly Node: Node;
   readonly Budget: PodDisruptionBudget;
-  readonly Attachment: VolumeAttachment;
 }
 
 /** What a test sees of the cluster. */
@@ -192,7 +188,6 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
         requests: cacheOf('Request'),
         pods: cacheOf('Pod'),
         nodes: cacheOf('Node'),
-        attachments: cacheOf('Attachment'),
       },
       clock,
     );

@@ -45,7 +45,14 @@ export interface KnownPodsDependencies {
 
 const fileSchema = z.object({
   version: z.literal(1),
-  pods: z.array(z.object({ uid: z.string(), podType: z.enum(['Default', 'DaemonSet', 'Static']), priority: z.int() })),
+  pods: z.array(
+    z.object({
+      uid: z.string(),
+      podType: z.enum(['Default', 'DaemonSet', 'Static']),
+      priority: z.int(),
+      order: z.literal([1, 2]).exactOptional(),
+    }),
+  ),
 });
 
 const FILE = 'pods.json';
@@ -66,8 +73,8 @@ const KUBELET_SILENT_MS = 10_000;
 function knownPodsOf(pods: readonly Pod[]): ReadonlyMap<string, KnownPod> {
   return new Map(
     pods.map((pod) => {
-      const { uid, podType, priority } = drainPodOf(pod);
-      return [uid, { podType, priority }];
+      const { uid, podType, priority, order } = drainPodOf(pod);
+      return [uid, { podType, priority, ...(order === undefined ? {} : { order }) }];
     }),
   );
 }

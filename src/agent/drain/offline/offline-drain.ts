@@ -69,12 +69,13 @@ export function createOfflineDrainer({ pods, staticPods, drainPlan, clock }: Off
       // Where nobody can end the others, static pods do not wait for them.
       const left = [...(whyNone === undefined ? seen.pods : []), ...drainPodsOf(view)];
       const deadline = offlineDeadlineOf(phase, { pods: seen.pods, view, drainPlan }, clock.now());
-      const { drainTargets, evicting } = resolveDrain(plan, left, offlineTargets, deadline?.position);
+      const { drainTargets, evicting, staying: later } = resolveDrain(plan, left, offlineTargets, deadline?.position);
       if (!isDeepStrictEqual(drainTargets, offlineTargets)) await saveTargets(drainTargets);
       const leave = leaveByTargets(view, drainTargets, phase);
       const parked = new Set(view.parked.filter(({ thisBoot }) => thisBoot).map(podKey));
       const hasStuck = view.inPlace.some((pod) => stuck.has(pod.file) && leave.has(podKey(pod)));
-      const stop = { evicting, parked, graces: deadline?.graces ?? new Map<string, number>(), hasStuck };
+      const leaving = evicting.filter(({ uid }) => !later.has(uid));
+      const stop = { evicting: leaving, parked, graces: deadline?.graces ?? new Map<string, number>(), hasStuck };
       const waiting = await pods.stop(seen, stop, signal);
       return {
         leave,

@@ -6,7 +6,7 @@ import {
   type AwaitingPod,
   awaitingPodOf,
   evictingUids,
-  stayingForVolumes,
+  stayingForOthers,
   type SelfDrain,
 } from '../../../decide/drain/self-drain.ts';
 import { isSpent } from '../../../decide/eviction/spent-request.ts';
@@ -14,7 +14,7 @@ import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
 import { endOf, podTypeOf } from '../../../decide/pod.ts';
 import { drainBegan } from '../../../decide/maintenance/recorded-node.ts';
 import { evictionPausedUntil } from '../../../decide/staying-pod/returning-pod.ts';
-import { describeVolumes, type DriverPod } from '../../../decide/volume/waits.ts';
+import { describeVolumes, type NodeVolumes, waitsForVolumes } from '../../../decide/volume/wait.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { type EndOptions, shortenEnd } from '../../../kube/eviction/evictor.ts';
@@ -114,12 +114,12 @@ async function endPod(
   return await evictions.evict(pod, scope, signal);
 }
 
-/** What the pod of a driver waits for. */
-function waitsForVolumes(pod: Pod, { volumes }: DriverPod): Waiting {
-  if (volumes.length === 0) return { what: keyOf(pod), on: 'other pods', message: 'runs a driver that they may need' };
-  const since = Math.min(...volumes.map((volume) => volume.since));
-  const message = `runs the driver that is needed for the volume ${describeVolumes(volumes)}`;
-  return { what: keyOf(pod), on: 'kubelet', message, since };
+/** What a pod waits for that others need. */
+function waitsForOthers(pod: Pod, volumes: NodeVolumes): Waiting {
+  const what = keyOf(pod);
+  if (!waitsForVolumes(volumes))
+    return { what, on: 'other pods', message: 'runs a driver or the network that they need' };
+  return { what, on: 'kubelet', message: `stays for ${describeVolumes([volumes])}`, since: volumes.since };
 }
 
 /** The steps end with `lifetime`. */
@@ -151,15 +151,15 @@ export function createPodRemoval(dependencies: PodRemovalDependencies, lifetime:
     },
     end: async (pass, signal) => {
       const evicting = evictingUids(pass.own);
-      const staying = stayingForVolumes(pass.own);
+      const staying = stayingForOthers(pass.own);
       const awaiting = new Set<string>();
       const waiting: Waiting[] = [];
       for (const pod of pass.pods) {
         const isStatic = podTypeOf(pod) === 'Static';
         if (!isStatic && !evicting.has(pod.metadata.uid ?? '')) continue;
         const needed = staying.get(pod.metadata.uid ?? '');
-        if (needed !== undefined) {
-          waiting.push(waitsForVolumes(pod, needed));
+        if (needed !== undefined && pod.metadata.deletionTimestamp === undefined) {
+          waiting.push(waitsForOthers(pod, needed));
           continue;
         }
         const awaited = awaitingPodOf(pod, pass.requestOf(pod), {

@@ -8,11 +8,11 @@ import type { BlockingPod } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { dueTiersOf } from '../../../decide/deadline/maintenance.ts';
 import { drainsOfNode, type NodeDrain, soleNodeOf } from '../../../decide/maintenance/maintenance.ts';
-import { identityOf } from '../../../decide/maintenance/recorded-node.ts';
+import { identityOf, type NodeIdentity, recordedNodes } from '../../../decide/maintenance/recorded-node.ts';
 import {
   blockedByInterceptors,
   drainPodsOfNode,
-  blockedByVolumes,
+  blockedByOthers,
   evictingUids,
   resolveSelfDrains,
   type SelfDrain,
@@ -23,7 +23,7 @@ import {
 import { drainEnd, type Left, leftOf } from '../../../decide/staying-pod/left-pods.ts';
 import { isTerminal, podTypeOf } from '../../../decide/pod.ts';
 import { goesDownSince } from '../../../decide/staying-pod/returning-pod.ts';
-import { volumeKey, type WaitedVolume } from '../../../decide/volume/waits.ts';
+import { decideVolumes, describeVolumes, recordedWait, waitsForVolumes } from '../../../decide/volume/wait.ts';
 import type { Leave } from '../../../decide/static-pod/moves.ts';
 import { describeError } from '../../../errors.ts';
 import { keyOf } from '../../../kube/resource.ts';
@@ -31,10 +31,9 @@ import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import type { NodeEvictionRequests } from '../../cluster/eviction-requests.ts';
 import { createNodePods, type NodePods } from '../../cluster/node-pods.ts';
 import { followed } from '../../cluster/on-demand-watch.ts';
-import { createVolumeWaits, type SeenVolumes, type VolumeWaits } from '../../../kube/volume/volume-waits.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
 import type { NodeMaintenances } from '../../cluster/maintenance-watch.ts';
-import { API_SERVER, type Waiting } from '../../iteration/waited-for.ts';
+import { API_SERVER } from '../../iteration/waited-for.ts';
 import { type DrainerFacts, type Drainer, type DrainPass, drainedFor, manifestsOf } from '../drainer.ts';
 import type { ProgressObserver } from '../observer.ts';
 import { createSelfCordon, type SelfCordon } from './cordon.ts';
@@ -54,7 +53,7 @@ interface SelfDrainParts {
   readonly maintenances: Pick<NodeMaintenances, 'list'>;
   /** What the agent does in every drain of the cluster, whoever drives it. */
   readonly byController: Drainer;
-  /** For how long each volume is waited for, in milliseconds; 0 for not at all. */
+  /** For how long volumes are waited for, in milliseconds; 0 for not at all. */
   readonly maxVolumeWaitMs: number;
 }
 
@@ -105,11 +104,11 @@ function leftOfDrain({ resolution }: SelfDrain, pods: readonly Pod[], view: Stat
   const manifests = manifestsOf(view);
   const others = pods.filter((pod) => podTypeOf(pod) === 'Static' && !manifests.keys.has(keyOf(pod)));
   const own = resolution.nodes.flatMap(({ evicting, pending, volumes }): readonly Left[] => {
-    const waits = volumes?.left.filter(({ isGivenUp }) => !isGivenUp) ?? [];
+    const waits = waitsForVolumes(volumes) ? volumes.names : [];
     const named = [...evicting, ...pending].map(({ namespace, name, stays }) => {
       return { what: `${namespace}/${name}`, ...(stays === undefined ? {} : { stays }) };
     });
-    return [...named, ...waits.map(({ name }) => ({ what: `volume ${name}` }))];
+    return [...named, ...waits.map((name) => ({ what: `volume ${name}` }))];
   });
   return [...own, ...leftOf(others, manifests)];
 }
@@ -118,12 +117,6 @@ function leftOfDrain({ resolution }: SelfDrain, pods: readonly Pod[], view: Stat
 function mirrorPriorities(pods: readonly Pod[]): ReadonlyMap<string, number> {
   const mirrors = pods.filter((pod) => podTypeOf(pod) === 'Static');
   return new Map(mirrors.flatMap((pod) => (pod.spec.priority === undefined ? [] : [[keyOf(pod), pod.spec.priority]])));
-}
-
-/** A volume that the drain waits for, as the status of the agent shows it. */
-function waitingFor({ name, driver, waitsFor, since, message = '' }: WaitedVolume): Waiting {
-  const [on, is] = waitsFor === 'Unmount' ? ['kubelet', 'mounted'] : [driver, 'attached'];
-  return { what: `volume ${name} of ${driver}`, on, message: message === '' ? `is still ${is}` : message, since };
 }
 
 /** The view of the static pods, and the name of the maintenance of this node's shutdown. */
@@ -140,9 +133,19 @@ function ownPassOf(own: readonly SelfDrain[], { view, pods, shutdown }: PassScop
     drainTargets: resolution.nodes[0]?.drainTargets ?? [],
   }));
   const ofShutdown = own.find(({ maintenance }) => maintenance.metadata.name === shutdown);
-  const volumes = own.flatMap(({ resolution }) => resolution.nodes[0]?.volumes?.left ?? []);
-  const waits = new Map(volumes.filter(({ isGivenUp }) => !isGivenUp).map((each) => [volumeKey(each), each]));
-  const waiting = [...ended.waiting, ...[...waits.values()].map(waitingFor)];
+  const [volumes] = own.map(({ resolution }) => resolution.nodes[0]?.volumes).filter(waitsForVolumes);
+  const what =
+    volumes === undefined
+      ? []
+      : [
+          {
+            what: 'this node',
+            on: 'kubelet',
+            message: `waits for ${describeVolumes([volumes])}`,
+            since: volumes.since,
+          },
+        ];
+  const waiting = [...ended.waiting, ...what];
   return {
     ...ended,
     waiting,
@@ -160,7 +163,6 @@ interface SelfDrainState {
   readonly ender: PodRemoval;
   readonly pods: NodePods;
   readonly volumes: SelfVolumes;
-  readonly waits: VolumeWaits;
   readonly others: OtherNodes;
   /** Ends the watch on the node's pods, and forgets everything but the writes of the status. */
   readonly stop: () => void;
@@ -168,7 +170,7 @@ interface SelfDrainState {
 
 function createSelfDrainState(
   dependencies: ClusterDependencies,
-  { controller, maxVolumeWaitMs }: Pick<SelfDrainParts, 'controller' | 'maxVolumeWaitMs'>,
+  { controller }: Pick<SelfDrainParts, 'controller'>,
   lifetime: AbortSignal,
 ): SelfDrainState {
   const { client, clock } = dependencies;
@@ -180,7 +182,6 @@ function createSelfDrainState(
   const ender = createPodRemoval({ client, clock, evictions, removals, why }, lifetime);
   const pods = createNodePods(dependencies, lifetime);
   const volumes = createSelfVolumes(dependencies);
-  const waits = createVolumeWaits(maxVolumeWaitMs);
   const others = createOtherNodes(dependencies);
   const stop = (): void => {
     pods.stop();
@@ -189,17 +190,29 @@ function createSelfDrainState(
     removals.forget();
     cordon.forget();
     volumes.forget();
-    waits.forget();
     others.forget();
   };
-  return { evictions, cordon, status, ender, pods, volumes, waits, others, stop };
+  return { evictions, cordon, status, ender, pods, volumes, others, stop };
+}
+
+/** What is seen of the volumes of this node. */
+interface SeenVolumes {
+  readonly node: NodeIdentity;
+  readonly pods: readonly Pod[];
+  readonly names: readonly string[];
+  readonly since: number | undefined;
+  readonly maxWaitMs: number;
 }
 
 /** What the drains of the node go by `now`, beside the pods that are left. */
-function selfScope(waits: VolumeWaits, seen: Omit<SeenVolumes, 'due' | 'deadline'>, now: number): SelfScope {
+function selfScope({ node, pods, names, since, maxWaitMs }: SeenVolumes, now: number): SelfScope {
   return (maintenance, deadline) => {
-    const due = dueTiersOf(maintenance, deadline, seen.pods, now).position;
-    return { due, volumes: waits.of(maintenance, { ...seen, due, deadline }, now) };
+    const due = dueTiersOf(maintenance, deadline, pods, now).position;
+    const known = (): number => Math.min(since ?? now, recordedWait(recordedNodes(maintenance.status)(node)) ?? now);
+    return {
+      due,
+      volumes: decideVolumes(maintenance, { pods, names, known, maxWaitMs, deadlineAt: deadline?.at }, now),
+    };
   };
 }
 
@@ -212,7 +225,7 @@ function blockingPods(
   const { own, pods } = scope;
   const evicting = evictingUids(own);
   const targeted = pods.filter(({ metadata }) => evicting.has(metadata.uid ?? ''));
-  const { free, blocked } = blockedByVolumes(own, targeted, now);
+  const { free, blocked } = blockedByOthers(own, targeted, now);
   const byInterceptors = blockedByInterceptors(own, pods, scope);
   return withReturning([...evictions.blocking(free, cordon.node()), ...byInterceptors, ...blocked], own, free);
 }
@@ -224,8 +237,8 @@ export function createSelfDrainer(
   lifetime: AbortSignal,
 ): Drainer {
   const { clock, log, nodeName } = dependencies;
-  const state = createSelfDrainState(dependencies, { controller, maxVolumeWaitMs }, lifetime);
-  const { cordon, status, ender, pods, volumes, waits, others, stop } = state;
+  const state = createSelfDrainState(dependencies, { controller }, lifetime);
+  const { cordon, status, ender, pods, volumes, others, stop } = state;
   /** Drains the node; or says what keeps the agent from it. */
   const drain = async ({ maintenances, ...facts }: DrainerFacts, signal: AbortSignal): Promise<OwnPass | string> => {
     const mayAct = (): Promise<boolean> => controller.isAway(signal);
@@ -238,8 +251,8 @@ export function createSelfDrainer(
     const view = withMirrorPriorities(facts.view, mirrorPriorities(all));
     const left = drainPodsOfNode(all, drainPodsOf(view), goesDownSince(maintenances, { name: nodeName }));
     const node = identityOf(cordon.node()?.metadata ?? { name: nodeName });
-    const present = await volumes.observe(cordon.node(), all, signal);
-    const seen = selfScope(waits, { node, pods: all, present }, clock.now());
+    const names = await volumes.observe(all, signal);
+    const seen = selfScope({ node, pods: all, names, since: volumes.since(), maxWaitMs: maxVolumeWaitMs }, clock.now());
     const own = resolveSelfDrains(status.latest(maintenances), node, left, seen);
     const scope = ender.scopeOf(own, all, requests.list());
     const blocking = blockingPods(state, scope, clock.now());

@@ -95,14 +95,6 @@ const CLUSTER: readonly Right[] = [
     usedBy: ['src/controller/daemon-set/rollout.ts'],
     fence: { alone: 'reading; the objects hold pod templates' },
   },
-  {
-    group: 'storage.k8s.io',
-    resources: ['volumeattachments'],
-    verbs: ['list', 'watch'],
-    why: 'a drain waits until volumes are detached',
-    usedBy: ['src/controller/cache/attachments.ts'],
-    fence: { alone: 'reading' },
-  },
 ];
 
 /** Its rights to what it needs itself. */
@@ -206,5 +198,5 @@ export const CONTROLLER: Account = {
     'ClusterRoles `nodemaint-controller` and `nodemaint-webhook`, Roles `nodemaint-leader-election` and `nodemaint-webhook`. [controller-rights.test.ts](../../test/integration/controller/rights.test.ts) tries attacks with its own token: images, labels, taints, addresses, tokens, Secrets and webhook rules are refused.',
   rights: [...OWN_KINDS, ...CLUSTER, ...ITSELF],
   thief:
-    'An attacker with the token can still read pods, nodes and VolumeAttachments, evict within the budgets, end single pods with their grace period in spite of the budgets, cordon, set our conditions, and drain nodes. The Deployment prefers control plane nodes. If the cluster shows them, require them with the component `manifests/controller/on-control-plane` ([ADR 5](../adr/0005-controller-rights.md)).',
+    'An attacker with the token can still read pods and nodes, evict within the budgets, end single pods with their grace period in spite of the budgets, cordon, set our conditions, and drain nodes. The Deployment prefers control plane nodes. If the cluster shows them, require them with the component `manifests/controller/on-control-plane` ([ADR 5](../adr/0005-controller-rights.md)).',
 };

@@ -10,7 +10,7 @@ export const AGENT: Account = {
   title: 'Agents: the group `system:nodes`',
   introduction: [
     'An agent has the identity of the kubelet of its node, `system:node:NAME`: no new secret is on the node, and it rotates. ClusterRole and Roles `nodemaint-agent`.',
-    'Beside the table an agent uses what Kubernetes gives every kubelet, within the Node authorizer and NodeRestriction: it reads, evicts and deletes the pods of its node, reads and changes its own Node and its status, reads the VolumeAttachments of its node, and writes Events.',
+    'Beside the table an agent uses what Kubernetes gives every kubelet, within the Node authorizer and NodeRestriction: it reads, evicts and deletes the pods of its node, reads and changes its own Node and its status, and writes Events.',
   ].join('\n\n'),
   rights: [
     {

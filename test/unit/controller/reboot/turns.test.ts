@@ -31,7 +31,7 @@ function cluster(names: readonly string[], limit = '1') {
   const pods = new Map<string, Pod>();
   const nothing = cacheOfMap(new Map<string, never>());
   const copies = { maintenances: cacheOfMap(maintenances), nodes: cacheOfMap(nodes), pods: cacheOfMap(pods) };
-  const indexes = createIndexes({ ...copies, requests: nothing, attachments: nothing }, clock);
+  const indexes = createIndexes({ ...copies, requests: nothing }, clock);
   const options = { maxParallelReboots: parseRebootLimit(limit), maxVolumeTime: 0 };
   const context = { clock, options, ungated: { on: () => [] }, ...indexes } as unknown as ControllerContext;
   let observer = createDrainObserver(context);

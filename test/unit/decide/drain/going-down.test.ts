@@ -9,7 +9,7 @@ import { type DrainResolution, resolveDrains } from '../../../../src/decide/drai
 import { resolveSelfDrains } from '../../../../src/decide/drain/self-drain.ts';
 import { drainStatus } from '../../../../src/decide/drain/status.ts';
 import type { DrainPod } from '../../../../src/decide/pod.ts';
-import { NO_VOLUMES } from '../../../../src/decide/volume/waits.ts';
+import { NO_VOLUMES } from '../../../../src/decide/volume/wait.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');

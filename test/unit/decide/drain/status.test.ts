@@ -19,7 +19,17 @@ describe('the status of a drain', () => {
     return {
       position: 1,
       drained: pods === 0,
-      nodes: [{ name: 'one', drainTargets: [], position: 1, evicting, pending: [], message: 'Evacuating' }],
+      nodes: [
+        {
+          name: 'one',
+          drainTargets: [],
+          position: 1,
+          evicting,
+          staying: new Set(),
+          pending: [],
+          message: 'Evacuating',
+        },
+      ],
     };
   };
   const seen = { evacuating: 0, blocking: [], overLimit: 0, ungatedDaemonSets: [] };

@@ -19,7 +19,7 @@ const REQUEST: EvictionRequest = {
   spec: { target: { pod: { name: 'web', uid: 'uid-web' } } },
 };
 const BLOCKING = { namespace: 'default', name: 'web', reason: 'PodDisruptionBudget', message: '', since: '' } as const;
-const VOLUME = { name: 'v', driver: 'd', waitsFor: 'Detach', since: '' } as const;
+const VOLUMES = { names: ['v'], since: '' };
 
 const statusOf = (fields: Partial<NodeStatus>): NodeStatus => ({
   nodeRef: { name: 'n1' },
@@ -38,7 +38,7 @@ const silences: [string, NodeStatus | undefined, readonly EvictionRequest[], Sta
   ['that has only listed the node', { nodeRef: { name: 'n1' } }, [], 'asks', MAX],
   ['that asks for pods', statusOf({}), [REQUEST], 'asks', 6 * MAX],
   ['that says what blocks', statusOf({ podsBlocking: [BLOCKING] }), [], 'asks', 6 * MAX],
-  ['that waits for a volume', statusOf({ volumesLeft: [VOLUME] }), [], 'ends', 6 * MAX],
+  ['that waits for a volume', statusOf({ volumesInUse: VOLUMES }), [], 'ends', 6 * MAX],
   ['that gives others their turn first', { nodeRef: { name: 'n1' } }, [], 'waits', 6 * MAX],
   ['that guards the control plane', { nodeRef: { name: 'n1' } }, [], 'guarded', Infinity],
   ['whose pods have time to end', statusOf({ expectedFinishTime: '2026-01-01T01:00:00Z' }), [], 'asks', Infinity],

@@ -81,7 +81,7 @@ describe('the copy of a pod', () => {
       { name: 'c', csi: { driver: 'secrets.example.com', volumeAttributes: { secret: 'x' } } },
       { name: 'd', hostPath: { path: '/var/lib/kubelet/plugins_registry/', type: 'Directory' } },
       { name: 'e', hostPath: { path: '/var/log' } },
-      { name: 'f', hostPath: { path: '/var/lib/kubelet/plugins/ebs.csi.aws.com/' } },
+      { name: 'f', hostPath: { path: '/etc/cni/net.d' } },
       { name: 'g', ephemeral: { volumeClaimTemplate: {} } },
     ];
     assert.deepEqual(transformPod(pod('a', { spec: { nodeName: 'n1', volumes } })).spec.volumes, [
@@ -89,7 +89,7 @@ describe('the copy of a pod', () => {
       { emptyDir: {} },
       { csi: { driver: 'secrets.example.com' } },
       { hostPath: { path: '/var/lib/kubelet/plugins_registry/' } },
-      { hostPath: { path: '/var/lib/kubelet/plugins/ebs.csi.aws.com/' } },
+      { hostPath: { path: '/etc/cni/net.d' } },
       { persistentVolumeClaim: {} },
     ]);
   });

@@ -38,7 +38,7 @@ function open(
   };
   const lifetime = new AbortController();
   const ender = createPodRemoval(parts, lifetime.signal);
-  const nodes = [{ evicting: pods.map(({ metadata }) => ({ uid: metadata.uid })) }];
+  const nodes = [{ evicting: pods.map(({ metadata }) => ({ uid: metadata.uid })), staying: new Set() }];
   const own = [{ maintenance: maintenanceOf(), resolution: { nodes } }] as unknown as readonly SelfDrain[];
   const pass: PodPass = {
     ...ender.scopeOf(own, pods, []),

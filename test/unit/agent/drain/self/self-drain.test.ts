@@ -131,7 +131,7 @@ describe('the drain of a node by its agent', () => {
       server.objects.set(PODS, { metadata: { resourceVersion: '1' }, items: [driver] });
       return (await passes()).waiting.map(({ message }) => message);
     };
-    assert.match((await said(60_000)).join(), /runs the driver that is needed for the volume vol-1/);
+    assert.match((await said(60_000)).join(), /stays for the volumes \S+vol-1 to be unmounted/);
     assert.doesNotMatch((await said(0)).join(), /volume/);
   });
 
