@@ -31,10 +31,10 @@ export interface Agent {
   run(stop: AbortSignal, signal: AbortSignal): Promise<void>;
 }
 
-/** What the rules about parked manifests have to know; `askingSinceBootMs` is when this process began to ask. */
+/** What the rules about parked manifests have to know; `startedSinceBootMs` is when this process began to ask. */
 function retentionReader(
   { config, clock, cluster }: AgentContext,
-  askingSinceBootMs: number,
+  startedSinceBootMs: number,
 ): (phase: Phase) => RetentionFacts {
   const { own, maintenances } = cluster?.cluster ?? {};
   return (phase) => ({
@@ -43,7 +43,7 @@ function retentionReader(
     clusterConfigured: cluster !== undefined,
     own: own?.own().map(({ metadata }) => metadata.name) ?? [],
     drains: maintenances?.synced() === true ? maintenances.drains() : undefined,
-    apiSilent: clock.monotonic() - askingSinceBootMs >= config.apiWaitSec * 1000,
+    apiSilent: clock.monotonic() - startedSinceBootMs >= config.apiWaitSec * 1000,
   });
 }
 
@@ -77,7 +77,7 @@ function openHandOver(context: AgentContext): HandOver {
 /** Everything that reads the phase's facts; what the steps of the iterations have come to is in `earlier`. */
 function phaseFactReader(
   context: AgentContext,
-  earlier: Pick<PhaseFactDependencies, 'firstQuestion' | 'handedOver' | 'lastPass'>,
+  earlier: Pick<PhaseFactDependencies, 'startedSinceBootMs' | 'firstQuestion' | 'handedOver' | 'lastPass'>,
 ): (phase: Phase, signal: AbortSignal) => ReturnType<typeof readPhaseFacts> {
   const { config, clock, node, machine, notices, cluster, drain } = context;
   const dependencies: PhaseFactDependencies = {
@@ -157,8 +157,8 @@ function isBusy({ cluster, drain }: AgentContext, lastPass: StaticPodPasses['las
 /** Puts the agent together from its parts and the record that was read from the disk. */
 export function createAgent(context: AgentContext, initial: AgentRecord, releaseMemory = (): void => undefined): Agent {
   const { clock, log, state, node, machine, notices, people, cluster, staticPods, drain } = context;
-  const askingSinceBootMs = clock.monotonic();
-  const retentionFacts = retentionReader(context, askingSinceBootMs);
+  const startedSinceBootMs = clock.monotonic();
+  const retentionFacts = retentionReader(context, startedSinceBootMs);
   const passes = createStaticPodPasses({
     staticPods: staticPods.pods,
     manual: staticPods.manual,
@@ -169,7 +169,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord, release
   });
   const firstQuestion = createFirstQuestion(clock);
   const handOver = openHandOver(context);
-  const earlier = { firstQuestion, handedOver: () => handOver.isDone(), lastPass: passes.last };
+  const earlier = { startedSinceBootMs, firstQuestion, handedOver: () => handOver.isDone(), lastPass: passes.last };
   const readFacts = phaseFactReader(context, earlier);
   const announce = people.announce.bind(people);
   const phases = createPhaseMachine({ nodeName: node.name, state, log, readFacts, announce }, initial);

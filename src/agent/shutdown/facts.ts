@@ -13,6 +13,8 @@ import type { ShutdownDetector } from './detector.ts';
 export interface PhaseFactDependencies {
   readonly nodeName: string;
   readonly bootId: string;
+  /** When this process started, in milliseconds since the boot. */
+  readonly startedSinceBootMs: number;
   /** `apiWaitSec`, `progressWaitSec` and `maxHoldSec` of the configuration. */
   readonly limits: {
     readonly apiWaitSec: number;
@@ -102,6 +104,7 @@ export async function readPhaseFacts(
     nodeName: dependencies.nodeName,
     goingDown,
     clusterConfigured: cluster !== undefined,
+    startedSinceBootMs: dependencies.startedSinceBootMs,
     askedSinceBootMs: dependencies.firstQuestion.askedAt(phase),
     apiWaitMs: limits.apiWaitSec * 1000,
     maxHoldMs: limits.maxHoldSec === undefined ? undefined : limits.maxHoldSec * 1000,

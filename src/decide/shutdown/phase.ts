@@ -115,6 +115,8 @@ export interface PhaseFacts {
     | { readonly kind: 'no'; readonly voidLogind?: number }
     | { readonly kind: 'unknown' };
   readonly clusterConfigured: boolean;
+  /** When this process started, in milliseconds since the boot. */
+  readonly startedSinceBootMs: number;
   /**
    * When this process first asked the API server for the NodeMaintenance of this shutdown, in milliseconds since the boot;
    * undefined before, as while hooks run. A restarted agent starts again.

@@ -149,6 +149,17 @@ function renamed(phase: Draining, facts: PhaseFacts): Draining {
   return { ...phase, maintenance: freeName, renamed: { from, deleted, sinceBootMs } };
 }
 
+/**
+ * Whether the API server had taken the NodeMaintenance before this process started, which has not seen it yet: without one the
+ * drain would have gone on offline by then.
+ */
+function wasAccepted(
+  { sinceBootMs = Infinity }: Draining,
+  { maintenance, startedSinceBootMs, apiWaitMs }: PhaseFacts,
+): boolean {
+  return maintenance === 'absent' && startedSinceBootMs - sinceBootMs > apiWaitMs;
+}
+
 /** The drain without the cluster, where that cannot go on with it. */
 function goingOnOffline(phase: Draining, facts: PhaseFacts): Draining | undefined {
   const { askedSinceBootMs = Infinity, stall } = facts;
@@ -157,7 +168,8 @@ function goingOnOffline(phase: Draining, facts: PhaseFacts): Draining | undefine
   if (facts.maintenance !== 'open') {
     // The wait begins with the first question: the hooks before it take nothing of it.
     const askedAt = Math.max(askedSinceBootMs, remakeAt(phase));
-    return facts.sinceBootMs - askedAt >= facts.apiWaitMs ? offline : undefined;
+    const limitMs = wasAccepted(phase, facts) ? patienceMs(phase, { refusal: undefined }, facts) : facts.apiWaitMs;
+    return facts.sinceBootMs - askedAt >= limitMs ? offline : undefined;
   }
   if (stall === undefined || stall.forMs < patienceMs(phase, stall, facts)) return undefined;
   const { refusal } = stall;

@@ -9,6 +9,7 @@ export const FACTS: PhaseFacts = {
   nodeName: 'node-a',
   goingDown: { kind: 'no' },
   clusterConfigured: true,
+  startedSinceBootMs: 1_000,
   askedSinceBootMs: 50_000,
   apiWaitMs: 15_000,
   maintenance: 'open',

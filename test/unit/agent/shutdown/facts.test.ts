@@ -29,6 +29,7 @@ async function read(phase: Phase, over: Partial<PhaseFactDependencies>) {
   const dependencies: PhaseFactDependencies = {
     nodeName: 'node-a',
     bootId: 'boot-1',
+    startedSinceBootMs: 0,
     limits: { apiWaitSec: 15, progressWaitSec: 300 },
     clock: createSteppingClock(),
     firstQuestion: { askedAt: () => 0 },
@@ -113,7 +114,11 @@ describe('the facts of the phase', () => {
     const phase = { ...DRAINING, maintenance: first, renamed: { from: [second], deleted: 0, sinceBootMs: 0 } };
     const free = rest.at(-1);
     const facts = await read(phase, {
-      cluster: { state: () => 'taken', isFree: (name) => name === free || !rest.includes(name), own: () => [] },
+      cluster: {
+        state: () => 'taken',
+        isFree: (name) => name === free || name === first || name === third,
+        own: () => [],
+      },
       lastPass: () => passOf(phase, [third]),
     });
     assert.equal(facts.freeName, free);

@@ -6,6 +6,10 @@ import { describeState, DRAINING, FACTS, YES } from '../../../support/agent/phas
 
 const DEADLINE = { ...YES, deadline: 1_000_500 };
 
+function restartedAt(sinceBootMs: number): Pick<PhaseFacts, 'startedSinceBootMs' | 'askedSinceBootMs'> {
+  return { startedSinceBootMs: sinceBootMs, askedSinceBootMs: sinceBootMs };
+}
+
 /** A drain whose NodeMaintenance does not exist yet, what is read, and the transition; "stays" for none. */
 const waits: [string, Phase, Partial<PhaseFacts>, string][] = [
   ['waits for a silent API server', DRAINING, { goingDown: YES, maintenance: 'absent', sinceBootMs: 64_999 }, 'stays'],
@@ -26,6 +30,24 @@ const waits: [string, Phase, Partial<PhaseFacts>, string][] = [
     DRAINING,
     { goingDown: YES, maintenance: 'absent', sinceBootMs: 9_000_000, askedSinceBootMs: 8_999_000 },
     'stays',
+  ],
+  [
+    'that a restarted agent finds held for long waits some minutes for a silent API server, which had the maintenance',
+    { ...DRAINING, sinceBootMs: 50_000 },
+    { goingDown: YES, maintenance: 'absent', ...restartedAt(1_000_000), sinceBootMs: 1_299_999 },
+    'stays',
+  ],
+  [
+    'that a restarted agent finds held for long loses an API server that stays silent',
+    { ...DRAINING, sinceBootMs: 50_000 },
+    { goingDown: YES, maintenance: 'absent', ...restartedAt(1_000_000), sinceBootMs: 1_300_000 },
+    'loseCluster: draining offline',
+  ],
+  [
+    'that a restarted agent finds at its beginning loses a silent API server soon',
+    { ...DRAINING, sinceBootMs: 50_000 },
+    { goingDown: YES, maintenance: 'absent', ...restartedAt(60_000), sinceBootMs: 75_000 },
+    'loseCluster: draining offline',
   ],
   [
     'loses a silent cluster in time although the clock is set back',
