@@ -63,6 +63,8 @@ export class Fleet implements ControlledCluster {
     goesDown: () => undefined,
     ended: () => undefined,
   };
+  /** When a machine lost its power last. */
+  powerCutAt = -Infinity;
   /** The program whose request is carried out now. */
   writer = '';
   readonly access: Access;

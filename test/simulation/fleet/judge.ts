@@ -42,13 +42,13 @@ function isWaitedFor({ source, labels }: Container): boolean {
 export class Judge {
   readonly found: FleetFinding[] = [];
   readonly #fleet: Fleet;
-  /** Machines of which a person has said in the cluster that they may go. */
-  readonly released = new Set<FleetMachine>();
   /** Pods that were told to end, by their UID. */
   readonly #told = new Set<string>();
   /** When the API server has taken a maintenance, by its name, and when a budget has last kept a pod, by its UID. */
   readonly #takenAt = new Map<string, number>();
   readonly #keptAt = new Map<string, number>();
+  /** Boots in which an agent rightly began alone: without a controller nobody guards the quorum, and a drain is not stopped. */
+  readonly #alone = new Set<string>();
 
   constructor(fleet: Fleet) {
     this.#fleet = fleet;
@@ -135,6 +135,7 @@ export class Judge {
 
   /** A pod that an agent ends over the container runtime. */
   #stopping(machine: FleetMachine, container: Container): void {
+    if (this.#mayGoAlone(machine)) this.#alone.add(machine.bootId);
     const pod = this.#fleet.pods().find(({ metadata }) => metadata.uid === container.uid);
     if (pod === undefined || !this.#isOtherLeft(machine)) return;
     const budget = this.#closedBudget(pod);
@@ -192,7 +193,6 @@ export class Judge {
 
   /** Whether somebody chose that pods are left, or nobody could end them. */
   #isExcused(machine: FleetMachine): boolean {
-    if (this.released.has(machine)) return true;
     const isRuntimeAway = this.#fleet.now() - machine.containers.awayAt < RUNTIME_MS;
     return isRuntimeAway || (this.#fleet.settings.isOneUnit && this.#mayGoAlone(machine));
   }
@@ -200,7 +200,8 @@ export class Judge {
   #checkQuorum(machine: FleetMachine): void {
     const { members } = this.#fleet.settings;
     if (members < 3 || !this.#fleet.isMember(machine) || machine.prepared?.kind === 'poweroff') return;
-    if (this.released.has(machine) || this.#mayGoAlone(machine)) return;
+    if (this.#alone.has(machine.bootId) || this.#mayGoAlone(machine)) return;
+    if (this.#fleet.now() - this.#fleet.powerCutAt < COPY_MS) return;
     const others = this.#fleet.serving('etcd').filter((other) => other !== machine && other.power === 'up');
     const needed = Math.floor(members / 2) + 1;
     if (others.length >= needed) return;
@@ -249,6 +250,10 @@ export class Judge {
     if (deleted || before === undefined) return;
     const [old, fresh] = [before as NodeMaintenance, object as NodeMaintenance];
     if (stageOf(old) !== 'Drain' || stageOf(fresh) !== 'Drain') return;
+    const targetsOf = ({ status }: NodeMaintenance): number =>
+      nodeStatusesOf(status).reduce((sum, { drainTargets = [] }) => sum + drainTargets.length, 0);
+    const self = this.#fleet.machines.find(({ user }) => user === this.#fleet.writer);
+    if (self !== undefined && targetsOf(fresh) > targetsOf(old)) this.#alone.add(self.bootId);
     for (const { nodeRef, drainTargets = [] } of nodeStatusesOf(old.status)) {
       const now = nodeStatusesOf(fresh.status).find((each) => each.nodeRef.name === nodeRef.name);
       if (now !== undefined && (now.drainTargets ?? []).length < drainTargets.length) {

@@ -177,6 +177,7 @@ export const FLEET_STEPS: Readonly<Record<string, FleetStep>> = {
     weight: 1,
     draw: (random, nodes) => ({ ...node(random, nodes), awayMs: drawAway(random) }),
     perform: (fleet, step) => {
+      fleet.powerCutAt = fleet.now();
       machineOf(fleet, step).cutPower(Number(step['awayMs']));
     },
   },
