@@ -20,7 +20,7 @@ import { AGENT_WATCHES } from './machine/install.ts';
 const ROOT = path.join(import.meta.dirname, '..', '..');
 const NODES = ['node-a', 'node-b'] as const;
 const BUNDLE = 'usr/lib/nodemaint/dist/nodemaint.cjs';
-const FIRST = 'localhost/nodemaint:0.2.0';
+const FIRST = 'localhost/nodemaint:0.3.0';
 const NEXT = 'localhost/nodemaint:next';
 const NAMESPACE = 'nodemaint-installer';
 const WITNESS = '/var/witness';

@@ -209,7 +209,7 @@ function processFamilies(nodes: number): readonly Family[] {
     },
   });
   return [
-    each('nodemaint_build_info', () => 1, 'gauge', ',version="0.2.0",commit="0",node_version="24"'),
+    each('nodemaint_build_info', () => 1, 'gauge', ',version="0.3.0",commit="0",node_version="24"'),
     each('process_resident_memory_bytes', (minute) => 70_000_000 + minute * 1_000),
     each('process_cpu_seconds', (minute) => minute / 10, 'counter'),
   ];

@@ -26,6 +26,7 @@ import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
 import { refusal } from '../../kube/refusal.ts';
 import { collectionPath, type Resource } from '../../kube/resource.ts';
 import { buildVersion } from '../../version.ts';
+import { readLeftOvers } from './left-overs.ts';
 import { readPolicies, readPolicyObjects } from './policies.ts';
 import { readReplicas } from './replicas.ts';
 import { readFleet } from '../cluster/fleet.ts';
@@ -204,7 +205,7 @@ export async function readClusterFacts(
   const resources = Promise.all(INSTALLED_RESOURCES.map((resource) => readResource(client, resource, signal)));
   const reading = <T>(path: string): Promise<T | undefined> => get<T>(client, path, signal);
   const objects = readPolicyObjects(reading);
-  const [resourceFacts, policies, rights, controller, replicas, webhook, nodes] = await Promise.all([
+  const [resourceFacts, policies, rights, controller, replicas, webhook, nodes, leftOvers] = await Promise.all([
     factOf(resources, signal),
     factOf(objects.then(readPolicies), signal),
     factOf(readRights(client, signal), signal),
@@ -215,6 +216,7 @@ export async function readClusterFacts(
       readFleet(client, selector, now, signal).then((fleet) => fleet.nodes),
       signal,
     ),
+    factOf(readLeftOvers(reading), signal),
   ]);
   return {
     now,
@@ -226,5 +228,6 @@ export async function readClusterFacts(
     replicas,
     webhook,
     nodes,
+    leftOvers,
   };
 }

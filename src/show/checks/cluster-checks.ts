@@ -64,6 +64,8 @@ export interface ClusterFacts {
   readonly replicas: Fact<ReplicaFacts>;
   readonly webhook: Fact<WebhookFacts>;
   readonly nodes: Fact<readonly FleetNode[]>;
+  /** What earlier versions have left, as RESOURCE/NAME. */
+  readonly leftOvers: Fact<readonly string[]>;
 }
 
 const APPLY = 'kubectl apply -k manifests, or helm upgrade';
@@ -205,6 +207,12 @@ function judgeVersions(nodes: readonly FleetNode[]): Omit<Check, 'name'> {
   );
 }
 
+function judgeLeftOvers(leftOvers: readonly string[]): Omit<Check, 'name'> {
+  if (leftOvers.length === 0) return ok('none');
+  const message = `${counted(leftOvers.length, 'object is', 'objects are')} of an earlier version, such as ${named(leftOvers)}`;
+  return warn(message, 'docs/usage/upgrade.md says what each part was, and how to delete it');
+}
+
 /** All checks, in the order in which the parts of a cluster are installed. */
 export function examineCluster(facts: ClusterFacts): readonly Check[] {
   return [
@@ -216,5 +224,6 @@ export function examineCluster(facts: ClusterFacts): readonly Check[] {
     checkOf('webhook', facts.webhook, (value) => judgeWebhook(value, facts.now)),
     checkOf('agents', facts.nodes, judgeNodes),
     checkOf('versions of agents', facts.nodes, judgeVersions),
+    checkOf('left-overs', facts.leftOvers, judgeLeftOvers),
   ];
 }

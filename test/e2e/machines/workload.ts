@@ -7,7 +7,7 @@ export const WITNESS = '/var/witness';
 /** The driver of the volumes. */
 export const DRIVER = 'test.csi.example.com';
 /** The image of the controller: its Node.js runs the driver, from the sources. */
-export const CONTROLLER_IMAGE = 'localhost/nodemaint:0.2.0';
+export const CONTROLLER_IMAGE = 'localhost/nodemaint:0.3.0';
 const CHECKOUT = '/checkout';
 const KUBELET = '/var/lib/kubelet';
 

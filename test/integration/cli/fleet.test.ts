@@ -97,7 +97,7 @@ describe('the fleet view on a real API server', () => {
 
   it('the checks of the cluster find what is missing, and say what to do', async () => {
     const { code, checks } = await check();
-    for (const name of ['custom resources', 'policies', 'rights', 'controller', 'versions of agents']) {
+    for (const name of ['custom resources', 'policies', 'rights', 'controller', 'versions of agents', 'left-overs']) {
       assert.equal(checks.get(name)?.result, 'ok', `${name}: ${checks.get(name)?.message}`);
     }
     // Nothing but the Deployment of the manifests is missing here, and a lock.

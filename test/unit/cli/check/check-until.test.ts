@@ -11,7 +11,16 @@ const MISSING = { kind: 'forbidden', why: 'not read here' } as const;
 function factsOf(state: FleetState): ClusterFacts {
   const nodes = { kind: 'known', value: [{ name: 'a', state, reason: '', nodeStatus: 'Ready' }] } as const;
   const none = { policies: MISSING, rights: MISSING, controller: MISSING };
-  return { ...none, now: 0, version: '', resources: MISSING, replicas: MISSING, webhook: MISSING, nodes };
+  return {
+    ...none,
+    now: 0,
+    version: '',
+    resources: MISSING,
+    replicas: MISSING,
+    webhook: MISSING,
+    nodes,
+    leftOvers: MISSING,
+  };
 }
 
 /** The looks at a cluster in which the node has these states one after another, the last one for good, and what came out. */

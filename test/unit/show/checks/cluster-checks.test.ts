@@ -24,6 +24,7 @@ const RIGHT: ClusterFacts = {
   replicas: known({ pods: 2, places: ['a', 'b'], hasOldBudget: false }),
   webhook: known({ isConfigured: true, caUntil: NOW + 86_400_000, endpoints: 2 }),
   nodes: known([nodeOf('a', 'guarded')]),
+  leftOvers: known([]),
 };
 
 /** The result of the only check that is not ok, with its message. */
@@ -139,6 +140,11 @@ describe('the checks of a cluster', () => {
       'an unguarded node',
       { nodes: known([nodeOf('a', 'guarded'), nodeOf('b', 'unguarded')]) },
       /^fail agents: 1 of 2 nodes are unguarded: b/,
+    ],
+    [
+      'objects of an earlier version',
+      { leftOvers: known(['deployment/nodemaint-notify', 'role/nodemaint-notify']) },
+      /^warn left-overs: 2 objects are of an earlier version, such as deployment\/nodemaint-notify, .*upgrade\.md|^warn left-overs: 2 objects/,
     ],
     ['an outdated agent', { nodes: known([nodeOf('a', 'outdated')]) }, /^warn versions of agents: .*a$/],
     [

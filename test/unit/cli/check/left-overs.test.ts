@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { readLeftOvers } from '../../../../src/cli/check/left-overs.ts';
+
+describe('what is left of an earlier version', () => {
+  const read = (lists: Readonly<Record<string, readonly string[]>>): Promise<readonly string[]> =>
+    readLeftOvers(<T>(path: string) => {
+      const names = Object.entries(lists).find(([end]) => path.endsWith(end))?.[1];
+      return Promise.resolve(
+        names === undefined ? undefined : ({ items: names.map((name) => ({ metadata: { name } })) } as T),
+      );
+    });
+
+  it('what is left is named with its kind, and what this version has is not', async () => {
+    assert.deepEqual(
+      await read({
+        'nodemaint-system/deployments': ['nodemaint-controller', 'nodemaint-notify', 'nodemaint-surge'],
+        '/clusterroles': ['nodemaint-controller', 'nodemaint-lifecycle-agent', 'nodemaint-agent', 'cluster-admin'],
+        '/validatingadmissionpolicies': ['nodemaint-controller-config-maps', 'nodemaint-controller-pods'],
+      }),
+      [
+        'deployment/nodemaint-notify',
+        'deployment/nodemaint-surge',
+        'clusterrole/nodemaint-lifecycle-agent',
+        'validatingadmissionpolicy/nodemaint-controller-config-maps',
+      ],
+    );
+  });
+
+  it('every object with a label that has no use any more is left, whatever its name is', async () => {
+    assert.deepEqual(await read({ 'x-k8s.io%2Fstory': ['story-1'], 'x-k8s.io%2Fsurge': ['web'] }), [
+      'configmap/story-1',
+      'deployment/web',
+    ]);
+  });
+
+  it('nothing is left where no list has anything, or the API server does not have the kind', async () => {
+    assert.deepEqual(await read({ '/clusterroles': [] }), []);
+  });
+});
