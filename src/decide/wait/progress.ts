@@ -95,16 +95,17 @@ interface Limits {
 
 /**
  * For how long such a drain waits for the API server that has taken its maintenance, in milliseconds. A server that is away is
- * not waited for where nobody would be asked any more, and longest by a machine that has begun nothing.
+ * not waited for where nobody would be asked any more, and longest by a machine that has begun nothing. A member of the control
+ * plane that waits for the others is let go by a person, or a deadline: in an hour without an API server they may be gone, too.
  */
 export function patienceMs(
   { deadline }: { readonly deadline?: Deadline },
   { refusal }: Pick<Stall, 'refusal'>,
   { stand, now, apiWaitMs, progressWaitMs }: Limits & { readonly stand: Stand; readonly now: number },
 ): number {
-  const isBefore = stand === 'waits' || stand === 'guarded';
-  const whole = stand === 'ends' && refusal === undefined ? apiWaitMs : progressWaitMs;
-  const patience = isBefore ? TIMES_BEFORE_TURN * progressWaitMs : whole;
+  const isSilent = refusal === undefined;
+  const times = { waits: TIMES_BEFORE_TURN, guarded: Infinity, asks: 1, ends: 1 }[stand];
+  const patience = stand === 'ends' && isSilent ? apiWaitMs : times * progressWaitMs;
   if (deadline === undefined) return patience;
   return Math.min(patience, Math.max(apiWaitMs, (deadline.at - now) * PART_OF_DEADLINE));
 }
