@@ -69,6 +69,7 @@ export function createDrainParts(
         controller: observer,
         giveBack,
         maintenances,
+        ownNode,
         byController,
         maxVolumeWaitMs,
       },

@@ -24,7 +24,7 @@ import { NO_VOLUMES, type NodeVolumes } from '../volume/wait.ts';
 import { type DrainPod, isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 import { goesDownSince, whyReturning } from '../staying-pod/returning-pod.ts';
 import { WHY_SELF } from '../shutdown/drainer.ts';
-import { isBeforeItsTurn, takesTurns, turnWaitOf } from '../shutdown/machine-going-down.ts';
+import { goesBefore, isBeforeItsTurn, takesTurns, turnWaitOf } from '../shutdown/machine-going-down.ts';
 import { drainPodOn } from '../staying-pod/staying-pods.ts';
 
 /** A maintenance that this node's agent may move on, and where it is. */
@@ -51,13 +51,24 @@ function isThrottled(maintenance: NodeMaintenance): boolean {
   return WAIT_REASONS.some((reason) => reason === drained?.reason);
 }
 
+/** What an agent that is alone sees of the cluster before its machine reboots. */
+interface SeenAlone {
+  readonly node: string;
+  /** Whether the node is a member of the control plane. */
+  readonly isMember: boolean;
+  /** All maintenances of the cluster. */
+  readonly all: readonly NodeMaintenance[];
+}
+
 /**
- * Whether a drain of the node waits on while no controller is alive: only the machine of a member of the control plane, which the
- * last controller has told to wait for the other members. Nobody else waits for others, of whom an agent sees nothing.
+ * Whether a drain of the node waits while no controller is alive: only the machine of a member of the control plane, where the
+ * last controller has told it to wait for the other members, or other machines reboot before it: which of these are members, an
+ * agent does not see.
  */
-export function waitsAlone(maintenance: NodeMaintenance, node: string, now: number): boolean {
+export function waitsAlone(maintenance: NodeMaintenance, { node, isMember, all }: SeenAlone, now: number): boolean {
   if (!isBeforeItsTurn(maintenance, { name: node }) || !takesTurns(maintenance, now)) return false;
-  return turnWaitOf(maintenance)?.reason === 'WaitingForControlPlane';
+  if (turnWaitOf(maintenance)?.reason === 'WaitingForControlPlane') return true;
+  return isMember && all.some((other) => goesBefore(other, maintenance, node, now));
 }
 
 /**

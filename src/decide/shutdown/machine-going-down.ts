@@ -4,6 +4,7 @@ import { deadlineOf } from '../deadline/maintenance.ts';
 import { begunNode, drainBegan, type NodeIdentity } from '../maintenance/recorded-node.ts';
 import { agentNodeOf, stageOf } from '../maintenance/maintenance.ts';
 import { REBOOT_TERM_MS } from '../reboot/limit.ts';
+import { timeOf } from '../time.ts';
 import { type ShutdownKind, shutdownKind } from './kind.ts';
 
 /** Why a machine does not reboot yet. */
@@ -51,6 +52,20 @@ export function takesTurns(maintenance: NodeMaintenance, now: number): boolean {
 export function goesDownNow(maintenance: NodeMaintenance): string | undefined {
   const node = stageOf(maintenance) === 'Drain' ? agentNodeOf(maintenance) : undefined;
   return node === undefined || isBeforeItsTurn(maintenance, { name: node }) ? undefined : node;
+}
+
+/** Whether the machine of another node reboots before that of `own` on `node`: it has begun, or was asked to a while ago. */
+export function goesBefore(other: NodeMaintenance, own: NodeMaintenance, node: string, now: number): boolean {
+  const name = stageOf(other) === 'Drain' ? rebootNodeOf(other) : undefined;
+  if (name === undefined || name === node) return false;
+  if (drainBegan(other, { name }) !== undefined) return true;
+  const [asked, ownAsked] = [
+    timeOf(other.metadata.creationTimestamp) ?? now,
+    timeOf(own.metadata.creationTimestamp) ?? now,
+  ];
+  const isEarlier = asked < ownAsked || (asked === ownAsked && other.metadata.name < own.metadata.name);
+  // One that does not begin in that time goes nowhere.
+  return isEarlier && now - asked < REBOOT_TERM_MS;
 }
 
 /** Whether the machine of another node reboots and is within its term, by what these maintenances say. */

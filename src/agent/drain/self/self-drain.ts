@@ -4,7 +4,6 @@
  * each step that takes a pod away, and stops as soon as a controller is alive again. A controller that is alive and does
  * nothing for the shutdown of this node counts as none until the shutdown is over.
  */
-import type { BlockingPod } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { dueTiersOf } from '../../../decide/deadline/maintenance.ts';
 import { drainsOfNode, type NodeDrain, soleNodeOf } from '../../../decide/maintenance/maintenance.ts';
@@ -27,6 +26,10 @@ import { decideVolumes, describeVolumes, recordedWait, waitsForVolumes } from '.
 import type { Leave } from '../../../decide/static-pod/moves.ts';
 import { describeError } from '../../../errors.ts';
 import { keyOf } from '../../../kube/resource.ts';
+import type { BlockingPod, NodeMaintenance } from '../../../api/node-maintenance.ts';
+import { isControlPlane } from '../../../decide/maintenance/control-plane-members.ts';
+import { isBeforeItsTurn } from '../../../decide/shutdown/machine-going-down.ts';
+import type { OwnNode } from '../../cluster/own-node.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import type { NodeEvictionRequests } from '../../cluster/eviction-requests.ts';
 import { createNodePods, type NodePods } from '../../cluster/node-pods.ts';
@@ -51,6 +54,7 @@ interface SelfDrainParts {
   readonly giveBack: Pick<GiveBack, 'pass'>;
   /** All maintenances of the cluster. */
   readonly maintenances: Pick<NodeMaintenances, 'list'>;
+  readonly ownNode: OwnNode;
   /** What the agent does in every drain of the cluster, whoever drives it. */
   readonly byController: Drainer;
   /** For how long volumes are waited for, in milliseconds; 0 for not at all. */
@@ -61,6 +65,15 @@ interface SelfDrainParts {
 const NOT_WRITTEN = 'what the drain comes to cannot be written yet';
 /** A pass that takes longer ends; the loop, and with it the watchdog, must not wait for it. */
 const PASS_MS = 10_000;
+
+/** The labels of a node hardly ever change. */
+const OWN_NODE_AGE_MS = 60_000;
+/** What the machine of a member of the control plane waits for, as the status of the agent shows it. */
+const WAITS_FOR_MEMBERS: Waiting = {
+  what: 'its turn to reboot',
+  on: 'other nodes',
+  message: 'a member of the control plane reboots alone while no controller is alive',
+};
 
 /** What was drained by this agent, for the static pods. */
 interface OwnPass extends EndedPods {
@@ -232,7 +245,7 @@ function blockingPods(
 
 /** Creates the drainer for the time without a controller; its watch on the node's pods ends with `lifetime`. */
 export function createSelfDrainer(
-  { requests, controller, giveBack, maintenances: known, byController, maxVolumeWaitMs }: SelfDrainParts,
+  { requests, controller, giveBack, maintenances: known, ownNode, byController, maxVolumeWaitMs }: SelfDrainParts,
   dependencies: ClusterDependencies,
   lifetime: AbortSignal,
 ): Drainer {
@@ -266,6 +279,18 @@ export function createSelfDrainer(
     return ownPassOf(own, { view, pods: all, shutdown: drainedFor(facts.record.phase) }, ended);
   };
 
+  /** Those of the maintenances that may begin. */
+  const thoseInTurn = async (
+    maintenances: readonly NodeMaintenance[],
+    signal: AbortSignal,
+  ): Promise<readonly NodeMaintenance[]> => {
+    const latest = status.latest(maintenances);
+    if (!latest.some((each) => isBeforeItsTurn(each, { name: nodeName }))) return latest;
+    const seen = await ownNode.observe(OWN_NODE_AGE_MS, signal);
+    const isMember = seen.kind === 'present' && isControlPlane(seen.node);
+    return latest.filter((each) => !waitsAlone(each, { node: nodeName, isMember, all: known.list() }, clock.now()));
+  };
+
   return {
     stop,
     pass: async (facts, outer) => {
@@ -273,11 +298,10 @@ export function createSelfDrainer(
       const signal = AbortSignal.any([outer, AbortSignal.timeout(PASS_MS)]);
       const mayAct = (): Promise<boolean> => controller.isAway(signal);
       try {
-        const maintenances = status
-          .latest(facts.maintenances)
-          .filter((each) => !waitsAlone(each, nodeName, clock.now()));
+        const maintenances = await thoseInTurn(facts.maintenances, signal);
         // A node that waits is left as it is.
-        if (maintenances.length === 0 && facts.maintenances.length > 0) return base;
+        if (maintenances.length === 0 && facts.maintenances.length > 0)
+          return { ...base, waiting: [...base.waiting, WAITS_FOR_MEMBERS] };
         if (maintenances.length > 0) {
           const own = await drain({ ...facts, maintenances }, signal);
           return typeof own === 'string' ? stalled(base, own) : withOwn(base, own, facts);

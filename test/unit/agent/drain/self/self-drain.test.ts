@@ -3,11 +3,12 @@ import { describe, it } from 'node:test';
 import { type DrainerFacts, EMPTY_PASS } from '../../../../../src/agent/drain/drainer.ts';
 import { createSelfDrainer } from '../../../../../src/agent/drain/self/self-drain.ts';
 import { AGENT_LABEL } from '../../../../../src/api/names.ts';
-import type { NodeMaintenance, WaitReason } from '../../../../../src/api/node-maintenance.ts';
+import type { NodeMaintenance, NodeStatus, WaitReason } from '../../../../../src/api/node-maintenance.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
 import type { KubeClient } from '../../../../../src/kube/client.ts';
 import { DEFAULT_EVICTION_SETTINGS } from '../../../../../src/decide/eviction/settings.ts';
 import { type LeaseLife, WHY_SELF } from '../../../../../src/decide/shutdown/drainer.ts';
+import { byName, maintenanceOf } from '../../../../support/maintenance/objects.ts';
 import { createRecordingLog } from '../../../../support/agent/recording-log.ts';
 import { createObjectServer, withOpenWatches } from '../../../../support/stand-ins/object-server.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
@@ -39,7 +40,16 @@ function factsOf(maintenances: readonly NodeMaintenance[]): DrainerFacts {
 }
 
 /** The drainer of a node with one pod; `lives` are the answers to whether a controller is alive, the last one for good. */
-function open(lives: readonly LeaseLife[], { maxVolumeWaitMs = 60_000, lostWatches = 0, isIdle = false } = {}) {
+function open(
+  lives: readonly LeaseLife[],
+  {
+    maxVolumeWaitMs = 60_000,
+    lostWatches = 0,
+    isIdle = false,
+    others = [] as readonly NodeMaintenance[],
+    labels = {},
+  } = {},
+) {
   const pod = { metadata: { name: 'web', namespace: 'default', uid: 'uid-web' }, spec: { nodeName: 'n1' } };
   const server = createObjectServer({
     [NODE]: { metadata: { name: 'n1' } },
@@ -72,7 +82,8 @@ function open(lives: readonly LeaseLife[], { maxVolumeWaitMs = 60_000, lostWatch
           gaveBack.push(await mayAct());
         },
       },
-      maintenances: { list: () => [] },
+      maintenances: { list: () => others },
+      ownNode: { observe: () => Promise.resolve({ kind: 'present', node: { metadata: { name: 'n1', labels } } }) },
       byController: { pass: () => Promise.resolve(EMPTY_PASS), stop: () => undefined },
       maxVolumeWaitMs,
     },
@@ -221,6 +232,32 @@ describe('the drain of a node by its agent', () => {
       assert.equal(stalled?.includes(message) === true, isStalled);
     });
   }
+
+  const reboots: readonly [string, Partial<NodeStatus>, string, boolean][] = [
+    ['waits for a machine that goes down', { drainStartTime: '2026-01-01T00:00:00Z' }, 'reboot', true],
+    ['waits for none that was asked later', {}, 'reboot', false],
+    ['waits for none that is switched off', { drainStartTime: '2026-01-01T00:00:00Z' }, 'poweroff', false],
+  ];
+  for (const isMember of [true, false])
+    for (const [what, status, kind, holds] of reboots) {
+      it(`the machine of a ${isMember ? `member of the control plane ${what}` : `worker goes down where a member ${what}`}`, async () => {
+        const annotations = { 'nodemaintenance.x-k8s.io/shutdown-kind': kind };
+        const created = { creationTimestamp: '2026-01-01T00:01:00Z' };
+        const metadata = { name: 'other', labels: { [AGENT_LABEL]: 'n2' }, annotations, ...created };
+        const other = maintenanceOf({ stage: 'Drain', nodeSelector: byName('n2') }, metadata);
+        const others = [{ ...other, status: { nodeStatuses: [{ nodeRef: { name: 'n2' }, ...status }] } }];
+        const labels = isMember ? { 'node-role.kubernetes.io/control-plane': '' } : {};
+        const { server, passes } = open(['dead'], { others, labels });
+        const own = { ...MAINTENANCE, metadata: { ...MAINTENANCE.metadata, labels: { [AGENT_LABEL]: 'n1' } } };
+        const { waiting } = await passes(factsOf([own]));
+        const isHeld = isMember && holds;
+        assert.equal(server.asked.length === 0, isHeld, server.asked.join());
+        assert.equal(
+          waiting.some(({ what: each }) => each === 'its turn to reboot'),
+          isHeld,
+        );
+      });
+    }
 
   it('the drain says that a status which is not taken keeps it from going on', async () => {
     const { server, passes } = open(['dead']);
