@@ -36,7 +36,7 @@ import { createNodePods, type NodePods } from '../../cluster/node-pods.ts';
 import { followed } from '../../cluster/on-demand-watch.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
 import type { NodeMaintenances } from '../../cluster/maintenance-watch.ts';
-import { API_SERVER } from '../../iteration/waited-for.ts';
+import { API_SERVER, type Waiting } from '../../iteration/waited-for.ts';
 import { type DrainerFacts, type Drainer, type DrainPass, drainedFor, manifestsOf } from '../drainer.ts';
 import type { ProgressObserver } from '../observer.ts';
 import { createSelfCordon, type SelfCordon } from './cordon.ts';
