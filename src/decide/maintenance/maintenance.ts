@@ -37,15 +37,12 @@ export function soleNodeOf({ spec }: NodeMaintenance): string | undefined {
 }
 
 /**
- * The node whose agent made the maintenance; undefined where no agent made it. What a maintenance says of a machine is believed
- * only where nobody but that machine can have written it: the label and the selector are its own, and admission has written
- * nobody who asked for it, as it does for everybody else.
+ * The node whose agent made the maintenance; undefined where no agent made it. The label is believed because policies let only
+ * the node write it, and the selector says that it is this node's: the label alone is nothing.
  */
 export function agentNodeOf(maintenance: NodeMaintenance): string | undefined {
-  const { labels } = maintenance.metadata;
   const node = soleNodeOf(maintenance);
-  if (node === undefined || requestedBy(maintenance) !== undefined) return undefined;
-  return labels?.[AGENT_LABEL] === nodeLabel(node) ? node : undefined;
+  return node !== undefined && maintenance.metadata.labels?.[AGENT_LABEL] === nodeLabel(node) ? node : undefined;
 }
 
 /** The longest name of a user that is shown, in characters. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { trackCreatedMaintenances, type CreatedMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
-import { AGENT_LABEL, REQUESTED_BY_ANNOTATION } from '../../../../src/api/names.ts';
+import { AGENT_LABEL } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { nodeLabel } from '../../../../src/decide/node-label.ts';
 import { noticeNames, shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';
@@ -68,8 +68,7 @@ describe('a maintenance', () => {
     });
   }
 
-  it("a maintenance is of a node's agent by its label and its selector, and where admission names no author", () => {
-    assert.equal(agentNodeOf(ownOf({ annotations: { [REQUESTED_BY_ANNOTATION]: 'mallory' } })), undefined);
+  it("a maintenance is of a node's agent by its label and its selector", () => {
     assert.equal(agentNodeOf(ownOf()), NODE);
     assert.equal(agentNodeOf(ownOf({ labels: {} })), undefined);
     assert.equal(agentNodeOf(ownOf({}, { nodeSelector: byName('node-b') })), undefined);
