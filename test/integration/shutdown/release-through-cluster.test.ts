@@ -72,7 +72,7 @@ describe('the policy of what lets a machine go', () => {
     const annotations = { [RELEASE_ANNOTATION]: 'releaser: now' };
     const spec = { nodeSelector: byName('node-a') };
     const fresh = maintenanceOf(spec, { annotations, labels: { [AGENT_LABEL]: 'node-a' } });
-    assertRefused(await createMaintenance(releaser, fresh), NO_SHUTDOWN);
+    assertRefused(await createMaintenance(releaser, fresh), NO_SHUTDOWN, /are the word of the machine that goes down/);
     const ofPerson = await madeMaintenance(rig.admin, spec);
     assertRefused(await written(releaser, ofPerson, 'releaser: now'), NO_SHUTDOWN);
     const label = { [AGENT_LABEL]: 'node-a' };
