@@ -189,8 +189,17 @@ describe('machines that are asked to reboot at once, on a real control plane', (
     await using controller = startController('--max-parallel-reboots', '2');
     await using seen = watch(machines, 1);
     machines.lost.add(first);
-    const [ofPinned = ''] = await machines.reboot([pinned]);
-    const [, ofSecond = ''] = [...(await machines.reboot([first])), ...(await machines.reboot([second]))];
+    const asked: string[] = [];
+    for (const node of [pinned, first]) {
+      const [name = ''] = await machines.reboot([node]);
+      asked.push(name);
+      await waitFor(`${node} goes down`, async () => hasBegun((await find(name)) ?? assert.fail()), {
+        ...SLOW,
+        program: controller,
+      });
+    }
+    const [ofPinned = ''] = asked;
+    const [ofSecond = ''] = await machines.reboot([second]);
     const onSecond = async (): Promise<number> =>
       (await machines.look()).pods.filter(
         ({ metadata, spec }) => metadata.labels?.['app'] === APP && spec.nodeName === second,
