@@ -141,7 +141,7 @@ export class Judge {
     const budget = this.#closedBudget(pod);
     this.#told.add(container.uid);
     if (budget === undefined || this.#mayGoAlone(machine)) return;
-    const isNew = machine.agentStartedAt > this.#fleet.now() - this.#fleet.access.troubledMs(machine);
+    const isNew = machine.agentStartedAt > machine.askedAt;
     this.#add(
       'budgets',
       `an agent ends a pod alone in spite of its budget while another node stays${isNew ? ', restarted meanwhile' : ''}`,
@@ -288,11 +288,21 @@ export class Judge {
       const status = machine.status();
       const waiting = status?.waitingFor.map(({ what, on, message }) => `${what} on ${on}: ${message}`) ?? [];
       const detail = `${machine.name} ${status?.summary}; ${waiting.join('; ').slice(0, 600)}`;
-      if (owner === undefined) this.#add('owned', 'a machine is held and nobody owns that', detail);
+      const away = this.#whyHeld(machine);
+      if (owner === undefined) this.#add('owned', `a machine is held and nobody owns that${away}`, detail);
       else if (waiting.length === 0) {
         this.#add('owned', 'a machine is held and its status names nothing', `${detail} (owner: ${owner})`);
       }
     }
+  }
+
+  /** What is away of a machine that nobody owns that is held, for the words of the finding. */
+  #whyHeld(machine: FleetMachine): string {
+    if (!machine.containers.isUp()) return ', its runtime is away';
+    if (!machine.isKubeletUp()) return ', its kubelet is away';
+    const { guarded } = this.#fleet.settings;
+    const isRefused = guarded === 'evictions' && this.#fleet.access.troubledMs(machine) > 0;
+    return isRefused ? ', a webhook refuses evictions' : '';
   }
 
   /** Who owns that a machine is held; undefined where nobody does. */
