@@ -35,7 +35,6 @@ export const LEFT_OVER_PLACES: readonly LeftOverPlace[] = [
   placeOf('validatingadmissionpolicy', `${REGISTRATION}/validatingadmissionpolicies`),
   placeOf('mutatingadmissionpolicy', `${REGISTRATION}/mutatingadmissionpolicies`),
   placeOf('configmap', `/api/v1/${HOME}/configmaps?labelSelector=nodemaintenance.x-k8s.io%2Fstory`, true),
-  placeOf('deployment', '/apis/apps/v1/deployments?labelSelector=nodemaintenance.x-k8s.io%2Fsurge', true),
 ];
 
 /** Those of the objects of a list that are left over, as RESOURCE/NAME. */
