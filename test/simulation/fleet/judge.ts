@@ -167,9 +167,10 @@ export class Judge {
     const [first] = early;
     if (first !== undefined && !this.#isExcused(machine)) {
       const how = first.toldAt === undefined ? 'was not told to end' : 'had not its grace period';
+      const after = machine.agentStartedAt > machine.askedAt ? ', its agent restarted meanwhile' : '';
       this.#add(
         'told',
-        `a machine goes down (${mode}) with a pod that ${how}`,
+        `a machine goes down (${mode}) with a pod that ${how}${after}`,
         `${machine.name}: ${first.name}; ${forced}`,
       );
     }
