@@ -319,7 +319,6 @@ export class Judge {
       if (pod === undefined) continue;
       const isKept = fleet.now() - (this.#keptAt.get(container.uid) ?? -Infinity) < KEPT_MS;
       if (isKept && this.#isOtherLeft(machine) && this.#closedBudget(pod) !== undefined) return `the budget of ${name}`;
-      if (isTroubled) continue;
       const isBeating = fleet.settings.interceptor === 'beats' && fleet.workloadOf(pod)?.hasInterceptor === true;
       if (isBeating && fleet.requests().some(({ metadata }) => metadata.name === container.uid))
         return 'an interceptor';
