@@ -40,11 +40,7 @@ function addLimitOptions(command: Command): Command {
     .option('--max-parallel-nodes <count>', 'drain at most this many nodes at once; default: no limit')
     .option(
       '--max-parallel-reboots <count>',
-      'let at most this many machines reboot at once; default: as many as PodDisruptionBudgets allow',
-    )
-    .option(
-      '--max-reboot-time <time>',
-      'others no longer wait for a machine whose reboot gets no further for so long; default: 15m',
+      'let at most this many machines reboot at once, a number or a percentage of the nodes; default: 10%',
     )
     .option('--max-evictions-per-node <count>', 'at most this many evictions in flight on a node; default: no limit')
     .option('--max-evictions-per-namespace <count>', 'the same for a namespace; default: no limit')

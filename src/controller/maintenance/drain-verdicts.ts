@@ -118,7 +118,7 @@ function withPods({ context }: Scope, draining: readonly Draining[], now: number
       const known = (): number | undefined => recordedOn(identity);
       const volumes = decideVolumes(maintenance, { pods, names, known, maxWaitMs, deadlineAt: deadline?.at }, now);
       const node = { ...identity, pods: podsOn(identity), volumes, due };
-      return { node, nextAt: Math.min(nextAt, volumes.until) };
+      return { node, nextAt: Math.min(nextAt, volumes.until ?? Infinity) };
     });
     const nodes = seen.map(({ node }) => node);
     const drain = drainOfMaintenance(maintenance, { nodes, isWhole: true });

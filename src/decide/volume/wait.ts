@@ -23,11 +23,11 @@ export interface NodeVolumes {
   /** Since when they are waited for, in milliseconds since the epoch. */
   readonly since: number;
   readonly isGivenUp: boolean;
-  /** When they are given up, in milliseconds since the epoch; Infinity where they are, or where there are none. */
-  readonly until: number;
+  /** When they are given up, in milliseconds since the epoch; absent where they are, or where there are none. */
+  readonly until?: number;
 }
 
-export const NO_VOLUMES: NodeVolumes = { names: [], since: 0, isGivenUp: false, until: Infinity };
+export const NO_VOLUMES: NodeVolumes = { names: [], since: 0, isGivenUp: false };
 
 /** What is seen of a node. */
 interface VolumeFacts {
@@ -68,7 +68,8 @@ export function decideVolumes(
   if (pods.some((pod) => comesBeforeVolumes(pod) && matters(pod))) return NO_VOLUMES;
   const since = Math.min(known() ?? now, now);
   const isGivenUp = now >= since + maxWaitMs;
-  return { names, since, isGivenUp, until: isGivenUp ? Infinity : Math.min(deadlineAt, since + maxWaitMs) };
+  if (isGivenUp) return { names, since, isGivenUp };
+  return { names, since, isGivenUp, until: Math.min(deadlineAt, since + maxWaitMs) };
 }
 
 /** Whether the drain of the node has to wait for volumes. */

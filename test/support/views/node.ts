@@ -38,6 +38,7 @@ function waitsOf(pods: number, budget: number): readonly Waiting[] {
     what: `shop/web-${String(index).padStart(3, '0')}`,
     on: 'kubelet',
     message: 'is terminating',
+    ending: true,
     since: NOW - 20_000,
     expectedAt: NOW + 10_000,
   }));

@@ -139,7 +139,8 @@ describe('the loop that watches for notices', () => {
     const notices = await make(source, clock, collectLog(), { aheadMs: -600_000 });
     await notices.run(signal);
     const deadline = START + 720_000;
-    assert.deepEqual(notices.addTo(NO, WATCHING), { kind: 'yes', origin: 'notice', reason: 'spot', deadline });
+    const wanted = { kind: 'yes', origin: 'notice', reason: 'spot', shutdownKind: 'poweroff', deadline };
+    assert.deepEqual(notices.addTo(NO, WATCHING), wanted);
   });
 
   it('the loop does not drain again after the reboot for a notice that is still shown', async () => {

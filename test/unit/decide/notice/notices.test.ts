@@ -103,7 +103,8 @@ describe('the rules about notices', () => {
     const never = seen({ id: 'never', kind: 'terminate', reason: 'never' });
     const soon = seen({ id: 'soon', ...IN_TWO, reason: 'soon' });
     const { demand } = decideNotices([late, never, soon], OPTIONS, NOW);
-    assert.deepEqual(demand, { ids: ['late', 'never', 'soon'], reason: 'soon', deadline: NOW + 2 * MINUTE });
+    const deadline = NOW + 2 * MINUTE;
+    assert.deepEqual(demand, { ids: ['late', 'never', 'soon'], reason: 'soon', shutdownKind: 'poweroff', deadline });
   });
 
   it('the rules are put together with what the machine says', () => {
