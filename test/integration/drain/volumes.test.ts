@@ -193,16 +193,7 @@ async function untilReleased(rig: Rig, runDirectory: string): Promise<readonly s
   return (await readFile(rig.journal, 'utf8')).trim().split('\n');
 }
 
-const IN_ORDER = [
-  'web TERM',
-  'web END',
-  'logger TERM',
-  'logger END',
-  `unstaged ${HANDLE}`,
-  `detached ${HANDLE}`,
-  'csi TERM',
-  'csi END',
-];
+const IN_ORDER = ['web TERM', 'web END', 'logger TERM', 'logger END', `unstaged ${HANDLE}`, 'csi TERM', 'csi END'];
 
 function runController(stack: AsyncDisposableStack, rig: Rig, ...flags: readonly string[]): void {
   const log = path.join(rig.folder, 'controller.log');
@@ -216,11 +207,16 @@ async function checkOrder(stack: AsyncDisposableStack, rig: Rig): Promise<void> 
   const status = (await maintenanceOf(rig))?.status?.nodeStatuses?.[0];
   assert.match(status?.drainMessage ?? '', /^Waiting for the volumes .*vol-1 to be unmounted/);
   rig.release();
-  assert.deepEqual(await untilReleased(rig, runDirectory), IN_ORDER);
+  const journal = await untilReleased(rig, runDirectory);
+  // Kubernetes takes a volume out of the status of the Node before it asks for its detachment, which needs nothing of the node.
+  assert.deepEqual(
+    journal.filter((line) => line !== `detached ${HANDLE}`),
+    IN_ORDER,
+  );
 }
 
 describe('the volumes of a node that is drained', () => {
-  it('the pods leave, the volume is unstaged and detached, then the driver leaves, then the lock is released', async () => {
+  it('the pods leave, the volume is unstaged, then the driver leaves, then the lock is released', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack);
     runController(stack, rig);
