@@ -14,16 +14,16 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
  * limit that is raised has a line in CHANGELOG.md that says what was taken out for it.
  */
 const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: number }>> = {
-  'lines in src': { limit: 57_900, target: 31_000 },
-  'files in src': { limit: 669, target: 300 },
-  'lines in test': { limit: 100_600, target: 65_000 },
-  'words in docs': { limit: 114_000, target: 45_000 },
-  'admission policies': { limit: 43, target: 25 },
-  'labels and annotations of our own': { limit: 32, target: 15 },
-  'loops of the controller': { limit: 12, target: 4 },
-  'options of the controller': { limit: 26, target: 15 },
-  'configuration keys': { limit: 38, target: 22 },
-  commands: { limit: 38, target: 24 },
+  'lines in src': { limit: 48_500, target: 31_000 },
+  'files in src': { limit: 554, target: 300 },
+  'lines in test': { limit: 91_500, target: 65_000 },
+  'words in docs': { limit: 74_700, target: 45_000 },
+  'admission policies': { limit: 25, target: 25 },
+  'labels and annotations of our own': { limit: 23, target: 15 },
+  'loops of the controller': { limit: 10, target: 4 },
+  'options of the controller': { limit: 23, target: 15 },
+  'configuration keys': { limit: 35, target: 22 },
+  commands: { limit: 33, target: 24 },
 };
 
 /** By how much a total of lines or words may lie below its limit: a few of them are no reason to change the limit. */
@@ -43,7 +43,7 @@ describe('the totals', () => {
     });
 
     it(`the limit of ${limit} ${what} was lowered with their number`, () => {
-      const least = limit > 1_000 ? Math.floor(limit * (1 - SLACK)) : limit;
+      const least = limit > 500 ? Math.floor(limit * (1 - SLACK)) : limit;
       assert.ok(total >= least || limit <= target, `${total} ${what}: lower the limit in ${import.meta.filename}`);
     });
   }
