@@ -75,7 +75,7 @@ export interface Node extends KubeObject {
     readonly conditions?: readonly NodeCondition[];
     /** The attachable volumes that are mounted on the node or about to be, by their unique names; the kubelet reports them. */
     readonly volumesInUse?: readonly string[];
-    /** Those that are attached to the node; the attach/detach controller reports them. */
+    /** Those that are attached to the node; the attach/detach controller reports them until it begins to detach them. */
     readonly volumesAttached?: readonly { readonly name: string }[];
     /** Reported by the kubelet at its last start; contains the kernel's boot ID. */
     readonly nodeInfo?: { readonly bootID: string };

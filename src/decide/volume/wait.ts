@@ -1,7 +1,7 @@
 /**
  * What a drain does about the volumes of a node. When its pods are gone, the kubelet unmounts their volumes, and the attach/detach
- * controller and the driver detach them: only then do the pods of drivers and of the network leave, then static pods. There is
- * one wait for all of them, and it ends: an attacher may be gone for ever.
+ * controller begins to detach them, which needs no pod of the node: only then do the pods of drivers and of the network leave,
+ * then static pods. There is one wait for all of them, and it ends: an attacher may be gone for ever.
  */
 import type { NodeMaintenance, NodeStatus, VolumesInUse } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
