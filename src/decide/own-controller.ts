@@ -5,7 +5,7 @@ import type { Pod } from '../api/pod.ts';
 const NAME_LABEL = 'app.kubernetes.io/name';
 const CONTROLLER_NAME = 'nodemaint-controller';
 
-/** Whether the pod is a replica of the nodemaint controller. It holds no machine, and leaves after all other Default pods. */
+/** Whether the pod is a replica of the nodemaint controller. It leaves after all other Default pods. */
 export function isOwnController({ metadata }: Pick<Pod, 'metadata'>): boolean {
   return metadata.namespace === CONTROLLER_NAMESPACE && metadata.labels?.[NAME_LABEL] === CONTROLLER_NAME;
 }

@@ -9,7 +9,6 @@ import { gracefulPodOf } from '../../decide/deadline/maintenance.ts';
 import { interceptorsOf } from '../../decide/eviction/interceptors.ts';
 import { tolerates } from '../../decide/disruption-budget/placement.ts';
 import { isFromUrl, URL_POD_STAYS } from '../../decide/static-pod/url-pods.ts';
-import { isOwnController } from '../../decide/own-controller.ts';
 import { firstNames } from '../../decide/name-list.ts';
 import type { Finding } from './finding.ts';
 import { formerAnnotationFindings } from './former-annotations.ts';
@@ -58,7 +57,7 @@ export interface DrainPreview {
 
 function budgetFindings(pod: Pod, facts: PreviewFacts): readonly Finding[] {
   // Static and DaemonSet pods are ended by their own interceptors, which do not check budgets.
-  if (podTypeOf(pod) !== 'Default' || isOwnController(pod)) return [];
+  if (podTypeOf(pod) !== 'Default') return [];
   const own = facts.budgets.filter((budget) => budgetCovers(budget, pod));
   const names = own.map(({ metadata }) => metadata.name).join(', ');
   if (own.length > 1) {

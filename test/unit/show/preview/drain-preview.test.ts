@@ -71,7 +71,7 @@ describe('the preview of a drain', () => {
     assert.deepEqual(preview({ pods: fromUrl, now }).findings, [], 'no agent ends these');
   });
 
-  it('a replica of the controller leaves last, no budget blocks it, and the preview says where no other node can take it', () => {
+  it('a replica of the controller leaves last, and the preview says which budget blocks it and where no other node can take it', () => {
     const labels = { 'app.kubernetes.io/name': 'nodemaint-controller' };
     const replica = pod('c', { metadata: { ...owned('ReplicaSet'), namespace: 'nodemaint-system', labels } });
     const budget = {
@@ -88,7 +88,8 @@ describe('the preview of a drain', () => {
       findings({ pods, budgets: [budget], ...(others === undefined ? {} : { others }) })
         .map(({ level, message }) => `${level}: ${message}`)
         .join();
-    const last = 'note: it is a replica of the nodemaint controller: it leaves as the last Default pod of the node';
+    const held = 'blocks: the PodDisruptionBudget b allows no disruption now';
+    const last = `${held},note: it is a replica of the nodemaint controller: it leaves as the last Default pod of the node`;
     assert.equal(said(), last);
     const conditions = [{ type: 'Ready', status: 'True' }] as const;
     assert.equal(said([{ metadata: { name: 'm' }, status: { conditions } }]), last);
