@@ -1,4 +1,4 @@
-import { AGENT_LABEL, DEADLINE_ANNOTATION, FORCE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION } from '../../api/names.ts';
+import { DEADLINE_ANNOTATION, FORCE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { deadlineOf } from '../../decide/deadline/maintenance.ts';
@@ -55,12 +55,13 @@ export interface NodeChange extends Omit<ObservedNodeChange, 'isOtherControlPlan
 /** By what the order of drains is decided, apart from their nodes; undefined for a maintenance in another stage. */
 function orderTextOf(maintenance: NodeMaintenance): string | undefined {
   if (stageOf(maintenance) !== 'Drain') return undefined;
-  const { creationTimestamp, labels, annotations } = maintenance.metadata;
-  const own = [AGENT_LABEL, FORCE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION, DEADLINE_ANNOTATION];
+  const { creationTimestamp, annotations } = maintenance.metadata;
+  const read = [FORCE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION, DEADLINE_ANNOTATION];
   return JSON.stringify([
     hasBegun(maintenance.status),
     creationTimestamp,
-    ...own.map((name) => labels?.[name] ?? annotations?.[name]),
+    agentNodeOf(maintenance),
+    ...read.map((name) => annotations?.[name]),
   ]);
 }
 

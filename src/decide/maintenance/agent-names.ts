@@ -36,6 +36,13 @@ export function noticeNames(nodeName: string): readonly string[] {
   return namesOf('notice', nodeName, DIGITS);
 }
 
+/** Whether the agent of this node, and nobody else, may give the name. */
+export function isNameOfAgent(name: string, nodeName: string): boolean {
+  const start = name.slice(0, -'-0'.length);
+  if (start === `shutdown-${baseOf(nodeName)}`) return /-[0-9a-z]$/.test(name);
+  return start === `notice-${baseOf(nodeName)}` && /-[0-9]$/.test(name);
+}
+
 /** Whether a name is one that agents may give, so that nobody else may. The policy for people has the same rule. */
 export function isAgentsName(name: string): boolean {
   return name.startsWith('shutdown-') || name.startsWith('notice-');

@@ -1,6 +1,7 @@
 import type { DrainPlanEntry, KeptPods, NodeMaintenance, Stage } from '../../api/node-maintenance.ts';
 import { AGENT_LABEL, BOOT_ANNOTATION, COMPLETION_FINALIZER, REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
+import { isNameOfAgent } from './agent-names.ts';
 import { hasDrained, nodeStatusOf } from './recorded-node.ts';
 import { nodeLabel } from '../node-label.ts';
 import { nodeSelectorMatches } from '../selector.ts';
@@ -37,12 +38,15 @@ export function soleNodeOf({ spec }: NodeMaintenance): string | undefined {
 }
 
 /**
- * The node whose agent made the maintenance; undefined where no agent made it. The label is believed because policies let only
- * the node write it, and the selector says that it is this node's: the label alone is nothing.
+ * The node whose agent made the maintenance; undefined where no agent made it. It is believed only where the node itself could
+ * have written it: it selects this node alone, has a name and the label of its agent, and admission found no person to name.
+ * So an object of a person who wrote the label before a policy refused it is a maintenance of that person.
  */
 export function agentNodeOf(maintenance: NodeMaintenance): string | undefined {
   const node = soleNodeOf(maintenance);
-  return node !== undefined && maintenance.metadata.labels?.[AGENT_LABEL] === nodeLabel(node) ? node : undefined;
+  const { name, labels, annotations } = maintenance.metadata;
+  if (node === undefined || labels?.[AGENT_LABEL] !== nodeLabel(node) || !isNameOfAgent(name, node)) return undefined;
+  return annotations?.[REQUESTED_BY_ANNOTATION] === undefined ? node : undefined;
 }
 
 /** The longest name of a user that is shown, in characters. */

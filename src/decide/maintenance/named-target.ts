@@ -1,4 +1,4 @@
-import { AGENT_LABEL, BOOT_ANNOTATION } from '../../api/names.ts';
+import { BOOT_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { nodeStatusesOf } from './recorded-node.ts';
@@ -92,7 +92,7 @@ export function chooseForCompletion(
     if (each.kind === 'maintenance') chosen.add(each.maintenance);
     if (each.kind !== 'node') continue;
     const own = each.maintenances.filter((maintenance) => {
-      const isOver = stageOf(maintenance) === 'Complete' && maintenance.metadata.labels?.[AGENT_LABEL] === undefined;
+      const isOver = stageOf(maintenance) === 'Complete' && agentNodeOf(maintenance) === undefined;
       return isInProgress(maintenance) || (also && isOver);
     });
     if (own.length === 0) notes.add(idleNote(each.node));

@@ -1,9 +1,9 @@
 import type { NodeSelector } from '../../api/meta.ts';
-import { AGENT_LABEL, FORCE_ANNOTATION, NODE_MAINTENANCE_API_VERSION } from '../../api/names.ts';
+import { FORCE_ANNOTATION, NODE_MAINTENANCE_API_VERSION } from '../../api/names.ts';
 import type { DrainPlanEntry, KeptPods, NodeMaintenance } from '../../api/node-maintenance.ts';
 import { type Consent, keepPodsOf } from '../kept-pods/consent.ts';
 import { describeEntry, effectiveDrainPlan, selectorKey } from './drain-plan.ts';
-import { STAGES, stageOf } from './maintenance.ts';
+import { agentNodeOf, STAGES, stageOf } from './maintenance.ts';
 import { isAgentsName } from './agent-names.ts';
 
 /** The length of a name that people still want to type, in characters. */
@@ -145,9 +145,7 @@ export function decideMaintenanceStep(
       return moveOn(known, intent);
     }
   } else {
-    const known = maintenances.find(
-      (each) => isSame(each) && isOpen(each) && each.metadata.labels?.[AGENT_LABEL] === undefined,
-    );
+    const known = maintenances.find((each) => isSame(each) && isOpen(each) && agentNodeOf(each) === undefined);
     if (known !== undefined) return moveOn(known, intent);
   }
   if (name !== undefined && isAgentsName(name)) {

@@ -4,7 +4,8 @@ import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { buildEvictionRig, type EvictionRig } from '../../support/rigs/eviction.ts';
 import { runCommand } from '../../support/commands/command.ts';
 import { SOON, waitFor } from '../../support/wait-for.ts';
-import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
+import { createAsNode } from '../../support/maintenance/node-writes.ts';
+import { drainOf, ownMaintenanceOf } from '../../support/maintenance/objects.ts';
 
 const NODES = ['one', 'two', 'three'];
 
@@ -24,12 +25,18 @@ describe('limits of a drain, on a real API server', () => {
   const apply = async (object: object): Promise<string> =>
     await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
 
-  const drain = async (node: string, labels: Readonly<Record<string, string>> = {}): Promise<void> => {
-    await apply(maintenanceOf({ stage: 'Drain', nodeSelector: byName(node) }, { name: `drain-${node}`, labels }));
+  const drain = async (node: string): Promise<void> => {
+    await apply(drainOf(`drain-${node}`, [node]));
+  };
+  /** Makes the drain of a shutdown of the node and returns its name. */
+  const shutDown = async (node: string): Promise<string> => {
+    const body = ownMaintenanceOf(node);
+    await createAsNode(rig.controlPlane, node, body);
+    return body.metadata.name;
   };
 
-  const messageOf = async (node: string): Promise<string> => {
-    const text = await rig.controlPlane.kubectl(['get', 'nm', `drain-${node}`, '-o', 'json']);
+  const messageOf = async (node: string, name = `drain-${node}`): Promise<string> => {
+    const text = await rig.controlPlane.kubectl(['get', 'nm', name, '-o', 'json']);
     return (JSON.parse(text) as NodeMaintenance).status?.nodeStatuses?.[0]?.drainMessage ?? '';
   };
 
@@ -60,11 +67,11 @@ describe('limits of a drain, on a real API server', () => {
     }
     for (const each of NODES)
       await rig.controlPlane.kubectl(['delete', 'nm', `drain-${each}`, '--ignore-not-found', '--wait=false']);
-    await drain('stolen', { 'nodemaintenance.x-k8s.io/agent': 'stolen' });
+    const shutdown = await shutDown('stolen');
     const begun = [
       'patch',
       'nm',
-      'drain-stolen',
+      shutdown,
       '--subresource=status',
       '--type=merge',
       '-p',
@@ -74,7 +81,7 @@ describe('limits of a drain, on a real API server', () => {
     const controller = await rig.startController({ maxParallelNodes: '1' });
     await drain('free');
     await waitFor('the other one begins', async () => (await messageOf('free')) === 'Evacuating', SOON);
-    await waitFor('so does the shutdown', async () => (await messageOf('stolen')) === 'Evacuating', SOON);
+    await waitFor('so does the shutdown', async () => (await messageOf('stolen', shutdown)) === 'Evacuating', SOON);
     await controller.stop();
   });
 
@@ -95,8 +102,8 @@ describe('limits of a drain, on a real API server', () => {
     assert.equal((await rig.getPod('pod-cp-b'))?.metadata.deletionTimestamp, undefined);
     await rig.controlPlane.kubectl(['annotate', 'nm', 'drain-cp-b', 'nodemaintenance.x-k8s.io/force=true']);
     await waitFor('it begins', async () => (await messageOf('cp-b')) === 'Evacuating', SOON);
-    await drain('cp-c', { 'nodemaintenance.x-k8s.io/agent': 'cp-c' });
-    await waitFor('the agent is not held', async () => (await messageOf('cp-c')) === 'Evacuating', SOON);
+    const shutdown = await shutDown('cp-c');
+    await waitFor('the agent is not held', async () => (await messageOf('cp-c', shutdown)) === 'Evacuating', SOON);
     await controller.stop();
   });
 

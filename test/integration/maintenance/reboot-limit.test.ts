@@ -85,7 +85,7 @@ describe('machines that are asked to reboot at once, on a real control plane', (
   beforeEach(async () => {
     count += 1;
     names = ['a', 'b', 'c', 'd'].map((letter) => `node-${count}${letter}`);
-    machines = await startMachines(rig.client, names);
+    machines = await startMachines(rig, names);
   });
   afterEach(async () => {
     await kubectl('delete', 'nm', '--all', '--wait=false');

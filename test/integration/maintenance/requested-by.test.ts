@@ -16,8 +16,7 @@ import {
 } from '../../support/rigs/admission.ts';
 import { createMaintenance, madeMaintenance, patchMaintenance } from '../../support/maintenance/calls.ts';
 import { runCommand } from '../../support/commands/command.ts';
-import { ownMaintenanceOf } from '../../support/maintenance/node-writes.ts';
-import { maintenanceOf } from '../../support/maintenance/objects.ts';
+import { maintenanceOf, ownMaintenanceOf } from '../../support/maintenance/objects.ts';
 import { eventually, waitFor } from '../../support/wait-for.ts';
 
 const DRAINS: readonly Rule[] = [

@@ -19,8 +19,7 @@ import {
 } from '../../support/maintenance/calls.ts';
 import { runCommand } from '../../support/commands/command.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
-import { ownMaintenanceOf } from '../../support/maintenance/node-writes.ts';
+import { byName, maintenanceOf, ownMaintenanceOf } from '../../support/maintenance/objects.ts';
 
 const FINALIZER = 'nodemaintenance.k8s.io/maintenance-completion';
 const MAINTAINS: Rule = {

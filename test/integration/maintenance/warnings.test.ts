@@ -12,8 +12,7 @@ import {
   madeMaintenance,
   patchMaintenance,
 } from '../../support/maintenance/calls.ts';
-import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
-import { ownMaintenanceOf } from '../../support/maintenance/node-writes.ts';
+import { byName, maintenanceOf, ownMaintenanceOf } from '../../support/maintenance/objects.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const CONFIGURATION = 'validatingwebhookconfiguration/nodemaint-webhook';

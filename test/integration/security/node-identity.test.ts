@@ -22,7 +22,7 @@ import {
   madeMaintenance,
   patchMaintenance,
 } from '../../support/maintenance/calls.ts';
-import { byName } from '../../support/maintenance/objects.ts';
+import { byName, ownMaintenanceOf } from '../../support/maintenance/objects.ts';
 import {
   ALONE,
   changes,
@@ -37,7 +37,7 @@ import {
   selectorOf,
   statuses,
 } from '../../support/attacks/node/maintenance-names.ts';
-import { madeOwn, ownMaintenanceOf, patchMaintenanceStatus } from '../../support/maintenance/node-writes.ts';
+import { madeOwn, patchMaintenanceStatus } from '../../support/maintenance/node-writes.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const LAST = 'imperative-eviction.k8s.io';

@@ -8,8 +8,8 @@ import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import * as names from '../../../src/api/names.ts';
 import type { KubeClient, KubeResponse } from '../../../src/kube/client.ts';
 import { collectionPath, NODE_MAINTENANCES, objectPath, statusMessage } from '../../../src/kube/resource.ts';
-import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
-import { madeOwn, ownMaintenanceOf } from '../../support/maintenance/node-writes.ts';
+import { byName, maintenanceOf, ownMaintenanceOf } from '../../support/maintenance/objects.ts';
+import { madeOwn } from '../../support/maintenance/node-writes.ts';
 import { type AdmissionRig, buildAdmissionRig, type Rule, send } from '../../support/rigs/admission.ts';
 import { waitFor } from '../../support/wait-for.ts';
 

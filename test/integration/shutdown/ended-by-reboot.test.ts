@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { AGENT_LABEL, BOOT_ANNOTATION } from '../../../src/api/names.ts';
+import { BOOT_ANNOTATION } from '../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { daemonSet } from '../../node/pods.ts';
 import { podsOf, sayOfNode } from '../../support/rigs/daemon-set.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
 import { eventually, waitFor } from '../../support/wait-for.ts';
-import { drainOf } from '../../support/maintenance/objects.ts';
+import { createAsNode } from '../../support/maintenance/node-writes.ts';
+import { ownMaintenanceOf } from '../../support/maintenance/objects.ts';
 
 /** The API server goes away in the middle of a shutdown, and comes back when the machine was booted. */
 describe('a shutdown whose machine was booted before the controller could see it', () => {
@@ -17,9 +18,10 @@ describe('a shutdown whose machine was booted before the controller could see it
   after(() => rig[Symbol.asyncDispose]());
 
   const kubectl = (args: readonly string[], input?: string): Promise<string> => rig.controlPlane.kubectl(args, input);
+  const shutdown = ownMaintenanceOf(NODE, { annotations: { [BOOT_ANNOTATION]: 'first' } });
   const sayBoot = (bootID: string): Promise<void> => sayOfNode(rig.controlPlane, NODE, { nodeInfo: { bootID } });
   const maintenance = async (): Promise<NodeMaintenance> =>
-    JSON.parse(await kubectl(['get', 'nm', 'shutdown', '-o', 'json'])) as NodeMaintenance;
+    JSON.parse(await kubectl(['get', 'nm', shutdown.metadata.name, '-o', 'json'])) as NodeMaintenance;
 
   it('the controller takes no pod away any more, releases everything, and completes the maintenance', async () => {
     await sayBoot('first');
@@ -31,8 +33,7 @@ describe('a shutdown whose machine was booted before the controller could see it
     assert.ok(pod);
     // One that ends on its own time: the DaemonSet's turn has not come when the API server goes away.
     const web = await rig.createPod('web');
-    const metadata = { name: 'shutdown', labels: { [AGENT_LABEL]: NODE }, annotations: { [BOOT_ANNOTATION]: 'first' } };
-    await kubectl(['create', '-f', '-'], JSON.stringify({ ...drainOf('shutdown', [NODE]), metadata }));
+    await createAsNode(rig.controlPlane, NODE, shutdown);
     const first = await rig.startController();
     await rig.waitFor(web, 'its eviction is requested', () => true);
     const cordoned = ['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}'];

@@ -6,8 +6,8 @@ import type { KubeClient, KubeResponse } from '../../../src/kube/client.ts';
 import { runCommand } from '../../support/commands/command.ts';
 import type { CommandEnd } from '../../support/commands/command.ts';
 import { createMaintenance, madeMaintenance, patchMaintenance } from '../../support/maintenance/calls.ts';
-import { ownMaintenanceOf } from '../../support/maintenance/node-writes.ts';
-import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
+import { createAsNode } from '../../support/maintenance/node-writes.ts';
+import { byName, maintenanceOf, ownMaintenanceOf } from '../../support/maintenance/objects.ts';
 import {
   type AdmissionRig,
   assertAllowed,
@@ -155,7 +155,7 @@ describe('nodemaint release NODE', () => {
   it('an agent that does not hear is not said to have let go: the command ends in time, and says what to do', async () => {
     const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'deaf' } };
     await rig.controlPlane.kubectl(['create', '-f', '-'], JSON.stringify(node));
-    assertAllowed(await createMaintenance(rig.admin, ownMaintenanceOf('deaf')));
+    await createAsNode(rig.controlPlane, 'deaf', ownMaintenanceOf('deaf'));
     const admin = ['release', 'deaf', '--yes', '--timeout', '1s', '--kubeconfig', rig.controlPlane.adminKubeconfig];
     const pending = await runCommand(admin);
     assert.equal(pending.code, 3, pending.stderr);

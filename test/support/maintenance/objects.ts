@@ -1,6 +1,8 @@
 import type { NodeSelector } from '../../../src/api/meta.ts';
-import { NODE_MAINTENANCE_API_VERSION } from '../../../src/api/names.ts';
+import { AGENT_LABEL, NODE_MAINTENANCE_API_VERSION } from '../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import { shutdownNames } from '../../../src/decide/maintenance/agent-names.ts';
+import { nodeLabel } from '../../../src/decide/node-label.ts';
 
 /** Selects nodes by their names. */
 export function byName(...names: readonly string[]): NodeSelector {
@@ -20,4 +22,14 @@ export function maintenanceOf(spec: Readonly<Record<string, unknown>> = {}, meta
 /** The NodeMaintenance NAME in the stage Drain, of these nodes. */
 export function drainOf(name: string, nodes: readonly string[], spec: object = {}): NodeMaintenance {
   return maintenanceOf({ stage: 'Drain', nodeSelector: byName(...nodes), ...spec }, { name });
+}
+
+/** A maintenance as the agent of `node` makes it, with other fields in its metadata and spec. */
+export function ownMaintenanceOf(node: string, metadata: object = {}, spec: object = {}): NodeMaintenance {
+  const own = {
+    name: shutdownNames(node).find((each) => each.endsWith('-x')) ?? '',
+    labels: { [AGENT_LABEL]: nodeLabel(node) },
+    ...metadata,
+  };
+  return maintenanceOf({ stage: 'Drain', nodeSelector: byName(node), ...spec }, own);
 }

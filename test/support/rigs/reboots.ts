@@ -1,10 +1,10 @@
 /** Machines that reboot, as a cluster sees them: kubelets and agents are played, everything else is real. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AGENT_LABEL, BOOT_ANNOTATION, SHUTDOWN_KIND_ANNOTATION } from '../../../src/api/names.ts';
+import { BOOT_ANNOTATION, SHUTDOWN_KIND_ANNOTATION } from '../../../src/api/names.ts';
 import { DRAINED, type NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
 import { isHealthy } from '../../../src/decide/maintenance/control-plane-members.ts';
-import type { KubeClient, KubeRequest } from '../../../src/kube/client.ts';
+import type { KubeRequest } from '../../../src/kube/client.ts';
 import {
   collectionPath,
   NODE_MAINTENANCES,
@@ -13,7 +13,9 @@ import {
   PODS,
   sendForObject,
 } from '../../../src/kube/resource.ts';
-import { byName, maintenanceOf } from '../maintenance/objects.ts';
+import { createAsNode } from '../maintenance/node-writes.ts';
+import { ownMaintenanceOf } from '../maintenance/objects.ts';
+import type { EvictionRig } from './eviction.ts';
 
 const LOOK_MS = 100;
 /** How long a machine is away. */
@@ -50,7 +52,11 @@ export function drainedOf(maintenance: NodeMaintenance | undefined): string {
 }
 
 /** Creates the machines with their Node objects, and plays them until they are disposed of. */
-export async function startMachines(client: KubeClient, names: readonly string[]): Promise<Machines> {
+export async function startMachines(
+  rig: Pick<EvictionRig, 'client' | 'controlPlane'>,
+  names: readonly string[],
+): Promise<Machines> {
+  const { client } = rig;
   const stopping = new AbortController();
   const { signal } = stopping;
   const lost = new Set<string>();
@@ -160,23 +166,13 @@ export async function startMachines(client: KubeClient, names: readonly string[]
     boots,
     look,
     reboot: async (nodes, annotations = {}) => {
-      const made = nodes.map((node) =>
-        maintenanceOf(
-          { stage: 'Drain', nodeSelector: byName(node), reason: 'node reboot requested by root' },
-          {
-            name: `shutdown-${node}-${boots.get(node) ?? 0}`,
-            labels: { [AGENT_LABEL]: node },
-            annotations: {
-              [BOOT_ANNOTATION]: bootIdOf(node),
-              [SHUTDOWN_KIND_ANNOTATION]: 'reboot',
-              ...annotations,
-            },
-          },
-        ),
-      );
-      const path = collectionPath(NODE_MAINTENANCES);
-      await Promise.all(made.map((body) => send({ method: 'POST', path, body })));
-      return made.map(({ metadata }) => metadata.name);
+      const made = nodes.map((node) => {
+        const name = `shutdown-${node}-${boots.get(node) ?? 0}`;
+        const said = { [BOOT_ANNOTATION]: bootIdOf(node), [SHUTDOWN_KIND_ANNOTATION]: 'reboot', ...annotations };
+        return { node, name, body: ownMaintenanceOf(node, { name, annotations: said }) };
+      });
+      await Promise.all(made.map(({ node, body }) => createAsNode(rig.controlPlane, node, body)));
+      return made.map(({ name }) => name);
     },
     [Symbol.asyncDispose]: async () => {
       stopping.abort();

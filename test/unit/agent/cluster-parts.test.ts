@@ -40,7 +40,7 @@ function open(t: TestContext, endsWithBoot: string | undefined): { parts: Cluste
 /** What is written for a drain whose maintenance ends with the boot `endsWithBoot`. */
 async function writesOf(t: TestContext, endsWithBoot: string | undefined): Promise<string> {
   const { parts, server } = open(t, endsWithBoot);
-  const draft = { name: 'shutdown-node-a', reason: 'power', stage: 'Drain', drainPlan: [] } as const;
+  const draft = { name: 'shutdown-node-a-0', reason: 'power', stage: 'Drain', drainPlan: [] } as const;
   await parts.cluster.own.create(draft, SIGNAL);
   return JSON.stringify(server.requests);
 }
@@ -62,7 +62,7 @@ describe("the agent's parts of a cluster", () => {
   it("the deadline of a drain is written by the API server's clock once that is known", async (t) => {
     const { parts, server } = open(t, undefined);
     const deadline = { at: NOW + 60_000, since: NOW };
-    const draft = { name: 'shutdown-node-a', reason: 'spot', stage: 'Drain', drainPlan: [], deadline } as const;
+    const draft = { name: 'shutdown-node-a-0', reason: 'spot', stage: 'Drain', drainPlan: [], deadline } as const;
     const ask = { method: 'GET', path: '/api/v1/nodes/node-a' } as const;
     const headers = { date: new Date(NOW + HOUR).toUTCString() };
     server.client.send = (request) => {

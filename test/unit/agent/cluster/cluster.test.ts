@@ -7,8 +7,7 @@ import { AGENT_LABEL, BOOT_ANNOTATION } from '../../../../src/api/names.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { EVICTION_REQUESTS, NODE_MAINTENANCES, PODS } from '../../../../src/kube/resource.ts';
-import { drainOf, maintenanceOf } from '../../../support/maintenance/objects.ts';
-import { ownMaintenanceOf } from '../../../support/maintenance/node-writes.ts';
+import { drainOf, maintenanceOf, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
 import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
 import { createObjectStore } from '../../../support/stand-ins/object-store.ts';
@@ -45,13 +44,13 @@ describe('the cluster of an agent', () => {
     const { store, cluster } = run(t);
     assert.equal(cluster.maintenances.synced(), false);
     store.put(NODE_MAINTENANCES, drainOf('of-person', ['n1']));
-    store.put(NODE_MAINTENANCES, ownMaintenanceOf('n1', { name: 'drain' }));
-    store.put(NODE_MAINTENANCES, ownMaintenanceOf('n1', { name: 'cordon' }, { stage: 'Cordon' }));
-    store.put(NODE_MAINTENANCES, ownMaintenanceOf('n2', { name: 'of-other' }));
+    store.put(NODE_MAINTENANCES, ownMaintenanceOf('n1', { name: 'shutdown-n1-0' }));
+    store.put(NODE_MAINTENANCES, ownMaintenanceOf('n1', { name: 'notice-n1-0' }, { stage: 'Cordon' }));
+    store.put(NODE_MAINTENANCES, ownMaintenanceOf('n2'));
     await waitFor('all are shown', async () => cluster.maintenances.list().length === 4);
     const names = (list: readonly { metadata: { name: string } }[]) => list.map(({ metadata }) => metadata.name);
-    assert.deepEqual([names(cluster.own.own()), names(cluster.own.ownCordons())], [['drain'], ['cordon']]);
-    assert.equal(cluster.own.isFree('of-other'), false);
+    assert.deepEqual([names(cluster.own.own()), names(cluster.own.ownCordons())], [['shutdown-n1-0'], ['notice-n1-0']]);
+    assert.equal(cluster.own.isFree('shutdown-n2-x'), false);
   });
 
   it('the cluster watches the EvictionRequests that are not over only while they are wanted, and never before it runs', async (t) => {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { trackCreatedMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { OwnState } from '../../../../src/decide/maintenance/agent-names.ts';
-import { ownMaintenanceOf } from '../../../support/maintenance/node-writes.ts';
+import { ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const NAME = 'shutdown-n-1';
 const MADE = ownMaintenanceOf('n', { name: NAME, uid: 'u-1' });

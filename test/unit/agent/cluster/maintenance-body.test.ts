@@ -10,7 +10,7 @@ const DEADLINE = { since: 1_000_000, at: 1_060_000 };
 describe('the NodeMaintenance that the agent makes', () => {
   it('the maintenance is known as the one of the agent of its node, also where the name is too long for a label', () => {
     for (const node of ['node-a', `node-${'x'.repeat(100)}`]) {
-      assert.equal(agentNodeOf(maintenanceBody(WANTED, node)), node);
+      assert.equal(agentNodeOf(maintenanceBody({ ...WANTED, name: `shutdown-${node}-0` }, node)), node);
     }
   });
 

@@ -22,7 +22,7 @@ describe("the writer of this node's maintenances", () => {
     const nodeName = `${'n'.repeat(60)}.${'a.b-'.repeat(40)}internal`;
     const server = createObjectServer();
     const writer = createMaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName });
-    const wanted = { name: 'm', reason: 'x', stage: 'Drain', drainPlan: [] } as const;
+    const wanted = { name: `shutdown-${nodeName}-0`, reason: 'x', stage: 'Drain', drainPlan: [] } as const;
     const made = await writer.post(wanted, SIGNAL);
     assert.ok(made !== undefined && (made.metadata.labels?.[AGENT_LABEL] ?? '').length <= 63);
     assert.equal(agentNodeOf(made), nodeName);

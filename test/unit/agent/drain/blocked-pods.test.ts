@@ -1,22 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createBlockedPods } from '../../../../src/agent/drain/blocked-pods.ts';
-import { AGENT_LABEL, SHUTDOWN_KIND_ANNOTATION } from '../../../../src/api/names.ts';
+import { SHUTDOWN_KIND_ANNOTATION } from '../../../../src/api/names.ts';
 import type { BlockingPod, NodeMaintenance, NodeStatus } from '../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
-import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
+import { byName, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
 
 const SIGNAL = new AbortController().signal;
 const PATH = '/api/v1/namespaces/shop/pods/web';
 
 function shutdown(reason: BlockingPod['reason'], status: Partial<NodeStatus>, agent = 'n1'): NodeMaintenance {
-  const labels = { [AGENT_LABEL]: agent };
   const annotations = { [SHUTDOWN_KIND_ANNOTATION]: 'poweroff' };
   const podsBlocking = [{ namespace: 'shop', name: 'web', reason, message: '', since: '' }];
   return {
-    ...maintenanceOf({ stage: 'Drain', nodeSelector: byName('n1') }, { name: 'm', labels, annotations }),
+    ...ownMaintenanceOf(agent, { annotations }, { nodeSelector: byName('n1') }),
     status: {
       nodeStatuses: [
         {

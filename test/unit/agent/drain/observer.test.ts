@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ProgressObserver } from '../../../../src/agent/drain/observer.ts';
-import { AGENT_LABEL } from '../../../../src/api/names.ts';
 import type { NodeMaintenance, NodeStatus } from '../../../../src/api/node-maintenance.ts';
 import { DEFAULT_EVICTION_SETTINGS } from '../../../../src/decide/eviction/settings.ts';
 import type { LeaseLife } from '../../../../src/decide/shutdown/drainer.ts';
@@ -9,7 +8,7 @@ import type { PhaseEvent } from '../../../../src/decide/shutdown/events.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import type { RetentionFacts } from '../../../../src/decide/static-pod/parked.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
-import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
+import { ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -255,10 +254,8 @@ describe('the observer of the drain, with a controller that does nothing', () =>
     const { world, clock, afterMinutes } = open({ maintenances: [waits], source: 'note' });
     assert.equal(await afterMinutes(20), 'alive');
     const drainStartTime = rfc3339(clock.now());
-    const metadata = { name: 'other', labels: { [AGENT_LABEL]: 'n2' } };
-    const other = maintenanceOf({ stage: 'Drain', nodeSelector: byName('n2') }, metadata);
     const nodeStatuses = [{ nodeRef: { name: 'n2' }, drainStartTime }];
-    world.maintenances = [waits, { ...other, status: { nodeStatuses } }];
+    world.maintenances = [waits, { ...ownMaintenanceOf('n2'), status: { nodeStatuses } }];
     assert.equal(await afterMinutes(9), 'alive');
     assert.equal(world.source, 'note', 'nothing is watched for it before that');
     assert.equal(await afterMinutes(20), 'alive');

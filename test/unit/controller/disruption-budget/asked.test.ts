@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { AGENT_LABEL, SHUTDOWN_KIND_ANNOTATION } from '../../../../src/api/names.ts';
+import { SHUTDOWN_KIND_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Node } from '../../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
@@ -8,7 +8,7 @@ import { createDrainObserver } from '../../../../src/controller/maintenance/obse
 import { parseRebootLimit } from '../../../../src/decide/reboot/limit.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
 import { indexesOf } from '../../../support/maintenance/indexes.ts';
-import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
+import { ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
 /** Whether the controller says that budgets are not asked on n1, which goes down, beside other machines. */
@@ -18,14 +18,10 @@ function saidOf(own: string, others: Readonly<Record<string, string>>): boolean 
     (name): Node => ({ metadata: { name }, status: { conditions: [{ type: 'Ready', status: 'True' }] } }),
   );
   const shutdown = (node: string, kind: string): NodeMaintenance => ({
-    ...maintenanceOf(
-      { stage: 'Drain', nodeSelector: byName(node) },
-      {
-        name: `shutdown-${node}`,
-        labels: { [AGENT_LABEL]: kind === 'person' ? 'else' : node },
-        annotations: kind === '' ? {} : { [SHUTDOWN_KIND_ANNOTATION]: kind },
-      },
-    ),
+    ...ownMaintenanceOf(node, {
+      ...(kind === 'person' ? { labels: {} } : {}),
+      annotations: kind === '' ? {} : { [SHUTDOWN_KIND_ANNOTATION]: kind },
+    }),
     status: { nodeStatuses: [{ nodeRef: { name: node }, drainStartTime: rfc3339(clock.now()) }] },
   });
   const going = Object.entries(others).filter(([, kind]) => kind !== 'stays');

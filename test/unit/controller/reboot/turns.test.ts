@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
-  AGENT_LABEL,
   BOOT_ANNOTATION,
   DEADLINE_ANNOTATION,
   MIRROR_ANNOTATION,
@@ -18,7 +17,7 @@ import { effectiveDrainPlan } from '../../../../src/decide/maintenance/drain-pla
 import { nodeStateOf } from '../../../../src/decide/drain/retention.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
 import { cacheOfMap, noteAll } from '../../../support/maintenance/indexes.ts';
-import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
+import { byName, maintenanceOf, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
 const MINUTE = 60_000;
@@ -65,19 +64,19 @@ function cluster(names: readonly string[], limit = '1') {
   };
   let asked = 0;
   /** The agent of the node asks to reboot; a second later than the one before it. */
-  const reboot = (node: string, name = `shutdown-${node}`, annotations: Record<string, string> = {}): void => {
+  const reboot = (node: string, name = `shutdown-${node}-0`, annotations: Record<string, string> = {}): void => {
     clock.pass(1_000);
     asked += 1;
     store(
-      maintenanceOf(
-        { stage: 'Drain', nodeSelector: byName(node), drainPlan: effectiveDrainPlan([]) },
+      ownMaintenanceOf(
+        node,
         {
           name,
           uid: `${name}-${asked}`,
           creationTimestamp: rfc3339(clock.now()),
-          labels: { [AGENT_LABEL]: node },
           annotations: { [SHUTDOWN_KIND_ANNOTATION]: 'reboot', ...annotations },
         },
+        { drainPlan: effectiveDrainPlan([]) },
       ),
     );
   };
@@ -152,7 +151,7 @@ describe('machines that are asked to reboot', () => {
     world.look();
     assert.deepEqual(world.begun(), ['c']);
     assert.deepEqual(
-      [world.reasonOf('shutdown-a'), world.reasonOf('shutdown-b')],
+      [world.reasonOf('shutdown-a-0'), world.reasonOf('shutdown-b-0')],
       ['WaitingForTurn', 'WaitingForTurn'],
     );
     assert.deepEqual(['a', 'b', 'c'].map(world.isCordoned), [false, false, true]);
@@ -160,7 +159,7 @@ describe('machines that are asked to reboot', () => {
     world.pass(5);
     assert.deepEqual(world.begun(), ['c'], 'it is away');
     world.put('c', false, 'c-2');
-    world.complete('shutdown-c');
+    world.complete('shutdown-c-0');
     world.pass(2);
     assert.deepEqual(world.begun(), ['c'], 'it is booted and not Ready yet');
     world.put('c', true, 'c-2');
@@ -180,11 +179,11 @@ describe('machines that are asked to reboot', () => {
     world.podOn('db-0', 'b');
     world.pass(5);
     world.put('a', true, 'a-2');
-    world.complete('shutdown-a');
+    world.complete('shutdown-a-0');
     world.pass(1);
     assert.deepEqual(world.begun(), ['a', 'b']);
     world.pass(5);
-    const { resolution, intents } = world.observe('shutdown-b');
+    const { resolution, intents } = world.observe('shutdown-b-0');
     assert.deepEqual([resolution?.drained, intents.map(({ pod }) => pod.name)], [false, ['db-0']]);
     assert.deepEqual(
       resolution?.nodes[0]?.drainTargets.map(({ podType }) => podType),
@@ -208,14 +207,14 @@ describe('machines that are asked to reboot', () => {
     const world = cluster(['bad', 'good']);
     const annotations = { [DEADLINE_ANNOTATION]: '2099-01-01T00:00:00Z' };
     world.podOn('stays', 'bad');
-    world.reboot('bad', 'first', annotations);
-    world.reboot('bad', 'second', annotations);
+    world.reboot('bad', 'shutdown-bad-y', annotations);
+    world.reboot('bad', 'shutdown-bad-z', annotations);
     world.look();
     world.reboot('good');
     for (let renewed = 0; renewed < 12; renewed += 1) {
       world.pass(3);
-      world.reboot('bad', `renewed-${renewed}`, annotations);
-      world.remove(renewed === 0 ? 'first' : `renewed-${renewed - 1}`);
+      world.reboot('bad', `shutdown-bad-${renewed.toString(36)}`, annotations);
+      world.remove(renewed === 0 ? 'shutdown-bad-y' : `shutdown-bad-${(renewed - 1).toString(36)}`);
     }
     assert.ok(world.begun().includes('good'));
   });
@@ -236,7 +235,7 @@ describe('machines that are asked to reboot', () => {
     world.reboot('a');
     world.reboot('b');
     world.look();
-    world.remove('shutdown-a');
+    world.remove('shutdown-a-0');
     world.pass(1);
     assert.deepEqual(world.begun(), ['b']);
   });
@@ -269,14 +268,14 @@ describe('machines that are asked to reboot', () => {
     world.reboot('a');
     world.look();
     world.reboot('b');
-    const made = world.maintenances.get('shutdown-b') ?? assert.fail();
+    const made = world.maintenances.get('shutdown-b-0') ?? assert.fail();
     const [node, targets] = [{ name: 'b', uid: 'uid-b' }, effectiveDrainPlan([])];
     const nodeStatuses = handedOverStatuses(undefined, node, { targets, now: world.clock.now() });
     world.store({ ...made, status: { nodeStatuses: nodeStatuses ?? [] } });
     for (let minutes = 0; minutes < 40; minutes += 10) {
       assert.equal(world.isCordoned('b'), true);
       assert.deepEqual(world.begun(), ['a', 'b']);
-      const { status } = world.maintenances.get('shutdown-b') ?? {};
+      const { status } = world.maintenances.get('shutdown-b-0') ?? {};
       const types = new Set(status?.nodeStatuses?.[0]?.drainTargets?.map(({ podType }) => podType));
       assert.deepEqual([...types], ['Default', 'DaemonSet', 'Static']);
       world.pass(10);
@@ -301,7 +300,7 @@ describe('members of the control plane that are asked to reboot', () => {
     world.reboot('w1');
     world.pass(24 * 60);
     assert.deepEqual(world.begun(), ['w1'], 'a worker does not wait for it, and it takes no place');
-    assert.equal(world.reasonOf('shutdown-cp2'), 'WaitingForControlPlane');
+    assert.equal(world.reasonOf('shutdown-cp2-0'), 'WaitingForControlPlane');
     assert.equal(world.isCordoned('cp2'), false);
     world.put('cp1');
     world.pass(1);
@@ -318,7 +317,7 @@ describe('members of the control plane that are asked to reboot', () => {
     world.pass(120);
     assert.deepEqual(world.begun(), ['cp1']);
     members(world, ['cp1']);
-    world.complete('shutdown-cp1');
+    world.complete('shutdown-cp1-0');
     world.pass(1);
     assert.deepEqual(world.begun(), ['cp1', 'cp2']);
   });
@@ -341,10 +340,10 @@ describe('members of the control plane that are asked to reboot', () => {
   it('the only member reboots, and a drain of a person does not take it', () => {
     const world = cluster(['cp1', 'w1', 'w2']);
     members(world, ['cp1']);
-    world.reboot('cp1', 'shutdown-cp1', { [BOOT_ANNOTATION]: 'cp1-1' });
+    world.reboot('cp1', 'shutdown-cp1-0', { [BOOT_ANNOTATION]: 'cp1-1' });
     world.pass(1);
     assert.deepEqual(world.begun(), ['cp1']);
-    world.remove('shutdown-cp1');
+    world.remove('shutdown-cp1-0');
     world.store(maintenanceOf({ stage: 'Drain', nodeSelector: byName('cp1') }, { name: 'person', uid: 'p' }));
     world.pass(1);
     assert.deepEqual([world.begun(), world.reasonOf('person')], [[], 'Waiting']);
@@ -355,11 +354,11 @@ describe('members of the control plane that are asked to reboot', () => {
     members(world, ['cp1', 'cp2', 'cp3']);
     world.reboot('cp1');
     world.look();
-    world.remove('shutdown-cp1');
+    world.remove('shutdown-cp1-0');
     world.reboot('cp2');
     world.look();
-    world.reboot('cp1', 'again');
+    world.reboot('cp1', 'shutdown-cp1-1');
     world.pass(60);
-    assert.deepEqual([world.begun(), world.reasonOf('again')], [['cp2'], 'WaitingForControlPlane']);
+    assert.deepEqual([world.begun(), world.reasonOf('shutdown-cp1-1')], [['cp2'], 'WaitingForControlPlane']);
   });
 });

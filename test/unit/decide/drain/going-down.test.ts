@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { AGENT_LABEL } from '../../../../src/api/names.ts';
 import type { DrainPlanEntry, NodeMaintenance, PodType } from '../../../../src/api/node-maintenance.ts';
 import { drainOfMaintenance } from '../../../../src/decide/drain/observed-drain.ts';
 import { describeEntry, effectiveDrainPlan } from '../../../../src/decide/maintenance/drain-plan.ts';
@@ -10,7 +9,7 @@ import { resolveSelfDrains } from '../../../../src/decide/drain/self-drain.ts';
 import { drainStatus } from '../../../../src/decide/drain/status.ts';
 import type { DrainPod } from '../../../../src/decide/pod.ts';
 import { NO_VOLUMES } from '../../../../src/decide/volume/wait.ts';
-import { drainOf } from '../../../support/maintenance/objects.ts';
+import { drainOf, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const SEEN = { evacuating: 0, blocking: [], overLimit: 0, ungatedDaemonSets: [] };
@@ -37,8 +36,7 @@ function person(name: string, nodes: readonly string[], ...priorities: readonly 
 
 /** The drain that the agent of the node has made, because the machine goes down. */
 function shutdown(node: string): NodeMaintenance {
-  const made = drainOf(`shutdown-${node}`, [node]);
-  return { ...made, metadata: { ...made.metadata, labels: { [AGENT_LABEL]: node } } };
+  return ownMaintenanceOf(node);
 }
 
 interface Scene {
@@ -191,7 +189,7 @@ describe('a node that goes down', () => {
 
   it('the tiers leave one after another', () => {
     const cluster = new Cluster({ maintenances: [shared, shutdown('one')], stay: ['held'] });
-    const [node] = cluster.look().get('shutdown-one')?.nodes ?? [];
+    const [node] = cluster.look().get('shutdown-one-x')?.nodes ?? [];
     assert.deepEqual(
       node?.evicting.map(({ name }) => name),
       ['batch', 'web'],
@@ -216,7 +214,7 @@ describe('a node that goes down', () => {
   it('the drain of several nodes is as far as its last node, and drained when all of them are', () => {
     const cluster = new Cluster({ maintenances: [shared, shutdown('one')], stay: ['held'] });
     const resolved = cluster.drain();
-    assert.equal(resolved.get('shutdown-one')?.drained, true);
+    assert.equal(resolved.get('shutdown-one-x')?.drained, true);
     assert.equal(resolved.get('shared')?.drained, false);
     assert.equal(resolved.get('shared')?.position, 1);
     assert.equal(cluster.position('shared', 'one'), effectiveDrainPlan([]).length);
@@ -227,7 +225,7 @@ describe('a node that goes down', () => {
     const cluster = new Cluster({ maintenances: [shared, shutdown('one')], stay: ['held'] });
     cluster.drain();
     const reached = cluster.targets('shared', 'one');
-    cluster.complete('shutdown-one');
+    cluster.complete('shutdown-one-x');
     cluster.pods['one'] = [pod('logger-2', 'DaemonSet', 0)];
     cluster.drain();
     assert.deepEqual(cluster.targets('shared', 'one'), reached);

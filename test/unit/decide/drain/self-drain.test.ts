@@ -25,7 +25,7 @@ function drain(
   labels: Readonly<Record<string, string>> = {},
   stage: Stage = 'Drain',
 ): NodeMaintenance {
-  const metadata = { name: 'm', labels, creationTimestamp: '2026-01-01T00:00:00Z' };
+  const metadata = { name: 'shutdown-node-a-0', labels, creationTimestamp: '2026-01-01T00:00:00Z' };
   const made = maintenanceOf({ stage, nodeSelector: byName(...nodes) }, metadata);
   return status === undefined ? made : { ...made, status };
 }

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { AGENT_LABEL, MIRROR_ANNOTATION } from '../../../../src/api/names.ts';
+import { MIRROR_ANNOTATION } from '../../../../src/api/names.ts';
 import type { KeptPods, NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { drainOutcome } from '../../../../src/decide/drain/drained-condition.ts';
 import { drainOfMaintenance } from '../../../../src/decide/drain/observed-drain.ts';
 import { type DrainResolution, resolveDrains } from '../../../../src/decide/drain/resolution.ts';
 import { decideRetention } from '../../../../src/decide/drain/retention.ts';
-import { nodeLabel } from '../../../../src/decide/node-label.ts';
 import { drainPodOf } from '../../../../src/decide/pod.ts';
 import { drainView } from '../../../../src/show/progress/drain-progress.ts';
 import { drainLines } from '../../../../src/cli/follow/maintenance/frame.ts';
+import { ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const NODE = 'n1';
 const owned = (kind: string): Partial<Pod['metadata']> => ({
@@ -28,15 +28,11 @@ const LOGGER = pod('logger', owned('DaemonSet'));
 const PROXY = pod('proxy', { annotations: { [MIRROR_ANNOTATION]: 'x' } });
 const ALL = [WEB, NAKED, SCRATCH, LOGGER, PROXY];
 
-function maintenance(
-  name: string,
-  keepPods: readonly KeptPods[] = [],
-  labels: Record<string, string> = {},
-): NodeMaintenance {
+function maintenance(name: string, keepPods: readonly KeptPods[] = []): NodeMaintenance {
   const matchFields = [{ key: 'metadata.name', operator: 'In' as const, values: [NODE] }];
   const keep = keepPods.length === 0 ? {} : { keepPods };
   const nodeSelector = { nodeSelectorTerms: [{ matchFields }] };
-  return { metadata: { name, uid: name, labels }, spec: { stage: 'Drain', nodeSelector, ...keep } };
+  return { metadata: { name, uid: name }, spec: { stage: 'Drain', nodeSelector, ...keep } };
 }
 
 /** A maintenance as it is when its last resolution is written. */
@@ -114,12 +110,12 @@ describe('pods that a maintenance keeps', () => {
 
   it('a machine that goes down keeps none of them, and does not wait for who keeps them', () => {
     const keeps = maintenance('keeps', ['DaemonSet', 'Static', 'Unmanaged', 'EmptyDir']);
-    const shutdown = maintenance('shutdown', [], { [AGENT_LABEL]: nodeLabel(NODE) });
+    const shutdown = ownMaintenanceOf(NODE, { name: 'shutdown-n1-x', uid: 'shutdown-n1-x' });
     const { steps, last } = drainAll([keeps, shutdown]);
     assert.deepEqual(steps, ['naked scratch web', 'logger', 'proxy']);
-    assert.deepEqual([last.get('keeps')?.drained, last.get('shutdown')?.drained], [true, true]);
+    assert.deepEqual([last.get('keeps')?.drained, last.get(shutdown.metadata.name)?.drained], [true, true]);
     assert.deepEqual(typesOf(last.get('keeps')), ['Default'], 'static pods come back when the shutdown is over');
-    assert.deepEqual(typesOf(last.get('shutdown')), ['Default', 'DaemonSet', 'Static']);
+    assert.deepEqual(typesOf(last.get(shutdown.metadata.name)), ['Default', 'DaemonSet', 'Static']);
   });
 
   it('the request for a kept pod is taken back when nobody else wants it gone', () => {

@@ -8,7 +8,7 @@ import {
   heldShutdowns,
   releaseText,
 } from '../../../../src/decide/machine/cluster-release.ts';
-import { ownMaintenanceOf } from '../../../support/maintenance/node-writes.ts';
+import { ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const asked = (text: string, labels?: Record<string, string>): NodeMaintenance => {
   const annotations = { 'nodemaintenance.x-k8s.io/release': text };

@@ -1,22 +1,39 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { trackCreatedMaintenances, type CreatedMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
-import { AGENT_LABEL } from '../../../../src/api/names.ts';
+import { AGENT_LABEL, REQUESTED_BY_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
-import { nodeLabel } from '../../../../src/decide/node-label.ts';
 import { noticeNames, shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';
 import { agentNodeOf, isUsable } from '../../../../src/decide/maintenance/maintenance.ts';
 import { hasDrained } from '../../../../src/decide/maintenance/recorded-node.ts';
-import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
+import { byName, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const NODE = 'node-a';
 
 const NAME = 'shutdown-node-a-1';
 
-const LABELS = { [AGENT_LABEL]: NODE };
-
 function ownOf(metadata: object = {}, spec: object = {}): NodeMaintenance {
-  return maintenanceOf({ stage: 'Drain', ...spec }, { name: NAME, uid: 'u-1', labels: LABELS, ...metadata });
+  return ownMaintenanceOf(NODE, { name: NAME, uid: 'u-1', ...metadata }, spec);
+}
+
+/** Names that look like those of a node's agent, and belong to a person or to another node. */
+function namesOfOthers(node: string): readonly string[] {
+  const [shutdown = ''] = shutdownNames(node);
+  const [notice = ''] = noticeNames(node);
+  return [
+    'kernel',
+    'shutdown',
+    shutdown.slice(0, -2),
+    shutdown.slice(0, -1),
+    `${shutdown}0`,
+    `${shutdown.slice(0, -1)}A`,
+    `${notice.slice(0, -1)}a`,
+    `x${shutdown}`,
+    shutdown.replace('shutdown', 'reboot'),
+    // The name of a node whose name goes on.
+    `${shutdown}-0`,
+    ...shutdownNames('node-b'),
+  ];
 }
 
 describe("the names of an agent's maintenances", () => {
@@ -68,22 +85,21 @@ describe('a maintenance', () => {
     });
   }
 
-  it("a maintenance is of a node's agent by its label and its selector", () => {
-    assert.equal(agentNodeOf(ownOf()), NODE);
-    assert.equal(agentNodeOf(ownOf({ labels: {} })), undefined);
-    assert.equal(agentNodeOf(ownOf({}, { nodeSelector: byName('node-b') })), undefined);
-    assert.equal(agentNodeOf(ownOf({}, { nodeSelector: byName(NODE, 'node-b') })), undefined);
-    const long = 'n'.repeat(100);
-    assert.equal(
-      agentNodeOf(
-        ownOf(
-          { name: shutdownNames(long)[0], labels: { [AGENT_LABEL]: nodeLabel(long) } },
-          { nodeSelector: byName(long) },
-        ),
-      ),
-      long,
-    );
-  });
+  for (const node of [NODE, 'n'.repeat(100), 'n'.repeat(253)]) {
+    it(`a maintenance is of a node's agent where the node could have written it: a name of ${node.length} characters`, () => {
+      const believed = (metadata: object = {}, spec: object = {}): string | undefined =>
+        agentNodeOf(ownMaintenanceOf(node, metadata, spec));
+      for (const name of [...shutdownNames(node), ...noticeNames(node)]) assert.equal(believed({ name }), node, name);
+      for (const name of namesOfOthers(node)) assert.equal(believed({ name }), undefined, name);
+      assert.equal(believed({ labels: {} }), undefined);
+      assert.equal(believed({ labels: { [AGENT_LABEL]: 'node-b' } }), undefined);
+      assert.equal(believed({}, { nodeSelector: byName('node-b') }), undefined);
+      assert.equal(believed({}, { nodeSelector: byName(node, 'node-b') }), undefined);
+      // Admission writes it for everybody but nodes, with any value; some of such objects are older than the policy for labels.
+      assert.equal(believed({ annotations: { [REQUESTED_BY_ANNOTATION]: 'alice' } }), undefined);
+      assert.equal(believed({ annotations: { [REQUESTED_BY_ANNOTATION]: '' } }), undefined);
+    });
+  }
 
   it('an agent takes a maintenance for its own only where it is that, open, and has not drained anything yet', () => {
     assert.equal(isUsable(ownOf(), 'Drain', NODE), true);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { AGENT_LABEL, BOOT_ANNOTATION } from '../../../../src/api/names.ts';
+import { BOOT_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Node } from '../../../../src/api/pod.ts';
 import { isEndedByReboot } from '../../../../src/decide/maintenance/maintenance.ts';
-import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
+import { byName, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 
-const OWN = { labels: { [AGENT_LABEL]: 'node-a' }, annotations: { [BOOT_ANNOTATION]: 'first' } };
+const OWN = { annotations: { [BOOT_ANNOTATION]: 'first' } };
 
 function node(bootID: string | undefined, name = 'node-a'): Node {
   return { metadata: { name }, status: bootID === undefined ? {} : { nodeInfo: { bootID } } };
@@ -39,6 +39,6 @@ describe('the end of a drain by a boot', () => {
   ] as const;
   for (const [when, spec, metadata, where, expected] of cases)
     it(`${expected ? 'a boot has ended a drain' : 'no boot has ended a drain'} ${when}`, () => {
-      assert.equal(isEndedByReboot(maintenanceOf(spec, metadata), where), expected);
+      assert.equal(isEndedByReboot(ownMaintenanceOf('node-a', metadata, spec), where), expected);
     });
 });

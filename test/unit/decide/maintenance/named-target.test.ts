@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { AGENT_LABEL, BOOT_ANNOTATION } from '../../../../src/api/names.ts';
+import { BOOT_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { chooseForCompletion } from '../../../../src/decide/maintenance/named-target.ts';
-import { maintenanceOf } from '../../../support/maintenance/objects.ts';
+import { ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const NODE = 'node-a';
 
 const NAME = 'shutdown-node-a-1';
 
-const LABELS = { [AGENT_LABEL]: NODE };
-
 function ownOf(metadata: object = {}, spec: object = {}): NodeMaintenance {
-  return maintenanceOf({ stage: 'Drain', ...spec }, { name: NAME, uid: 'u-1', labels: LABELS, ...metadata });
+  return ownMaintenanceOf(NODE, { name: NAME, uid: 'u-1', ...metadata }, spec);
 }
 
 describe('the completion by name', () => {

@@ -7,6 +7,7 @@ import {
   maintenanceNames,
   selectorOfNodes,
 } from '../../../../src/decide/maintenance/new-maintenance.ts';
+import { ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 
 function maintenance(name: string, spec: Partial<NodeMaintenance['spec']>, meta: object = {}): NodeMaintenance {
   return { metadata: { name, uid: `uid-${name}`, ...meta }, spec: { nodeSelector: selectorOfNodes(['n']), ...spec } };
@@ -58,7 +59,7 @@ describe('the maintenance that a command means', () => {
     assert.equal(already.kind, 'already');
     const drain = maintenance('m', { stage: 'Drain' });
     assert.equal(decideMaintenanceStep({ ...intent, stage: 'Cordon' }, [drain]).kind, 'already');
-    const agent = maintenance('m', { stage: 'Drain' }, { labels: { 'nodemaintenance.x-k8s.io/agent': 'n' } });
+    const agent = ownMaintenanceOf('n');
     assert.equal(decideMaintenanceStep(intent, [agent]).kind, 'create');
     const deleted = maintenance('m', { stage: 'Drain' }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
     assert.equal(decideMaintenanceStep(intent, [deleted]).kind, 'create');

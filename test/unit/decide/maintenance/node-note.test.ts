@@ -8,8 +8,7 @@ import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/maintenance/drain-pla
 import { writesNotes } from '../../../../src/decide/controller-lease.ts';
 import { drainsOfNode } from '../../../../src/decide/maintenance/maintenance.ts';
 import { decideSource, nodeNote, readNodeNote } from '../../../../src/decide/maintenance/node-note.ts';
-import { drainOf, maintenanceOf } from '../../../support/maintenance/objects.ts';
-import { ownMaintenanceOf } from '../../../support/maintenance/node-writes.ts';
+import { drainOf, maintenanceOf, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const NODE = { name: 'n1', uid: 'u1' };
 const STATIC = DEFAULT_DRAIN_PLAN.filter(({ podType }) => podType === 'Static');
@@ -65,13 +64,13 @@ describe('the note on a Node', () => {
   });
 
   it("the note has nothing of maintenances that are over, or that the node's agent made", () => {
-    const own = ownMaintenanceOf('n1', { name: 'own' });
+    const own = ownMaintenanceOf('n1');
     assert.equal(
       nodeNote([own, maintenanceOf({ stage: 'Complete' }), maintenanceOf({ stage: 'Idle' })], NODE),
       undefined,
     );
     assert.deepEqual(readNodeNote(undefined, 'n1'), { kind: 'known', maintenances: [] });
-    assert.notEqual(nodeNote([ownMaintenanceOf('n2', { name: 'own' })], NODE), undefined);
+    assert.notEqual(nodeNote([ownMaintenanceOf('n2')], NODE), undefined);
   });
 
   it('the note is short, whatever the maintenances are', () => {

@@ -1,11 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  AGENT_LABEL,
-  DEADLINE_ANNOTATION,
-  FORCE_ANNOTATION,
-  SHUTDOWN_KIND_ANNOTATION,
-} from '../../../../src/api/names.ts';
+import { DEADLINE_ANNOTATION, FORCE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance, Stage } from '../../../../src/api/node-maintenance.ts';
 import {
   goesDownNow,
@@ -15,14 +10,13 @@ import {
   takesTurns,
 } from '../../../../src/decide/shutdown/machine-going-down.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
-import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
+import { byName, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const N1 = { name: 'n1' };
 
 function shutdown(annotations: Record<string, string> = {}, stage: Stage = 'Drain', agent = 'n1'): NodeMaintenance {
-  const labels = { [AGENT_LABEL]: agent };
-  return maintenanceOf({ stage, nodeSelector: byName('n1') }, { name: 'm', labels, annotations });
+  return ownMaintenanceOf(agent, { annotations }, { stage, nodeSelector: byName('n1') });
 }
 
 describe('a machine that goes down', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { AGENT_LABEL, MIRROR_ANNOTATION } from '../../../../src/api/names.ts';
+import { MIRROR_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { drainBegan } from '../../../../src/decide/maintenance/recorded-node.ts';
@@ -12,6 +12,7 @@ import {
   whyReturning,
 } from '../../../../src/decide/staying-pod/returning-pod.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
+import { ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const BEGAN = Date.parse('2026-01-01T10:00:00Z');
 
@@ -71,7 +72,7 @@ describe('a pod on a node that is drained', () => {
     assert.equal(evictionPausedUntil(podMade(0), BEGAN, BEGAN), undefined);
   });
 
-  const own = { labels: { [AGENT_LABEL]: 'n1' } };
+  const own = ownMaintenanceOf('n1').metadata;
   const n1 = { name: 'n1' };
 
   it('a drain began when its pods were targeted first, whoever asked for it: not when it was asked for', () => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createOtherNodes } from '../../../../../src/agent/drain/self/other-nodes.ts';
-import { AGENT_LABEL, SHUTDOWN_KIND_ANNOTATION } from '../../../../../src/api/names.ts';
+import { SHUTDOWN_KIND_ANNOTATION } from '../../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import type { KubeRequest, KubeResponse } from '../../../../../src/kube/client.ts';
-import { drainOf } from '../../../../support/maintenance/objects.ts';
+import { drainOf, ownMaintenanceOf } from '../../../../support/maintenance/objects.ts';
 import { rfc3339 } from '../../../../../src/decide/time.ts';
 import { createRecordingLog } from '../../../../support/agent/recording-log.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
@@ -12,10 +12,8 @@ import { createSteppingClock } from '../../../../support/stand-ins/stepping-cloc
 const SIGNAL = new AbortController().signal;
 
 function shutdown(node: string, kind = 'poweroff'): NodeMaintenance {
-  const drain = drainOf(`shutdown-${node}-0`, [node]);
   const nodeStatuses = [{ nodeRef: { name: node }, drainStartTime: '2026-01-01T00:00:00Z' }];
-  const own = { labels: { [AGENT_LABEL]: node }, annotations: { [SHUTDOWN_KIND_ANNOTATION]: kind } };
-  return { ...drain, metadata: { ...drain.metadata, ...own }, status: { nodeStatuses } };
+  return { ...ownMaintenanceOf(node, { annotations: { [SHUTDOWN_KIND_ANNOTATION]: kind } }), status: { nodeStatuses } };
 }
 
 /** What an agent of n1 sees where the API server answers so, each ten seconds for `sec` seconds. */

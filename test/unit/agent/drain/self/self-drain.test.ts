@@ -8,18 +8,18 @@ import { NodemaintError } from '../../../../../src/errors.ts';
 import type { KubeClient } from '../../../../../src/kube/client.ts';
 import { DEFAULT_EVICTION_SETTINGS } from '../../../../../src/decide/eviction/settings.ts';
 import { type LeaseLife, WHY_SELF } from '../../../../../src/decide/shutdown/drainer.ts';
-import { byName, maintenanceOf } from '../../../../support/maintenance/objects.ts';
+import { ownMaintenanceOf } from '../../../../support/maintenance/objects.ts';
 import { createRecordingLog } from '../../../../support/agent/recording-log.ts';
 import { createObjectServer, withOpenWatches } from '../../../../support/stand-ins/object-server.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
 
 const NODE = '/api/v1/nodes/n1';
 const PODS = '/api/v1/pods';
-const STATUS = '/apis/nodemaintenance.x-k8s.io/v1alpha1/nodemaintenances/m/status';
+const STATUS = '/apis/nodemaintenance.x-k8s.io/v1alpha1/nodemaintenances/shutdown-n1-0/status';
 const EVICTION = '/api/v1/namespaces/default/pods/web/eviction';
 const STEPS = [`GET ${PODS}`, `GET ${NODE}`, `PATCH ${NODE}`, `PATCH ${STATUS}`, `POST ${EVICTION}`];
 const MAINTENANCE: NodeMaintenance = {
-  metadata: { name: 'm', uid: 'u', resourceVersion: '7', creationTimestamp: '2026-01-01T00:00:00Z' },
+  metadata: { name: 'shutdown-n1-0', uid: 'u', resourceVersion: '7', creationTimestamp: '2026-01-01T00:00:00Z' },
   spec: {
     stage: 'Drain',
     nodeSelector: {
@@ -160,7 +160,13 @@ describe('the drain of a node by its agent', () => {
     assert.deepEqual(server.asked, [`GET ${PODS}`, ...STEPS]);
   });
 
-  const phase = { kind: 'draining', mode: 'cluster', maintenance: 'm', origin: 'logind', reason: 'r' } as const;
+  const phase = {
+    kind: 'draining',
+    mode: 'cluster',
+    maintenance: 'shutdown-n1-0',
+    origin: 'logind',
+    reason: 'r',
+  } as const;
   const refusal = 'others may write it';
   const pod = (name: string, fields: object = {}): object => {
     return { metadata: { name, namespace: 'default', uid: name, ...fields }, spec: { nodeName: 'n1' } };
@@ -243,8 +249,7 @@ describe('the drain of a node by its agent', () => {
       it(`the machine of a ${isMember ? `member of the control plane ${what}` : `worker goes down where a member ${what}`}`, async () => {
         const annotations = { 'nodemaintenance.x-k8s.io/shutdown-kind': kind };
         const created = { creationTimestamp: '2026-01-01T00:01:00Z' };
-        const metadata = { name: 'other', labels: { [AGENT_LABEL]: 'n2' }, annotations, ...created };
-        const other = maintenanceOf({ stage: 'Drain', nodeSelector: byName('n2') }, metadata);
+        const other = ownMaintenanceOf('n2', { annotations, ...created });
         const others = [{ ...other, status: { nodeStatuses: [{ nodeRef: { name: 'n2' }, ...status }] } }];
         const labels = isMember ? { 'node-role.kubernetes.io/control-plane': '' } : {};
         const { server, passes } = open(['dead'], { others, labels });
