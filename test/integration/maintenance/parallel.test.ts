@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { SHUTDOWN_KIND_ANNOTATION } from '../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { buildEvictionRig, type EvictionRig } from '../../support/rigs/eviction.ts';
 import { runCommand } from '../../support/commands/command.ts';
@@ -28,9 +29,9 @@ describe('limits of a drain, on a real API server', () => {
   const drain = async (node: string): Promise<void> => {
     await apply(drainOf(`drain-${node}`, [node]));
   };
-  /** Makes the drain of a shutdown of the node and returns its name. */
+  /** Switches the machine of the node off, as its agent says, and returns the name of its drain. */
   const shutDown = async (node: string): Promise<string> => {
-    const body = ownMaintenanceOf(node);
+    const body = ownMaintenanceOf(node, { annotations: { [SHUTDOWN_KIND_ANNOTATION]: 'poweroff' } });
     await createAsNode(rig.controlPlane, node, body);
     return body.metadata.name;
   };
@@ -85,7 +86,7 @@ describe('limits of a drain, on a real API server', () => {
     await controller.stop();
   });
 
-  it('the controller delays a drain that would break the quorum of etcd, until it is forced; the shutdown of a machine is not delayed', async () => {
+  it('the controller delays a drain that would break the quorum of etcd, until it is forced; a machine that is switched off is not delayed', async () => {
     const ready = JSON.stringify({ status: { conditions: [{ type: 'Ready', status: 'True' }] } });
     for (const name of ['cp-a', 'cp-b', 'cp-c']) {
       const labels = { 'node-role.kubernetes.io/control-plane': '' };
