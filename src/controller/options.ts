@@ -102,7 +102,7 @@ export const controllerOptionsSchema = flags
     path: ['leaderElectRenewDeadline'],
     message: 'must be less than --leader-elect-lease-duration',
   })
-  // The policy nodemaint-controller-leases refuses a longer one.
+  // The policy nodemaint-controller-own-objects refuses a longer one.
   .refine((options) => options.leaderElectLeaseDuration <= MAX_LEASE_MS, {
     path: ['leaderElectLeaseDuration'],
     message: 'must be at most 1h',

@@ -62,7 +62,7 @@ interface KubeletInterceptorDependencies {
   readonly nodeName: string;
 }
 
-/** A longer message is cut: a node may not report more characters (the policy nodemaint-node-eviction-requests). */
+/** A longer message is cut: a node may not report more characters (the policy nodemaint-eviction-request-status). */
 const MAX_MESSAGE = 1_024;
 
 /** What was read of the cluster in one pass. */

@@ -43,25 +43,14 @@ export interface PolicyNames {
 /** The admission policies; each has a binding of the same name. */
 export const VALIDATING_POLICIES = [
   'nodemaint-controller-pods',
-  'nodemaint-controller-pod-deletions',
-  'nodemaint-controller-evictions',
-  'nodemaint-controller-eviction-requests',
-  'nodemaint-controller-events',
   'nodemaint-controller-nodes',
-  'nodemaint-controller-node-status',
-  'nodemaint-controller-secrets',
-  'nodemaint-controller-webhook',
-  'nodemaint-controller-maintenances',
-  'nodemaint-controller-leases',
+  'nodemaint-controller-own-objects',
   'nodemaint-cordons',
   'nodemaint-eviction-request-status',
   'nodemaint-eviction-requests',
   'nodemaint-held-pods',
   'nodemaint-held-pods-in-time',
   'nodemaint-node-maintenances',
-  'nodemaint-node-eviction-requests',
-  'nodemaint-node-maintenance-nodes',
-  'nodemaint-maintenance-words',
   'nodemaint-pod-interceptors',
 ] as const;
 /** The policies that mutate, or before Kubernetes 1.36 what stands in for them: a validating one of the name, or nothing. */

@@ -8,7 +8,7 @@ interface LeftOverPlace {
   readonly isAll: boolean;
 }
 
-/** How the objects of each part that is gone are called, or how their names begin. */
+/** How the objects of each part that is gone are called, or how their names begin; and policies and roles that are part of another one now. */
 const GONE: readonly string[] = [
   'nodemaint-cluster-api',
   'nodemaint-controller-config-maps',
@@ -16,6 +16,20 @@ const GONE: readonly string[] = [
   'nodemaint-notify',
   'nodemaint-stories',
   'nodemaint-surge',
+  'nodemaint-controller-eviction-requests',
+  'nodemaint-controller-events',
+  'nodemaint-controller-evictions',
+  'nodemaint-controller-leases',
+  'nodemaint-controller-maintenances',
+  'nodemaint-controller-node-status',
+  'nodemaint-controller-pod-deletions',
+  'nodemaint-controller-secrets',
+  'nodemaint-controller-webhook',
+  'nodemaint-evictionrequests-view',
+  'nodemaint-maintenance-words',
+  'nodemaint-node-eviction-requests',
+  'nodemaint-node-maintenance-nodes',
+  'nodemaint-nodemaintenances-view',
 ];
 
 const HOME = 'namespaces/nodemaint-system';

@@ -12,11 +12,11 @@ import { conditionWith } from '../rigs/admission.ts';
 import { allowed, type Attack, type Call, type Family, policy, RBAC, refused } from './attack.ts';
 import { dry, patched, patchedStatus, RELEASE, TEAM } from './scene.ts';
 
-const NODES_POLICY = 'nodemaint-node-maintenance-nodes';
-const NAMES = policy(NODES_POLICY, /begin with shutdown- or notice- belong to the agents of the nodes/u);
-const RELEASES = policy('nodemaint-maintenance-words', /may not release node n1|is the name of its author/u);
-const ASKED = policy('nodemaint-maintenance-words', /requested-by of a NodeMaintenance cannot be changed/u);
-const OTHERS = policy(NODES_POLICY, /because it may not drain node n2/u);
+const MAINTENANCES = 'nodemaint-node-maintenances';
+const NAMES = policy(MAINTENANCES, /begin with shutdown- or notice- belong to the agents of the nodes/u);
+const RELEASES = policy(MAINTENANCES, /may not release node n1|is the name of its author/u);
+const ASKED = policy(MAINTENANCES, /requested-by of a NodeMaintenance cannot be changed/u);
+const OTHERS = policy(MAINTENANCES, /because it may not drain node n2/u);
 
 function made(metadata: object, node = 'n1'): Call {
   const spec = { stage: 'Idle', nodeSelector: byName(node) } as const;

@@ -10,13 +10,10 @@ const TIME = '2026-01-01T10:00:00Z';
 const KUBELET = 'kubelet.k8s.io';
 const LAST = 'imperative-eviction.k8s.io';
 const ENTRY = { startTime: TIME, heartbeatTime: TIME, message: '' };
-const ON_ITSELF = policy('nodemaint-node-eviction-requests', /only report on EvictionRequests of pods on itself/u);
-const AS_KUBELET = policy('nodemaint-node-eviction-requests', /only report as the interceptor kubelet.k8s.io/u);
-const MANAGED = policy(
-  'nodemaint-eviction-request-status',
-  /may not change what the EvictionRequest controller manages/u,
-  'nodemaint-node-eviction-requests',
-);
+const STATUS = 'nodemaint-eviction-request-status';
+const ON_ITSELF = policy(STATUS, /only report on EvictionRequests of pods on itself/u);
+const AS_KUBELET = policy(STATUS, /only report as the interceptor kubelet.k8s.io/u);
+const MANAGED = policy(STATUS, /may not change what the EvictionRequest controller manages/u);
 /** What the controller writes when a request is over, in one of the two ways. */
 const over = (type: 'Evicted' | 'Canceled'): object => ({
   conditions: [conditionWith('Progressing', 'False'), conditionWith(type, 'True')],
@@ -141,7 +138,7 @@ export const NODE_EVICTION_ATTACKS: readonly Family[] = [
       ),
       saying(
         'writes a message of 4,000 characters',
-        policy('nodemaint-node-eviction-requests', /a message of at most 1024/u),
+        policy(STATUS, /a message of at most 1024/u),
         'static-n1',
         entries(KUBELET, KUBELET, { ...ENTRY, message: 'x'.repeat(4_000) }),
       ),

@@ -2,7 +2,7 @@
 import type { Right } from '../account.ts';
 
 const [MAINTENANCES, REQUESTS] = ['nodemaintenance.x-k8s.io', 'coordination.x-k8s.io'];
-const COURSE = ['nodemaint-controller-maintenances', 'nodemaint-node-maintenance-nodes'] as const;
+const COURSE = ['nodemaint-node-maintenances'] as const;
 
 /** Its rights to the product's own kinds. */
 export const OWN_KINDS: readonly Right[] = [
@@ -33,7 +33,7 @@ export const OWN_KINDS: readonly Right[] = [
     why: 'the progress of drains',
     usedBy: ['src/kube/maintenance/status.ts'],
     fence: {
-      policies: ['nodemaint-controller-maintenances'],
+      policies: ['nodemaint-node-maintenances'],
       leaves:
         'nodes that the maintenance names (where it names at most 100), the condition Drained, and the present stage; a false status lets no machine go: its agent asks the container runtime before',
     },
@@ -61,7 +61,7 @@ export const OWN_KINDS: readonly Right[] = [
     why: 'the requests of drains, and the labels of all; those that are over are deleted',
     usedBy: ['src/controller/maintenance/requests.ts', 'src/kube/eviction/requester-entry.ts'],
     fence: {
-      policies: ['nodemaint-controller-eviction-requests', 'nodemaint-eviction-requests'],
+      policies: ['nodemaint-eviction-requests'],
       leaves: 'the requester of drains, labels, and its own annotations; deletes those that are over',
     },
   },
@@ -72,7 +72,7 @@ export const OWN_KINDS: readonly Right[] = [
     why: 'the requests of a node that are over, by one call',
     usedBy: ['src/controller/maintenance/request-removal.ts'],
     fence: {
-      policies: ['nodemaint-controller-eviction-requests', 'nodemaint-eviction-requests'],
+      policies: ['nodemaint-eviction-requests'],
       leaves: 'the same: each object is judged',
     },
   },

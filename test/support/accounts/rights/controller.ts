@@ -29,7 +29,7 @@ const CLUSTER: readonly Right[] = [
     why: 'DaemonSet pods, which the Eviction API does not evict; a shorter end before a deadline',
     usedBy: ['src/kube/eviction/evictor.ts'],
     fence: {
-      policies: ['nodemaint-controller-pod-deletions'],
+      policies: ['nodemaint-controller-pods'],
       leaves: 'pods of a DaemonSet and terminating ones, by UID and with a grace period',
     },
   },
@@ -40,7 +40,7 @@ const CLUSTER: readonly Right[] = [
     why: 'the last interceptor of every pod',
     usedBy: ['src/kube/eviction/evictor.ts'],
     fence: {
-      policies: ['nodemaint-controller-evictions'],
+      policies: ['nodemaint-controller-pods'],
       leaves: 'with a grace period, and within PodDisruptionBudgets',
     },
   },
@@ -69,7 +69,7 @@ const CLUSTER: readonly Right[] = [
     verbs: ['patch'],
     why: 'conditions that people see, and the note that the agent reads',
     usedBy: ['src/kube/maintenance/conditions.ts'],
-    fence: { policies: ['nodemaint-controller-node-status'], leaves: 'four conditions, one annotation' },
+    fence: { policies: ['nodemaint-controller-nodes'], leaves: 'four conditions, one annotation' },
   },
   {
     group: 'policy',
@@ -104,7 +104,7 @@ const ITSELF: readonly Right[] = [
     ...EVENTS,
     verbs: ['create', 'patch'],
     why: 'what happened, counted',
-    fence: { policies: ['nodemaint-controller-events'], leaves: 'Events that name it as their reporter' },
+    fence: { policies: ['nodemaint-controller-own-objects'], leaves: 'Events that name it as their reporter' },
   },
   {
     group: 'coordination.k8s.io',
@@ -114,7 +114,7 @@ const ITSELF: readonly Right[] = [
     why: 'who leads; RBAC cannot restrict the name of an object that is made',
     usedBy: ['src/kube/lease.ts'],
     fence: {
-      policies: ['nodemaint-controller-leases'],
+      policies: ['nodemaint-controller-own-objects'],
       leaves: 'the fields of the election, under the name of its own pod',
     },
   },
@@ -137,7 +137,7 @@ const ITSELF: readonly Right[] = [
     why: 'to lead',
     usedBy: ['src/kube/lease.ts'],
     fence: {
-      policies: ['nodemaint-controller-leases'],
+      policies: ['nodemaint-controller-own-objects'],
       leaves: 'the name; the fields of the election, under the name of its own pod',
     },
   },
@@ -148,7 +148,7 @@ const ITSELF: readonly Right[] = [
     verbs: ['create'],
     why: 'the certificate of the webhook',
     usedBy: ['src/controller/webhook/certificate.ts'],
-    fence: { policies: ['nodemaint-controller-secrets'], leaves: 'one name, one type' },
+    fence: { policies: ['nodemaint-controller-own-objects'], leaves: 'one name, one type' },
   },
   {
     group: '',
@@ -168,7 +168,7 @@ const ITSELF: readonly Right[] = [
     verbs: ['patch'],
     why: 'a new certificate before the old one expires',
     usedBy: ['src/controller/webhook/certificate.ts'],
-    fence: { policies: ['nodemaint-controller-secrets'], leaves: 'one name, one type' },
+    fence: { policies: ['nodemaint-controller-own-objects'], leaves: 'one name, one type' },
   },
   {
     group: 'admissionregistration.k8s.io',
@@ -186,7 +186,7 @@ const ITSELF: readonly Right[] = [
     verbs: ['patch'],
     why: 'by which authority the API server knows it',
     usedBy: ['src/controller/webhook/certificate.ts'],
-    fence: { policies: ['nodemaint-controller-webhook'], leaves: '`caBundle`' },
+    fence: { policies: ['nodemaint-controller-own-objects'], leaves: '`caBundle`' },
   },
 ];
 

@@ -63,7 +63,7 @@ export const AGENT: Account = {
       why: 'its report as the interceptor of its static pods',
       usedBy: ['src/kube/eviction/interceptor-status.ts'],
       fence: {
-        policies: ['nodemaint-node-eviction-requests', 'nodemaint-eviction-request-status'],
+        policies: ['nodemaint-eviction-request-status'],
         leaves: 'the entry `kubelet.k8s.io`, for pods of its own node',
       },
     },

@@ -5,9 +5,10 @@ const [MAINTENANCES, REQUESTS] = ['nodemaintenance.x-k8s.io', 'coordination.x-k8
 
 export const PEOPLE: readonly Account[] = [
   {
-    subject: 'ClusterRole nodemaint-evictionrequests-view',
-    title: 'People with `view`, `edit` or `admin`: EvictionRequests',
-    introduction: 'ClusterRole `nodemaint-evictionrequests-view`, part of the three roles of Kubernetes.',
+    subject: 'ClusterRole nodemaint-view',
+    title: 'People with `view`, `edit` or `admin`',
+    introduction:
+      'ClusterRole `nodemaint-view`, part of the three roles of Kubernetes. NodeMaintenances have no namespace: only a ClusterRoleBinding gives the rights to them.',
     rights: [
       {
         group: REQUESTS,
@@ -20,6 +21,22 @@ export const PEOPLE: readonly Account[] = [
       {
         group: REQUESTS,
         resources: ['evictionrequests/status'],
+        verbs: ['get'],
+        why: '`kubectl get --subresource=status`',
+        usedBy: [],
+        fence: { alone: 'reading' },
+      },
+      {
+        group: MAINTENANCES,
+        resources: ['nodemaintenances'],
+        verbs: ['get', 'list', 'watch'],
+        why: 'which nodes are under maintenance',
+        usedBy: ['src/kube/maintenance/client.ts'],
+        fence: { alone: 'reading' },
+      },
+      {
+        group: MAINTENANCES,
+        resources: ['nodemaintenances/status'],
         verbs: ['get'],
         why: '`kubectl get --subresource=status`',
         usedBy: [],
@@ -43,31 +60,6 @@ export const PEOPLE: readonly Account[] = [
           policies: ['nodemaint-eviction-requests'],
           leaves: 'those of pods that the person may delete; the status is in no role for people',
         },
-      },
-    ],
-    thief: '',
-  },
-  {
-    subject: 'ClusterRole nodemaint-nodemaintenances-view',
-    title: 'People with `view`, `edit` or `admin` of the cluster: NodeMaintenances',
-    introduction:
-      'ClusterRole `nodemaint-nodemaintenances-view`, part of the three roles of Kubernetes. NodeMaintenances have no namespace: only a ClusterRoleBinding gives it.',
-    rights: [
-      {
-        group: MAINTENANCES,
-        resources: ['nodemaintenances'],
-        verbs: ['get', 'list', 'watch'],
-        why: 'which nodes are under maintenance',
-        usedBy: ['src/kube/maintenance/client.ts'],
-        fence: { alone: 'reading' },
-      },
-      {
-        group: MAINTENANCES,
-        resources: ['nodemaintenances/status'],
-        verbs: ['get'],
-        why: '`kubectl get --subresource=status`',
-        usedBy: [],
-        fence: { alone: 'reading' },
       },
     ],
     thief: '',
@@ -127,7 +119,7 @@ export const PEOPLE: readonly Account[] = [
         why: '`nodemaint drain`, `cordon`, `uncordon`',
         usedBy: ['src/kube/maintenance/client.ts'],
         fence: {
-          policies: ['nodemaint-node-maintenance-nodes', 'nodemaint-maintenance-words'],
+          policies: ['nodemaint-node-maintenances'],
           leaves:
             'those of nodes that the person may drain or delete, under names that agents do not use, with no name of another as who asked, and without letting the machine go',
         },
@@ -202,7 +194,7 @@ export const PEOPLE: readonly Account[] = [
         resources: ['nodes'],
         verbs: ['release'],
         why: '`nodemaint release NODE`: the policy asks for it, and nothing else knows the verb',
-        usedBy: ['manifests/policies/maintenance-words.yaml'],
+        usedBy: ['manifests/policies/node-maintenance.yaml'],
         fence: { alone: 'a role with `resourceNames` restricts it to some nodes' },
       },
     ],

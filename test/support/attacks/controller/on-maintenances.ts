@@ -19,23 +19,17 @@ import { OF_N3, REPLICA, STARTED } from './replica.ts';
 const OF_PERSON = { name: 'of-a-person' };
 const MARKED_BY_PERSON = { name: 'with-boot-id' };
 const OF_N1 = { name: 'shutdown-n1-0' };
-const MAINTENANCES = 'nodemaint-controller-maintenances';
+const MAINTENANCES = 'nodemaint-node-maintenances';
 const METADATA = policy(MAINTENANCES, /only its own finalizer in the metadata of a NodeMaintenance/u);
 const FINALIZERS = policy(MAINTENANCES, /only its own finalizer, and take it away only in the stage Complete/u);
-const SPEC = policy(
+const STAGE = policy(
   MAINTENANCES,
   /only complete a NodeMaintenance that is deleted, or a shutdown whose boot its agent has noted/u,
-  'nodemaint-node-maintenance-nodes',
 );
-/** Of two policies that refuse, the API server tells the words of either. */
-const STAGE: Refuser = {
-  ...SPEC,
-  words: [SPEC.words[0] ?? /./u, /only complete a NodeMaintenance|may not drain node/u],
-};
 const NODES = policy(MAINTENANCES, /only the statuses of nodes that the NodeMaintenance names/u);
 const CONDITIONS = policy(MAINTENANCES, /only the condition Drained of a NodeMaintenance/u);
 const STAGES = policy(MAINTENANCES, /only add the present stage to the stages of a NodeMaintenance/u);
-const LEASE_POLICY = 'nodemaint-controller-leases';
+const LEASE_POLICY = 'nodemaint-controller-own-objects';
 const LEASE_NAME = policy(LEASE_POLICY, /only the Lease nodemaint-controller/u);
 const LEASE_METADATA = policy(LEASE_POLICY, /only its own annotations in the metadata of its Lease/u);
 const LEASE_SPEC = policy(LEASE_POLICY, /only the fields of the election, for an hour at most/u);

@@ -8,7 +8,7 @@ const OTHER = { name: 'requester.example.com' };
 const OWN = { name: 'nodemaintenance.k8s.io' };
 
 const tries = (name: string, refuser: Refuser, call: Call): Attack => refused('controller', name, refuser, call);
-const onRequest = (words: RegExp): Refuser => policy('nodemaint-controller-eviction-requests', words);
+const onRequest = (words: RegExp): Refuser => policy('nodemaint-eviction-requests', words);
 const OF_OTHERS = onRequest(/may not change the requesters of others/u);
 const KEEPS = onRequest(/may not change the finalizers and ownerReferences/u);
 const UNDER_WAY = onRequest(/may delete only EvictionRequests that are over/u);
@@ -65,7 +65,7 @@ const event = (reporter: string): object => ({
   source: { component: reporter },
   reportingComponent: reporter,
 });
-const REPORTER = policy('nodemaint-controller-events', /only Events that name it as their reporter/u);
+const REPORTER = policy('nodemaint-controller-own-objects', /only Events that name it as their reporter/u);
 
 const ON_EVENTS: Family = {
   attacker: 'controller',

@@ -16,13 +16,18 @@ describe('what is left of an earlier version', () => {
       await read({
         'nodemaint-system/deployments': ['nodemaint-controller', 'nodemaint-notify', 'nodemaint-surge'],
         '/clusterroles': ['nodemaint-controller', 'nodemaint-lifecycle-agent', 'nodemaint-agent', 'cluster-admin'],
-        '/validatingadmissionpolicies': ['nodemaint-controller-config-maps', 'nodemaint-controller-pods'],
+        '/validatingadmissionpolicies': [
+          'nodemaint-controller-config-maps',
+          'nodemaint-controller-pods',
+          'nodemaint-maintenance-words',
+        ],
       }),
       [
         'deployment/nodemaint-notify',
         'deployment/nodemaint-surge',
         'clusterrole/nodemaint-lifecycle-agent',
         'validatingadmissionpolicy/nodemaint-controller-config-maps',
+        'validatingadmissionpolicy/nodemaint-maintenance-words',
       ],
     );
   });

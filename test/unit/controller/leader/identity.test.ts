@@ -7,7 +7,7 @@ import { electionIdentity } from '../../../../src/controller/leader/identity.ts'
 
 const DEPLOYMENT = path.join(import.meta.dirname, '../../../../manifests/controller/deployment.yaml');
 
-/** The part of an identity that the policy nodemaint-controller-leases compares. */
+/** The part of an identity that the policy nodemaint-controller-own-objects compares. */
 function nameIn(identity: string): string {
   return identity.slice(0, identity.lastIndexOf('_'));
 }
