@@ -18,7 +18,7 @@ const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: 
   'files in src': { limit: 554, target: 300 },
   'lines in test': { limit: 91_500, target: 65_000 },
   'words in docs': { limit: 74_700, target: 45_000 },
-  'admission policies': { limit: 25, target: 25 },
+  'admission policies': { limit: 14, target: 14 },
   'labels and annotations of our own': { limit: 23, target: 15 },
   'loops of the controller': { limit: 10, target: 4 },
   'options of the controller': { limit: 23, target: 15 },
