@@ -90,7 +90,7 @@ describe("the controller's own token", () => {
     const isChecked = async (): Promise<boolean> => (await list()).every(({ status }) => status !== undefined);
     await waitFor('the policies are checked', isChecked, { timeoutMs: 20_000 });
     for (const { metadata, status } of await list()) {
-      if (!metadata.name.startsWith('nodemaint-controller-')) continue;
+      if (!/^nodemaint-(?:controller|eviction|node-maintenances)/u.test(metadata.name)) continue;
       assert.deepEqual(status?.typeChecking?.expressionWarnings ?? [], [], metadata.name);
     }
   });
