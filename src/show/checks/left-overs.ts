@@ -26,7 +26,6 @@ const GONE: readonly string[] = [
   'nodemaint-controller-secrets',
   'nodemaint-controller-webhook',
   'nodemaint-evictionrequests-view',
-  'nodemaint-maintenance-words',
   'nodemaint-node-eviction-requests',
   'nodemaint-node-maintenance-nodes',
   'nodemaint-nodemaintenances-view',

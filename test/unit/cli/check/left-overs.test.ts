@@ -19,7 +19,7 @@ describe('what is left of an earlier version', () => {
         '/validatingadmissionpolicies': [
           'nodemaint-controller-config-maps',
           'nodemaint-controller-pods',
-          'nodemaint-maintenance-words',
+          'nodemaint-node-maintenance-nodes',
         ],
       }),
       [
@@ -27,7 +27,7 @@ describe('what is left of an earlier version', () => {
         'deployment/nodemaint-surge',
         'clusterrole/nodemaint-lifecycle-agent',
         'validatingadmissionpolicy/nodemaint-controller-config-maps',
-        'validatingadmissionpolicy/nodemaint-maintenance-words',
+        'validatingadmissionpolicy/nodemaint-node-maintenance-nodes',
       ],
     );
   });
