@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { FORCE_ANNOTATION } from '../../../src/api/names.ts';
 import type { Program } from '../../control-plane/process.ts';
 import { NODE, ORDER, OTHER, type ShutdownBeside } from '../../support/rigs/shutdown-beside.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
@@ -80,7 +81,7 @@ async function label(rig: ShutdownBeside, suffix: string): Promise<void> {
 
 /** A throttled drain of the node, beside one of the other node that has begun. */
 async function drainThrottled(rig: ShutdownBeside, why: RegExp): Promise<void> {
-  await rig.drain('other', [OTHER], {}, { 'nodemaintenance.x-k8s.io/force': 'true' });
+  await rig.drain('other', [OTHER], {}, { [FORCE_ANNOTATION]: 'true' });
   await waitFor(
     'the other node drains',
     async () => (await rig.statusOf('other', OTHER))?.drainPlanPosition === 1,
@@ -229,6 +230,13 @@ export const cells: readonly Cell[] = [
     arrange: async (rig) => {
       await label(rig, '=');
       await drainThrottled(rig, /^Throttled: /);
+    },
+    // The other member is away, so that no time ends the wait; a person may.
+    during: async (rig) => {
+      await untilShutdownSays(rig, /control plane/);
+      assert.deepEqual(await rig.lines(), []);
+      const name = (await rig.shutdown())?.metadata.name ?? '';
+      await rig.controlPlane.kubectl(['annotate', 'nodemaintenance', name, `${FORCE_ANNOTATION}=true`]);
     },
     clear: (rig) => label(rig, '-'),
   },
