@@ -22,7 +22,7 @@ function deletionEvent(nodeName: string, from: Shutdown, to: Shutdown): PhaseEve
   if (times === (from.renamed?.deleted ?? 0)) return undefined;
   const what = `Somebody has deleted the NodeMaintenance ${from.maintenance} of the shutdown of node ${nodeName}`;
   const pauseSec = (remakeAt(to) - (to.renamed?.sinceBootMs ?? 0)) / 1000;
-  const when = pauseSec === 0 ? '' : ` in ${pauseSec} s, for that was the ${times}th time`;
+  const when = pauseSec === 0 ? '' : ` in ${pauseSec} s, because it was deleted ${times} times`;
   const then = `the machine goes down all the same, and its drain goes on with another one, ${to.maintenance}${when}`;
   return event('MaintenanceDeleted', `${what}; ${then}.`, false, 'Warning');
 }
