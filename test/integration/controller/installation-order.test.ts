@@ -75,7 +75,7 @@ describe('the order of an installation', () => {
   };
 
   it('the order of an installation with kustomize is the policies and then the rights', async () => {
-    assertPoliciesFirst(await apply('.'), { policies: 34, rights: 18 });
+    assertPoliciesFirst(await apply('.'), { policies: 24, rights: 18 });
   });
 
   it('the order of an uninstallation of what kustomize has installed is the rights and then the policies', async () => {
@@ -83,13 +83,13 @@ describe('the order of an installation', () => {
       await uninstallCluster();
       await controlPlane.kubectl(['delete', '-k', MANIFESTS, '--ignore-not-found', '--wait=false']);
     });
-    assertRightsGoFirst(changes, { policies: 34, rights: 7 });
+    assertRightsGoFirst(changes, { policies: 24, rights: 7 });
     await controlPlane.kubectl(['wait', '--for=delete', 'namespace/nodemaint-system', '--timeout=300s']);
   });
 
   it('the order of an installation with Helm is the policies and then the rights', async () => {
     const changes = await during(() => helm(['install', 'nodemaint', CHART, ...HELM_FLAGS]));
-    assertPoliciesFirst(changes, { policies: 34, rights: 18 });
+    assertPoliciesFirst(changes, { policies: 24, rights: 18 });
   });
 
   it('the order of an uninstallation of what Helm has installed is the rights and then the policies', async () => {
@@ -97,7 +97,7 @@ describe('the order of an installation', () => {
       await uninstallCluster();
       await helm(['uninstall', 'nodemaint', '--namespace', 'kube-system', '--wait']);
     });
-    assertRightsGoFirst(changes, { policies: 34, rights: 7 });
+    assertRightsGoFirst(changes, { policies: 24, rights: 7 });
   });
 
   it('the order of an upgrade with Helm has no policy and no right deleted, also from a chart without the List', async () => {
@@ -112,7 +112,7 @@ describe('the order of an installation', () => {
     await writeFile(template, plain);
     const created = await during(() => helm(['install', 'nodemaint', older, ...HELM_FLAGS]));
     assert.throws(() => {
-      assertPoliciesFirst(created, { policies: 34, rights: 18 });
+      assertPoliciesFirst(created, { policies: 24, rights: 18 });
     }, /clusterrolebindings/);
     const changes = await during(() => helm(['upgrade', 'nodemaint', CHART, ...HELM_FLAGS]));
     assert.deepEqual(

@@ -47,6 +47,18 @@ describe('a node whose shutdown has no living controller, on a real control plan
       },
       2,
     );
+    // Where no other node stays, budgets are not asked.
+    const renewTime = new Date(Date.now() + 600_000).toISOString().replace('Z', '000Z');
+    for (const object of [
+      { apiVersion: 'v1', kind: 'Node', metadata: { name: 'stays' }, spec: { unschedulable: true } },
+      {
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: { name: 'stays', namespace: 'kube-node-lease' },
+        spec: { holderIdentity: 'stays', leaseDurationSeconds: 40, renewTime },
+      },
+    ])
+      await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
     const controller = startController(stack, rig);
     const agent = await startAgent(stack, rig);
     await trigger(rig);
