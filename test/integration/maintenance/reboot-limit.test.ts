@@ -167,9 +167,10 @@ describe('machines that are asked to reboot at once, on a real control plane', (
 
   it('pods keep their budgets that moved to a waiting machine long after it was asked, and those that are pinned to theirs', async () => {
     const [first = '', second = '', third = '', pinned = ''] = names;
-    await deploy(2, 1);
+    // Before the pods are placed, so that each of them is on one of the other two.
     await kubectl('cordon', third);
     await kubectl('cordon', pinned);
+    await deploy(2, 1);
     await apply({
       apiVersion: 'v1',
       kind: 'Pod',
@@ -207,8 +208,9 @@ describe('machines that are asked to reboot at once, on a real control plane', (
     await waitFor(
       'the first machine is gone and its pod runs on the second, which waits',
       async () => {
-        const isWaiting = drainedOf(await find(ofSecond)).startsWith('WaitingForTurn: ');
-        return isWaiting && (await onSecond()) === 2;
+        assert.match(drainedOf(await find(ofSecond)), /^WaitingForTurn: /);
+        assert.equal(await onSecond(), 2);
+        return true;
       },
       { ...SLOW, program: controller },
     );
