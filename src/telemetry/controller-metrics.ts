@@ -1,12 +1,32 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { MaintenanceCounts } from '../show/counts/maintenances.ts';
 import type { NodeCounts } from '../show/counts/nodes.ts';
-import { registerBuildInfo, registerProcess } from './process-metrics.ts';
 import type { MetricsText } from './http.ts';
 import { setCounts } from './labelled-counts.ts';
-import { createQueueMetrics, type QueueObserver } from './queue-metrics.ts';
-import { createNodeMetrics } from './node-metrics.ts';
 import { createMaintenanceMetrics, type MaintenanceMetrics } from './maintenance-metrics.ts';
+import { registerBuildInfo, registerProcess } from './process-metrics.ts';
+import { createQueueMetrics, type QueueObserver } from './queue-metrics.ts';
+
+/** Registers what the controller counts of nodes: it is served also where no agent serves metrics of its own. */
+function createNodeMetrics(registry: Registry): (counts: NodeCounts) => void {
+  const registers = [registry];
+  const states = new Gauge({
+    name: 'nodemaint_nodes',
+    help: 'Nodes by state: guarded, unguarded, outdated, going-down, back, or exempt.',
+    labelNames: ['state'],
+    registers,
+  });
+  const shutDown = new Gauge({
+    name: 'nodemaint_nodes_shut_down',
+    help: 'Nodes whose last shutdown ended within the past hour: drained, forced, undrained, or canceled.',
+    labelNames: ['result'],
+    registers,
+  });
+  return (counts) => {
+    setCounts(states, 'state', counts.states);
+    setCounts(shutDown, 'result', counts.shutDown);
+  };
+}
 
 /** Numbers that are counted when the metrics are read. */
 interface ControllerCounts {

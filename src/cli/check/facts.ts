@@ -1,10 +1,23 @@
 /** Reads what `nodemaint check` needs to know of a cluster. */
 import { X509Certificate } from 'node:crypto';
+import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
 import { VERSION_ANNOTATION } from '../../api/names.ts';
+import type { Node, Pod } from '../../api/pod.ts';
+import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/controller-lease.ts';
+import { couldTakeNow } from '../../decide/disruption-budget/placement.ts';
+import { isOwnController } from '../../decide/own-controller.ts';
+import { isTerminal } from '../../decide/pod.ts';
+import { describeError, NodemaintError } from '../../errors.ts';
+import type { Clock } from '../../host/clock.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
+import { refusal } from '../../kube/refusal.ts';
+import { collectionPath, DISRUPTION_BUDGETS, NODES, objectPath, PODS, type Resource } from '../../kube/resource.ts';
 import type {
   ClusterFacts,
   ControllerFact,
   Fact,
+  ReplicaFacts,
   ResourceFact,
   WebhookFacts,
 } from '../../show/checks/cluster-checks.ts';
@@ -18,18 +31,35 @@ import {
   rightsFacts,
   WEBHOOK_RIGHTS,
 } from '../../show/checks/installed.ts';
-import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/controller-lease.ts';
-import { describeError, NodemaintError } from '../../errors.ts';
-import type { Clock } from '../../host/clock.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
-import { refusal } from '../../kube/refusal.ts';
-import { collectionPath, type Resource } from '../../kube/resource.ts';
 import { buildVersion } from '../../version.ts';
+import { readFleet } from '../cluster/fleet.ts';
 import { readLeftOvers } from './left-overs.ts';
 import { readPolicies, readPolicyObjects } from './policies.ts';
-import { readReplicas } from './replicas.ts';
-import { readFleet } from '../cluster/fleet.ts';
+
+/** The name of the budget that an older version of the manifests had. */
+const OLD_BUDGET = 'nodemaint-controller';
+
+/** The object of a path; undefined where there is none. */
+type Get = <T>(path: string) => Promise<T | undefined>;
+
+/** Reads where the replicas of the controller can run. */
+async function readReplicas(get: Get): Promise<ReplicaFacts> {
+  const [pods, nodes, budget] = await Promise.all([
+    get<{ readonly items?: readonly Pod[] }>(collectionPath(PODS, CONTROLLER_NAMESPACE)),
+    get<{ readonly items?: readonly Node[] }>(collectionPath(NODES)),
+    get(objectPath(DISRUPTION_BUDGETS, { namespace: CONTROLLER_NAMESPACE, name: OLD_BUDGET })),
+  ]);
+  const replicas = (pods?.items ?? []).filter((pod) => isOwnController(pod) && !isTerminal(pod));
+  const running = new Set(replicas.flatMap(({ spec }) => spec.nodeName ?? []));
+  const places = (nodes?.items ?? []).filter(
+    (node) => running.has(node.metadata.name) || replicas.some((pod) => couldTakeNow(node, pod)),
+  );
+  return {
+    pods: replicas.length,
+    places: places.map(({ metadata }) => metadata.name).toSorted(),
+    hasOldBudget: budget !== undefined,
+  };
+}
 
 const REGISTRATION = '/apis/admissionregistration.k8s.io/v1';
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';

@@ -1,32 +1,84 @@
 /** `nodemaint doctor`: whether this node is set up so that a shutdown will wait for its pods. */
 import { lookup } from 'node:dns/promises';
 import { access, constants, stat, statfs } from 'node:fs/promises';
+import path from 'node:path';
+import process from 'node:process';
 import * as z from 'zod';
 import { askKubelet } from '../../agent/static-pods/find-directory.ts';
+import { DROP_INS } from '../../config/load.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { chooseStaticPodPath } from '../../decide/machine/kubelet-config.ts';
-import { type Check, examineNode, type DoctorFacts, POD_SLICE } from '../../show/checks/node-checks.ts';
-import { NEEDED_RIGHTS } from '../../show/checks/installed.ts';
-import { SHUTDOWN_KINDS } from '../../decide/shutdown/kind.ts';
 import { winningDelay } from '../../decide/machine/logind-delay.ts';
+import { SHUTDOWN_KINDS } from '../../decide/shutdown/kind.ts';
+import { type DelayLock, otherLocks } from '../../decide/shutdown/other-locks.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createContainerRuntime } from '../../host/cri/runtime.ts';
 import { createSystemBus } from '../../host/dbus/bus.ts';
+import { describeRefusal, judgePath, type WantedPath } from '../../host/files/trusted-path.ts';
+import { isOwnAddress } from '../../host/own-addresses.ts';
 import { createLogin1, type Login1 } from '../../host/systemd/login1.ts';
 import { readLogindConfig } from '../../host/systemd/logind-config.ts';
-import { isOwnAddress } from '../../host/own-addresses.ts';
 import { createSystemd, type Systemd } from '../../host/systemd/systemd1.ts';
-import { createKubeClient, type KubeClient } from '../../kube/client.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
+import { createKubeClient, type KubeClient } from '../../kube/client.ts';
+import { NEEDED_RIGHTS } from '../../show/checks/installed.ts';
+import { type Check, type DoctorFacts, examineNode, POD_SLICE } from '../../show/checks/node-checks.ts';
 import { readManifests } from '../../static-pods/directory.ts';
 import { untrustedPlace } from '../../static-pods/trusted-places.ts';
-import { readUntrustedPaths, readOtherLocks, readUnitPaths, UNIT } from './files.ts';
 import { AGENT_CONFIG_PATH } from '../arguments/paths.ts';
-import type { Terminal } from '../terminal/terminal.ts';
-import { type LocalNode, openLocalNode, type StaticPodsFlags } from '../machine/local-node.ts';
 import { readStatus } from '../machine/agent-status.ts';
+import { type LocalNode, openLocalNode, type StaticPodsFlags } from '../machine/local-node.ts';
 import { printChecks } from '../terminal/checks.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+
+const UNIT = 'nodemaint.service';
+
+/** The inhibitor locks that delay a shutdown, without the agent's own. Throws the errors of the bus. */
+async function readOtherLocks(login1: Login1, signal: AbortSignal): Promise<readonly DelayLock[]> {
+  return otherLocks(await login1.listInhibitors(signal), process.getuid?.());
+}
+
+/** The paths that the agent's unit may write, and those that the agent needs to write. */
+async function readUnitPaths(
+  { config, paths }: LocalNode,
+  systemd: Systemd,
+  signal: AbortSignal,
+): Promise<DoctorFacts['unitPaths']> {
+  const read = (name: string): Promise<unknown> =>
+    systemd.unitProperty(UNIT, 'Service', name, signal).catch(() => undefined);
+  const beside = [paths.staticPodPath, paths.parkedPath].map((place) => path.dirname(place));
+  return {
+    protectSystem: z
+      .string()
+      .catch('')
+      .parse(await read('ProtectSystem')),
+    writable: z
+      .array(z.string())
+      .catch([])
+      .parse(await read('ReadWritePaths')),
+    needed: [...beside, config.stateDirectory, config.runDirectory],
+  };
+}
+
+/** The paths of the configuration that another user than root could change, each with its fix. */
+async function readUntrustedPaths(config: AgentConfig, configFile: string): Promise<readonly string[]> {
+  const socket = config.containerRuntimeEndpoint.replace(/^unix:\/\//, '');
+  const places: [string, WantedPath['kind']][] = [
+    [configFile, 'file'],
+    [path.join(path.dirname(configFile), DROP_INS), 'directory'],
+    [config.kubeconfig, 'file'],
+    [socket, 'socket'],
+    [config.hooksDirectory, 'directory'],
+  ];
+  const found: string[] = [];
+  for (const [place, kind] of places) {
+    if (!path.isAbsolute(place)) continue;
+    const verdict = await judgePath(place, { kind, lastLink: 'follow' });
+    if (verdict.kind === 'refused') found.push(describeRefusal(verdict));
+  }
+  return found;
+}
 
 /** The value, or the reason why it cannot be read. */
 async function orWhy<T>(value: Promise<T>, signal: AbortSignal): Promise<T | string> {

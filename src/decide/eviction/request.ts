@@ -1,4 +1,3 @@
-import type { Condition } from '../../api/meta.ts';
 import {
   CANCELED,
   DELETED,
@@ -10,6 +9,7 @@ import {
   PROGRESSING,
   VALIDATION_FAILED,
 } from '../../api/eviction-request.ts';
+import type { Condition } from '../../api/meta.ts';
 import {
   CONTROLLER_TAKE_OVER,
   DEFAULT_POLICY,
@@ -17,12 +17,22 @@ import {
   MAINTENANCE_UID_LABEL,
 } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
-import { withCondition } from '../conditions.ts';
-import { interceptorsOf } from './interceptors.ts';
-import { giveWayAt } from './heartbeat-deadline.ts';
-import { credibleAt, trustedEntry } from './trusted-times.ts';
 import { isInPodGroup, isTerminal } from '../pod.ts';
-import { timeOf } from '../time.ts';
+import { rfc3339, timeOf } from '../time.ts';
+import { giveWayAt } from './heartbeat-deadline.ts';
+import { interceptorsOf } from './interceptors.ts';
+import { credibleAt, trustedEntry } from './trusted-times.ts';
+
+/** Replaces or adds one condition and keeps the order; `at` is its lastTransitionTime, in milliseconds since the epoch. */
+function withCondition(
+  conditions: readonly Condition[],
+  condition: Omit<Condition, 'lastTransitionTime'>,
+  at: number,
+): readonly Condition[] {
+  const fresh: Condition = { ...condition, lastTransitionTime: rfc3339(at) };
+  const known = conditions.some(({ type }) => type === condition.type);
+  return known ? conditions.map((old) => (old.type === condition.type ? fresh : old)) : [...conditions, fresh];
+}
 
 /** An Event on a request, for what people should know of it. */
 interface EvictionEvent {

@@ -1,23 +1,89 @@
-import { counted } from '../../decide/counted.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { DrainPlanEntry, PodType } from '../../api/node-maintenance.ts';
-import type { Pod } from '../../api/pod.ts';
-import { budgetCovers } from '../../decide/disruption-budget/covers.ts';
+import type { Node, Pod } from '../../api/pod.ts';
+import { counted } from '../../decide/counted.ts';
 import { type GracefulPod, graceSecFor, tierDues, tiersOf } from '../../decide/deadline/budget.ts';
-import { effectiveDrainPlan, entryCovers } from '../../decide/maintenance/drain-plan.ts';
 import { gracefulPodOf } from '../../decide/deadline/maintenance.ts';
+import { budgetCovers } from '../../decide/disruption-budget/covers.ts';
+import { couldTakeNow, tolerates } from '../../decide/disruption-budget/placement.ts';
 import { interceptorsOf } from '../../decide/eviction/interceptors.ts';
-import { tolerates } from '../../decide/disruption-budget/placement.ts';
-import { isFromUrl, URL_POD_STAYS } from '../../decide/static-pod/url-pods.ts';
-import { firstNames } from '../../decide/name-list.ts';
-import type { Finding } from './finding.ts';
-import { formerAnnotationFindings } from './former-annotations.ts';
-import { nodeFindings } from './node-findings.ts';
-import { replicaFindings } from './own-replicas.ts';
-import type { PreviewFacts } from './preview-facts.ts';
 import { flagOfLoss } from '../../decide/kept-pods/consent.ts';
 import { isKept, withoutKept } from '../../decide/kept-pods/kept-pods.ts';
+import { effectiveDrainPlan, entryCovers } from '../../decide/maintenance/drain-plan.ts';
+import { isInProgress, stageOf } from '../../decide/maintenance/maintenance.ts';
+import { firstNames } from '../../decide/name-list.ts';
+import { isOwnController } from '../../decide/own-controller.ts';
 import { drainPodOf, graceSecOf, isInPodGroup, isTerminal, lossOf, type PodLoss, podTypeOf } from '../../decide/pod.ts';
+import { staticPodsStay } from '../../decide/presence/no-agent.ts';
+import { isFromUrl, URL_POD_STAYS } from '../../decide/static-pod/url-pods.ts';
+import { volumesOn } from '../../decide/volume/wait.ts';
+import type { Finding } from './finding.ts';
+import type { PreviewFacts } from './preview-facts.ts';
+
+/** Static pods that nobody would end, because no agent lives on the node. */
+function staticPodFindings({ node, pods, keep = [], now }: PreviewFacts): readonly Finding[] {
+  const present = pods.filter((pod) => !isTerminal(pod) && !isKept(keep, drainPodOf(pod)));
+  const stay = now === undefined ? undefined : staticPodsStay(node, present, now);
+  return stay === undefined ? [] : [{ level: 'blocks', message: stay }];
+}
+
+function volumeFindings({ node }: PreviewFacts): readonly Finding[] {
+  const volumes = volumesOn(node).length;
+  if (volumes === 0) return [];
+  const are = counted(volumes, 'volume is', 'volumes are');
+  const message = `${are} attached to the node: it counts as drained when they are unmounted and detached`;
+  return [{ level: 'note', message }];
+}
+
+/** What a preview says of the node itself, whatever pods leave it. */
+function nodeFindings(facts: PreviewFacts): readonly Finding[] {
+  const { node, maintenances, pods, controlPlaneHarm } = facts;
+  const findings: Finding[] = [];
+  if (controlPlaneHarm !== undefined) findings.push({ level: 'blocks', message: controlPlaneHarm });
+  findings.push(...staticPodFindings(facts));
+  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+  if (ready !== undefined && ready.status !== 'True') {
+    findings.push({
+      level: 'blocks',
+      message: 'the node is not Ready: it cannot be known whether its pods have ended',
+    });
+  }
+  for (const maintenance of maintenances.filter(isInProgress)) {
+    const message = `nodemaintenance/${maintenance.metadata.name} (${stageOf(maintenance)}) already covers this node`;
+    findings.push({ level: 'note', message });
+  }
+  if (node.spec?.unschedulable === true && !maintenances.some(isInProgress)) {
+    findings.push({ level: 'note', message: 'it was cordoned by a person and stays cordoned after a maintenance' });
+  }
+  findings.push(...volumeFindings(facts));
+  const ended = pods.filter(isTerminal).length;
+  if (ended > 0)
+    findings.push({
+      level: 'note',
+      message: `${counted(ended, 'pod has', 'pods have')} already ended and will not be touched`,
+    });
+  return findings;
+}
+
+/** What a drain does with the pod where it is a replica; `others` are the nodes that are not drained, where they are known. */
+function replicaFindings(pod: Pod, others: readonly Node[] | undefined): readonly Finding[] {
+  if (!isOwnController(pod)) return [];
+  const place = 'it is a replica of the nodemaint controller: it leaves as the last Default pod of the node';
+  if (others === undefined || others.some((node) => couldTakeNow(node, pod)))
+    return [{ level: 'note', message: place }];
+  const alone = 'no other node can take it, so that agents drain their own nodes when it has left';
+  return [{ level: 'note', message: `${place}; ${alone}` }];
+}
+
+/** An annotation of earlier builds: for how long a pod was to be out of its Services before its end. */
+const TRAFFIC_DRAIN_ANNOTATION = 'nodemaintenance.x-k8s.io/traffic-drain';
+
+/** What is to be known of annotations of the pod that had an effect in earlier builds. */
+function formerAnnotationFindings({ metadata }: Pod): readonly Finding[] {
+  if (metadata.annotations?.[TRAFFIC_DRAIN_ANNOTATION] === undefined) return [];
+  const message = `its annotation ${TRAFFIC_DRAIN_ANNOTATION} does nothing any more: use a preStop hook that sleeps`;
+  return [{ level: 'note', message }];
+}
 
 /** At most this many kept pods are named; the others are counted. */
 const MAX_KEPT = 10;

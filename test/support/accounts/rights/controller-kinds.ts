@@ -70,7 +70,7 @@ export const OWN_KINDS: readonly Right[] = [
     resources: ['evictionrequests'],
     verbs: ['deletecollection'],
     why: 'the requests of a node that are over, by one call',
-    usedBy: ['src/controller/maintenance/request-removal.ts'],
+    usedBy: ['src/controller/maintenance/request-cleanup.ts'],
     fence: {
       policies: ['nodemaint-eviction-requests'],
       leaves: 'the same: each object is judged',
