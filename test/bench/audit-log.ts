@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 /** A call in the API server's audit log. */
@@ -22,8 +22,6 @@ export interface AuditLog {
   readonly flags: readonly string[];
   /** The calls since a time in milliseconds since the epoch. */
   callsSince(at: number): Promise<readonly AuditedCall[]>;
-  /** How long the log is, in bytes. */
-  size(): Promise<number>;
 }
 
 interface AuditEvent {
@@ -68,6 +66,5 @@ export async function createAuditLog(folder: string, users: readonly string[]): 
         return call === undefined || call.at < at ? [] : [call];
       });
     },
-    size: async () => (await stat(log)).size,
   };
 }

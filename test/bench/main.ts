@@ -14,15 +14,9 @@ import { connectHost } from '../logind/host.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';
 import { writeAgentFiles } from '../support/agent/files.ts';
 import { installManifests } from '../support/commands/nodemaint.ts';
-import { benchCopies } from './copies.ts';
-import { benchDrain } from './drain.ts';
-import { benchEvictionRequests } from './eviction-requests.ts';
-import { benchLostRequests } from './lost-requests.ts';
-import { benchNotices } from './notices.ts';
 import { residentMiB } from './process-figures.ts';
 import { benchScale, isScale } from './scale/main.ts';
 import { benchShutdownLatency } from './shutdown-latency.ts';
-import { benchStaticPods } from './static-pods.ts';
 import { makeTestFolder } from '../support/folder.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
@@ -133,12 +127,6 @@ async function benchAgent(signal: AbortSignal): Promise<void> {
 const BENCHES: Readonly<Record<string, (signal: AbortSignal) => Promise<void>>> = {
   agent: benchAgent,
   latency: (signal) => benchShutdownLatency(AGENT, signal),
-  'static-pods': (signal) => benchStaticPods(AGENT, signal),
-  notices: () => benchNotices(),
-  copies: () => benchCopies(),
-  drain: (signal) => benchDrain(PROGRAM, signal),
-  'eviction-requests': (signal) => benchEvictionRequests(PROGRAM, signal),
-  'lost-requests': (signal) => benchLostRequests(PROGRAM, signal),
 };
 
 /** Runs the benches of these names, or all. */

@@ -19,7 +19,7 @@ export interface Case {
   run(bench: Bench, count: number): Promise<Finding>;
 }
 
-/** The names of so many nodes, of so many characters at least. */
-export function nodeNames(count: number, length = 0, prefix = 'n'): readonly string[] {
-  return Array.from({ length: count }, (_, index) => `${prefix}-${index}`.padEnd(length, 'x'));
+/** The names of so many nodes. */
+export function nodeNames(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `n-${index}`);
 }

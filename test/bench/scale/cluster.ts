@@ -24,19 +24,8 @@ export const USERS = {
   controller: 'system:serviceaccount:nodemaint-system:nodemaint-controller',
 } as const;
 
-/** Pods with this label are held by a budget that allows no disruption. */
-const HELD = { held: 'true' } as const;
 const PARALLEL = 16;
 const READY_MS = 600_000;
-
-/** The pods of each node. */
-export interface PodLoad {
-  readonly perNode: number;
-  /** Each pod of this number is held by a budget; none where it is absent. */
-  readonly heldEvery?: number;
-  /** How long each needs to end, in seconds; absent where it is gone at once. */
-  readonly endSec?: number;
-}
 
 /** A control plane whose nodes and pods are kwok's, with the manifests installed and no controller yet. */
 export interface ScaleCluster extends AsyncDisposable {
@@ -53,16 +42,11 @@ export interface ScaleCluster extends AsyncDisposable {
   clientOf(user: typeof USERS.deleter | typeof USERS.person): KubeClient;
   makeNodes(names: readonly string[]): Promise<void>;
   /** Makes the pods of the nodes, named after them, and waits until all run. */
-  addPods(nodes: readonly string[], load: PodLoad): Promise<void>;
+  addPods(nodes: readonly string[], perNode: number): Promise<void>;
   /** Takes the cordons of all nodes off. */
   uncordon(nodes: readonly string[]): Promise<void>;
-  /** Resolves when no pod is left that is not held; returns the moment, by performance.now(). */
+  /** Resolves when no pod is left; returns the moment, by performance.now(). */
   untilGone(): Promise<number>;
-}
-
-/** Whether the pod is held by the budget. */
-export function isHeld({ metadata }: Pod): boolean {
-  return metadata.labels?.['held'] === HELD.held;
 }
 
 /** Sends a request that has to succeed. */
@@ -70,12 +54,11 @@ export async function send<T>(client: KubeClient, request: KubeRequest, signal: 
   return (await sendForObject<T>(client, request, [], signal)) as T;
 }
 
-function podOf(node: string, index: number, labels: object, endSec: number | undefined): object {
-  const annotations = endSec === undefined ? {} : { annotations: { 'bench/ends-after': `${endSec}s` } };
+function podOf(node: string, index: number): object {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name: `${node}.${index}`, labels: { ...labels, bench: 'scale' }, ...annotations },
+    metadata: { name: `${node}.${index}`, labels: { bench: 'scale' } },
     spec: {
       nodeName: node,
       tolerations: [{ operator: 'Exists' }],
@@ -83,18 +66,6 @@ function podOf(node: string, index: number, labels: object, endSec: number | und
       containers: [{ name: 'main', image: 'none.invalid/none' }],
     },
   };
-}
-
-/** A budget that allows no disruption; it needs no controller of the pods that says how many there should be. */
-async function makeBudget(client: KubeClient, signal: AbortSignal): Promise<void> {
-  const budget = {
-    apiVersion: 'policy/v1',
-    kind: 'PodDisruptionBudget',
-    metadata: { name: 'held' },
-    spec: { minAvailable: 1_000_000, selector: { matchLabels: HELD } },
-  };
-  const path = '/apis/policy/v1/namespaces/default/poddisruptionbudgets';
-  await send(client, { method: 'POST', path, body: budget }, signal);
 }
 
 /** What the calls of the bench itself need. */
@@ -111,11 +82,10 @@ async function makeNodes({ client, signal }: Hands, names: readonly string[]): P
   });
 }
 
-async function addPods({ client, signal, pods }: Hands, nodes: readonly string[], load: PodLoad): Promise<void> {
-  const { perNode, heldEvery = Infinity, endSec } = load;
+async function addPods({ client, signal, pods }: Hands, nodes: readonly string[], perNode: number): Promise<void> {
   const wanted = nodes.flatMap((node) => Array.from({ length: perNode }, (_, index) => [node, index] as const));
-  await inParallel(wanted, PARALLEL, async ([node, index], count) => {
-    const body = podOf(node, index, (count + 1) % heldEvery === 0 ? HELD : {}, endSec);
+  await inParallel(wanted, PARALLEL, async ([node, index]) => {
+    const body = podOf(node, index);
     await send(client, { method: 'POST', path: collectionPath(PODS, 'default'), body }, signal);
   });
   const run = (): boolean => {
@@ -174,7 +144,6 @@ export async function startScaleCluster(signal: AbortSignal): Promise<ScaleClust
   };
   const client = await clientFor(controlPlane.adminKubeconfig);
   const pods = watchPods(client, stack);
-  await makeBudget(client, signal);
   const clients = new Map<string, KubeClient>();
   for (const user of [USERS.deleter, USERS.person]) {
     clients.set(user, await clientFor(await controlPlane.kubeconfigFor(user, ['system:masters'])));
@@ -191,10 +160,10 @@ export async function startScaleCluster(signal: AbortSignal): Promise<ScaleClust
     pods,
     clientOf: (user) => clients.get(user) ?? client,
     makeNodes: (names) => makeNodes(hands, names),
-    addPods: (nodes, load) => addPods(hands, nodes, load),
+    addPods: (nodes, perNode) => addPods(hands, nodes, perNode),
     uncordon: (nodes) => uncordon(hands, nodes),
     untilGone: async () => {
-      while (pods().some((pod) => !isHeld(pod))) await pause(20, signal);
+      while (pods().length > 0) await pause(20, signal);
       return performance.now();
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

@@ -9,7 +9,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import type { AuditedCall } from '../audit-log.ts';
 import { inParallel, pause } from '../parallel.ts';
 import { cpuMs } from '../process-figures.ts';
-import { isHeld, type ScaleCluster, send, USERS } from './cluster.ts';
+import { type ScaleCluster, send, USERS } from './cluster.ts';
 import { watchMaintenances } from './maintenances.ts';
 
 /** What a way to empty nodes took. */
@@ -34,14 +34,14 @@ interface List {
 }
 
 /** Runs a way to empty nodes and measures it. */
-export async function measure(
+async function measure(
   cluster: ScaleCluster,
   users: readonly string[],
-  drain: (began: number) => Promise<{ readonly gone: number; readonly told: number }>,
+  drain: () => Promise<{ readonly gone: number; readonly told: number }>,
 ): Promise<Drained> {
   const pid = cluster.controlPlane.apiServerPid() ?? 0;
   const [at, usedBefore, began] = [Date.now(), await cpuMs(pid), performance.now()];
-  const { gone, told } = await drain(began);
+  const { gone, told } = await drain();
   await pause(AFTER_MS, cluster.signal);
   const apiServerMs = (await cpuMs(pid)) - usedBefore;
   const calls = (await cluster.audit.callsSince(at)).filter(({ user }) => users.includes(user));
@@ -99,16 +99,14 @@ export interface MaintenanceDrained extends Drained {
   readonly largestBytes: number;
 }
 
-/** Drains by maintenances, until all pods are gone that nothing holds, and all maintenances are Drained where nothing holds any pod. */
+/** Drains by maintenances, until all pods are gone and all maintenances are Drained. */
 export async function drainWithMaintenances(
   cluster: ScaleCluster,
   maintenances: readonly NodeMaintenance[],
   turn: (index: number) => Promise<void> = () => Promise.resolve(),
-  afterMs = 0,
 ): Promise<MaintenanceDrained> {
   const client = cluster.clientOf(USERS.person);
   await using watched = watchMaintenances(cluster);
-  const isAnyHeld = cluster.pods().some(isHeld);
   const drained = await measure(cluster, [USERS.person, USERS.controller], async () => {
     const path = collectionPath(NODE_MAINTENANCES);
     const gone = cluster.untilGone();
@@ -117,10 +115,8 @@ export async function drainWithMaintenances(
       await send(client, { method: 'POST', path, body }, cluster.signal);
     });
     const [goneAt] = await Promise.all([gone, made]);
-    const told = isAnyHeld ? goneAt : await watched.untilDrained(maintenances.length);
-    return { gone: goneAt, told };
+    return { gone: goneAt, told: await watched.untilDrained(maintenances.length) };
   });
-  await pause(afterMs, cluster.signal);
   return { ...drained, largestBytes: watched.largestBytes() };
 }
 

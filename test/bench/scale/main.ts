@@ -4,14 +4,8 @@
  */
 import type { Bench, Case } from './case.ts';
 import { MANY, ONE } from './cases/compare.ts';
-import { DELETE_ALL } from './cases/delete-all.ts';
-import { FLEET } from './cases/fleet.ts';
-import { HELD } from './cases/held.ts';
-import { MEMORY } from './cases/memory.ts';
-import { ONE_AFTER_ANOTHER } from './cases/one-after-another.ts';
-import { SLOW_STORM, STORM } from './cases/storm.ts';
+import { STORM } from './cases/storm.ts';
 import { UNINVOLVED_AGENT } from './cases/uninvolved-agent.ts';
-import { WRITES } from './cases/writes.ts';
 import { growthOf, tableOf, type Finding } from './table.ts';
 
 /** By the names that choose among them on the command line. */
@@ -19,14 +13,7 @@ const CASES: Readonly<Record<string, Case>> = {
   one: ONE,
   many: MANY,
   storm: STORM,
-  'slow-storm': SLOW_STORM,
-  held: HELD,
-  fleet: FLEET,
-  'delete-all': DELETE_ALL,
-  memory: MEMORY,
   'uninvolved-agent': UNINVOLVED_AGENT,
-  'one-after-another': ONE_AFTER_ANOTHER,
-  writes: WRITES,
 };
 
 /** What a word of the command line asks for: a case at its quick size, at given sizes, or every case at its full sizes. */

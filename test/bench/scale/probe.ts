@@ -2,7 +2,7 @@
  * Loaded into the benched program by `--import`: writes what it takes, once a second, as lines of JSON into the file that the
  * variable NODEMAINT_BENCH_PROBE names. It looks at the event loop every NODEMAINT_BENCH_TICK_MS milliseconds, or never at 0.
  */
-import { appendFileSync, readdirSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import process from 'node:process';
 
 const LINE_MS = 1_000;
@@ -18,16 +18,11 @@ function start(to: string, tickMs: number): void {
     [tickedAt, usedAt] = [now, used];
   };
   const write = (): void => {
-    const timers = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
-    const memory = process.memoryUsage();
     const line = {
       at: Date.now(),
       lateMs: Math.round(lateMs),
       busyMs: Math.round(busyMs),
-      residentMiB: memory.rss / 2 ** 20,
-      heapMiB: memory.heapUsed / 2 ** 20,
-      timers,
-      descriptors: readdirSync('/proc/self/fd').length,
+      residentMiB: process.memoryUsage.rss() / 2 ** 20,
     };
     [lateMs, busyMs] = [0, 0];
     appendFileSync(to, `${JSON.stringify(line)}\n`);

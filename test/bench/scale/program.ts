@@ -7,7 +7,7 @@ import { writeAgentFiles } from '../../support/agent/files.ts';
 import { readAgentStatus } from '../../support/commands/nodemaint.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { pause } from '../parallel.ts';
-import { cpuMs, inspectorOptions, measureProcess, type ProcessFigures } from '../process-figures.ts';
+import { cpuMs } from '../process-figures.ts';
 import type { ScaleCluster } from './cluster.ts';
 
 /** What a program took in one second. */
@@ -19,9 +19,6 @@ export interface Second {
   /** The most processor time of its own between two looks of the event loop, in milliseconds. */
   readonly busyMs: number;
   readonly residentMiB: number;
-  readonly heapMiB: number;
-  readonly timers: number;
-  readonly descriptors: number;
 }
 
 /** A program of ours with a probe in it. */
@@ -29,8 +26,6 @@ export interface ProbedProgram extends AsyncDisposable {
   readonly program: Program;
   seconds(): Promise<readonly Second[]>;
   cpuMs(): Promise<number>;
-  /** Collects its garbage and measures it. */
-  measure(): Promise<ProcessFigures>;
 }
 
 /** The controller under a probe. */
@@ -51,16 +46,15 @@ function profileOptions(): string {
   return folder === undefined ? '' : ` --cpu-prof --cpu-prof-dir=${folder}`;
 }
 
-/** Starts a program with the probe, and its inspector at hand; the probe looks at the event loop every `tickMs`, or never at 0. */
-async function startProbed(
+/** Starts a program with the probe, which looks at the event loop every `tickMs`, or never at 0. */
+function startProbed(
   command: readonly [string, ...string[]],
   name: string,
   cluster: ScaleCluster,
   tickMs: number,
-): Promise<ProbedProgram> {
-  const inspectPort = await freePort();
+): ProbedProgram {
   const lines = path.join(cluster.folder, `${name}.probe`);
-  const options = `${inspectorOptions(inspectPort)} --disable-warning=ExperimentalWarning --import=${PROBE}${profileOptions()}`;
+  const options = `--disable-warning=ExperimentalWarning --import=${PROBE}${profileOptions()}`;
   const env = { NODE_OPTIONS: options, NODEMAINT_BENCH_PROBE: lines, NODEMAINT_BENCH_TICK_MS: String(tickMs) };
   const program = startProgram(command, path.join(cluster.folder, `${name}.log`), env);
   return {
@@ -70,7 +64,6 @@ async function startProbed(
       return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Second]));
     },
     cpuMs: () => cpuMs(program.pid),
-    measure: () => measureProcess(program.pid, inspectPort),
     [Symbol.asyncDispose]: () => program.stop(),
   };
 }
@@ -98,7 +91,7 @@ export async function startController(
   await callWebhookAt(webhook, cluster);
   const flags = [`--metrics-address=${metrics}`, `--webhook-port=${webhook}`, '--webhook-host=127.0.0.1'];
   const args = ['controller', '--kubeconfig', cluster.controllerKubeconfig, ...flags];
-  const probed = await startProbed([...command, ...args], 'controller', cluster, LOOP_TICK_MS);
+  const probed = startProbed([...command, ...args], 'controller', cluster, LOOP_TICK_MS);
   const read = async (): Promise<string> => await (await fetch(`http://${metrics}/metrics`)).text();
   const leads = async (): Promise<boolean> => /^leader_election_master_status\{[^}]*\} 1$/m.test(await read());
   await waitFor('the controller leads', leads, { timeoutMs: 60_000, program: probed.program, signal: cluster.signal });
@@ -126,7 +119,7 @@ export async function startAgent(
   const server = `https://127.0.0.1:${port}`;
   const kubeconfig = await cluster.controlPlane.kubeconfigFor(`system:node:${node}`, ['system:nodes'], server);
   const { configFile, runDirectory } = await writeAgentFiles(folder, { kubeconfig, nodeName: node });
-  const agent = await startProbed([...command, 'agent', '--config', configFile], 'agent', cluster, 0);
+  const agent = startProbed([...command, 'agent', '--config', configFile], 'agent', cluster, 0);
   const hasCluster = async (): Promise<boolean> => (await readAgentStatus(runDirectory)).cluster.heardAt !== undefined;
   await waitFor('the agent has a cluster', hasCluster, { program: agent.program, signal: cluster.signal });
   return agent;

@@ -2,7 +2,7 @@ import type { AuditedCall } from '../../audit-log.ts';
 import { pause } from '../../parallel.ts';
 import { percentile } from '../../quantile.ts';
 import { type Bench, type Case, nodeNames } from '../case.ts';
-import { type ScaleCluster, startScaleCluster, USERS } from '../cluster.ts';
+import { startScaleCluster, USERS } from '../cluster.ts';
 import { deletePods, drainWithMaintenances, maintenancesOf } from '../drains.ts';
 import { startController, untilQuiet } from '../program.ts';
 import { type Finding, inFigures, type Row } from '../table.ts';
@@ -58,20 +58,15 @@ function firstDeletions(calls: readonly AuditedCall[], nodes: readonly string[])
   return nodes.map((node, index) => (deleted.get(node) ?? Infinity) - began - index * PACE_MS);
 }
 
-async function prepare(cluster: ScaleCluster, nodes: readonly string[], end: { endSec?: number }): Promise<void> {
-  await cluster.addPods(nodes, { perNode: PODS_PER_NODE, ...end });
-}
-
-/** `end` says how long each pod needs to end. */
-async function run({ program, signal }: Bench, count: number, end: { endSec?: number } = {}): Promise<Finding> {
+async function run({ program, signal }: Bench, count: number): Promise<Finding> {
   await using cluster = await startScaleCluster(signal);
   const nodes = nodeNames(count);
   const pods = count * PODS_PER_NODE;
   await cluster.makeNodes(nodes);
-  await prepare(cluster, nodes, end);
+  await cluster.addPods(nodes, PODS_PER_NODE);
   const deleted = await deletePods(cluster, nodes, createPace(signal));
   await using controller = await startController(program, cluster);
-  await prepare(cluster, nodes, end);
+  await cluster.addPods(nodes, PODS_PER_NODE);
   const nodeOf = new Map(cluster.pods().map(({ metadata, spec }) => [metadata.uid ?? '', spec.nodeName ?? '']));
   await untilQuiet(controller, signal);
   const [used, looks, from] = [await controller.cpuMs(), await controller.looks(), Date.now()];
@@ -129,13 +124,5 @@ export const STORM: Case = {
   what: 'a maintenance for each node, 1,000 a minute: processor time, the Lease, the first eviction of each node',
   quick: 100,
   full: [100, 300, 1_000],
-  run: (bench, count) => run(bench, count),
-};
-
-/** The same where pods need some time to end, as most do. */
-export const SLOW_STORM: Case = {
-  what: 'the same with pods that need 5 s to end',
-  quick: 100,
-  full: [100],
-  run: (bench, count) => run(bench, count, { endSec: 5 }),
+  run,
 };

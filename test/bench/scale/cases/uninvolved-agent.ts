@@ -66,7 +66,7 @@ async function run({ program, agent: command, signal }: Bench, count: number): P
   await using agent = await startAgent(command, OWN, cluster, meter.port);
   /** Measures the agent during a drain, or during `seconds` where the drain is shorter. */
   const during = async (some: readonly string[], shape: Shape, name: string, seconds = 0): Promise<Taken> => {
-    await cluster.addPods(some, { perNode: PODS_PER_NODE });
+    await cluster.addPods(some, PODS_PER_NODE);
     await untilQuiet(controller, signal);
     await untilQuiet(agent, signal);
     const [bytes, cpu, began] = [meter.bytes(), await agent.cpuMs(), performance.now()];
