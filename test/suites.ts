@@ -113,7 +113,6 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       'release/{architectures,plugin,reproducible}',
     ],
     first: [
-      'matrix/matrix',
       'controller/deployment',
       'shutdown/beside-others',
       'drain/drain',

@@ -23,7 +23,7 @@ describe('a pod whose process calls itself kubelet, on a real machine', () => {
   let prey: string;
 
   before(async () => {
-    machine = await standaloneNode({ stopSec: 4 }, new AbortController().signal);
+    machine = await standaloneNode(new AbortController().signal);
     node = (JSON.parse(await machine.must('nodemaint status -o json')) as { node: string }).node;
     prey = await machine.must(`ls -la ${PREY}`);
   });

@@ -24,7 +24,7 @@ async function diagnosis(machine: Machine): Promise<string> {
 
 describe("the kubelet's own graceful shutdown beside the agent on a real machine", () => {
   it('the agent warns of it, switches it off with consent, and drains undisturbed after that', async () => {
-    await using machine = await standaloneNode({ stopSec: 4 }, new AbortController().signal);
+    await using machine = await standaloneNode(new AbortController().signal);
     await machine.must(
       `sed -i 's/"shutdownGracePeriod":"0s"/${PERIODS}/' ${CONFIG} && grep -q 20s ${CONFIG} && systemctl restart kubelet`,
     );

@@ -2,7 +2,7 @@
  * Every way down of a real machine, and what may happen in the middle of it: one machine, one case after the other. The
  * node stands alone: two static pods, the real kubelet, no API server. Each case takes a minute or two: only
  * NODEMAINT_TESTS=all runs them, and `--test-name-pattern` chooses among them. The gate has the two ways in which a
- * shutdown reaches the agent, in shutdown.test.ts and in reboot-all.test.ts. NODEMAINT_E2E_DEBIAN=13 takes a machine of that release.
+ * shutdown reaches the agent, in reboot-all.test.ts. NODEMAINT_E2E_DEBIAN=13 takes a machine of that release.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -143,7 +143,7 @@ describe('a real machine goes down', () => {
   let machine: Machine;
 
   before(async () => {
-    machine = await standaloneNode({ stopSec: 4 }, new AbortController().signal);
+    machine = await standaloneNode(new AbortController().signal);
   });
 
   after(async () => {

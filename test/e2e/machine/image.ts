@@ -1,11 +1,9 @@
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { access, copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { copyFile, mkdir, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
-import { type Debian, installDebian, runContained, SUITES } from '../../systemd/debian.ts';
+import { type Debian, madeOnce, makeSystem, runContained, SUITES } from '../../systemd/debian.ts';
 
 const run = promisify(execFile);
 
@@ -19,49 +17,19 @@ export interface MachineImage {
 
 /** The kernel 6.12 of Debian 13 panics at random in software: all boot Debian 12's. */
 const KERNEL = 'linux-image-cloud-amd64';
-const RUNTIME = ['containerd', 'runc'];
-const PACKAGES = [
-  'systemd',
-  'systemd-sysv',
-  'dbus',
-  // Installed, but not the bus: a test may enable it.
-  'dbus-broker',
-  'udev',
-  'libpam-systemd',
-  'iproute2',
-  'openssh-server',
-  'openssl',
-  'procps',
-  'kmod',
-  'initramfs-tools',
-  'linux-base',
-  'kexec-tools',
-  'mount',
-  'util-linux',
-];
+const PACKAGES = ['openssh-server', 'initramfs-tools', 'linux-base', 'kexec-tools'];
 const MODULES = ['virtio_pci', 'virtio_blk', 'virtio_net', 'ext4', 'overlay'];
 
-/** Files of the machine that differ from what the packages bring. */
+/** Files of the machine beside those that every system has. */
 const FILES: Readonly<Record<string, string>> = {
-  'etc/hostname': 'node-a\n',
-  'etc/hosts': '127.0.0.1 localhost node-a\n',
   'etc/fstab': '/dev/vda / ext4 errors=remount-ro 0 1\n',
-  'etc/machine-id': '',
   'etc/systemd/network/10-eth0.network':
     '[Match]\nName=eth0\n[Network]\nAddress=10.0.2.15/24\nIPv6AcceptRA=no\nLinkLocalAddressing=no\n',
-  'etc/systemd/journald.conf.d/test.conf': '[Journal]\nStorage=persistent\nSyncIntervalSec=1s\nForwardToConsole=no\n',
   'etc/ssh/sshd_config.d/test.conf': 'PermitRootLogin prohibit-password\nUseDNS no\nUsePAM no\n',
   'etc/initramfs-tools/conf.d/modules': 'MODULES=list\n',
   'etc/initramfs-tools/modules': `${MODULES.join('\n')}\n`,
   'etc/modules-load.d/test.conf': 'overlay\n',
 };
-
-async function exists(file: string): Promise<boolean> {
-  return await access(file).then(
-    () => true,
-    () => false,
-  );
-}
 
 /** The name of the package with the kernel itself. */
 async function kernelPackage(signal: AbortSignal): Promise<string> {
@@ -82,62 +50,38 @@ async function installFromHost(root: string, names: readonly string[], signal: A
 }
 
 async function configure(root: string, folder: string, signal: AbortSignal): Promise<void> {
-  for (const [name, content] of Object.entries(FILES)) {
-    const file = path.join(root, name);
-    await mkdir(path.dirname(file), { recursive: true });
-    await writeFile(file, content);
-  }
   const key = path.join(folder, 'ssh-key');
   await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key]);
   await mkdir(path.join(root, 'root', '.ssh'), { recursive: true, mode: 0o700 });
   await copyFile(`${key}.pub`, path.join(root, 'root', '.ssh', 'authorized_keys'));
-  await mkdir(path.join(root, 'var', 'log', 'journal'), { recursive: true });
   const chroot = async (...command: string[]): Promise<void> => {
     await runContained(['chroot', root, ...command], signal);
   };
   await installFromHost(root, [await kernelPackage(signal)], signal);
   await chroot('systemctl', 'enable', 'systemd-networkd', 'ssh');
-  await chroot('systemctl', 'disable', 'dbus-broker');
-  await chroot(
-    'systemctl',
-    'mask',
-    'apt-daily.timer',
-    'apt-daily-upgrade.timer',
-    'systemd-networkd-wait-online.service',
-  );
+  await chroot('systemctl', 'mask', 'systemd-networkd-wait-online.service');
   await chroot('update-initramfs', '-u');
 }
 
-/** Builds the image into `target`, as one step. */
-async function build(debian: Debian, target: string, signal: AbortSignal): Promise<void> {
+/** Builds the image into the folder. */
+async function build(debian: Debian, folder: string, signal: AbortSignal): Promise<void> {
   const startedAt = Date.now();
-  process.stderr.write(`building a Debian ${debian} machine into ${target}; about two minutes, once\n`);
-  await mkdir(path.dirname(target), { recursive: true });
-  const folder = await mkdtemp(`${target}.`);
+  process.stderr.write(`building a Debian ${debian} machine into ${folder}; about two minutes, once\n`);
   const root = path.join(folder, 'root');
-  try {
-    await installDebian(debian, root, [...PACKAGES, ...RUNTIME], signal);
-    await configure(root, folder, signal);
-    const boot = await readdir(path.join(root, 'boot'));
-    for (const [name, prefix] of [
-      ['vmlinuz', 'vmlinuz-'],
-      ['initrd', 'initrd.img-'],
-    ] as const) {
-      const file = boot.find((entry) => entry.startsWith(prefix));
-      if (file === undefined) throw new Error(`the machine has no /boot/${prefix}*`);
-      await copyFile(path.join(root, 'boot', file), path.join(folder, name));
-    }
-    await rm(path.join(root, 'var', 'cache', 'apt'), { recursive: true, force: true });
-    await run('mke2fs', ['-q', '-t', 'ext4', '-d', root, path.join(folder, 'disk.raw'), '8G'], { signal });
-    await rm(root, { recursive: true, force: true });
-    await rename(folder, target).catch(async (error: unknown) => {
-      // Another process may have built the same one meanwhile.
-      if (!(await exists(target))) throw error;
-    });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
+  await makeSystem(debian, root, { packages: PACKAGES, files: FILES }, signal);
+  await configure(root, folder, signal);
+  const boot = await readdir(path.join(root, 'boot'));
+  for (const [name, prefix] of [
+    ['vmlinuz', 'vmlinuz-'],
+    ['initrd', 'initrd.img-'],
+  ] as const) {
+    const file = boot.find((entry) => entry.startsWith(prefix));
+    if (file === undefined) throw new Error(`the machine has no /boot/${prefix}*`);
+    await copyFile(path.join(root, 'boot', file), path.join(folder, name));
   }
-  process.stderr.write(`built ${target} in ${Math.round((Date.now() - startedAt) / 1_000)} s\n`);
+  await run('mke2fs', ['-q', '-t', 'ext4', '-d', root, path.join(folder, 'disk.raw'), '8G'], { signal });
+  await rm(root, { recursive: true, force: true });
+  process.stderr.write(`built it in ${Math.round((Date.now() - startedAt) / 1_000)} s\n`);
 }
 
 /** The release that NODEMAINT_E2E_DEBIAN names; 12 unless told. */
@@ -148,20 +92,10 @@ export function chosenDebian(): Debian {
   throw new Error(`NODEMAINT_E2E_DEBIAN is "${told}"; it can be ${Object.keys(SUITES).join(', ')}`);
 }
 
-/** The image of the test machine of the chosen release. */
+/** The image of the test machine of the chosen release, built once and kept by its recipe. */
 export async function machineImage(signal: AbortSignal): Promise<MachineImage> {
-  return await imageOf(chosenDebian(), signal);
-}
-
-/** The image of the test machine of a release, built once and cached outside the repository by its recipe. */
-async function imageOf(debian: Debian, signal: AbortSignal): Promise<MachineImage> {
-  const recipe = createHash('sha256')
-    .update(await readFile(import.meta.filename))
-    .digest('hex')
-    .slice(0, 16);
-  const base = process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache');
-  const target = path.join(base, 'nodemaint', 'machine', `${recipe}-debian-${debian}`);
-  if (!(await exists(target))) await build(debian, target, signal);
+  const debian = chosenDebian();
+  const target = await madeOnce('machine', debian, import.meta.filename, (folder) => build(debian, folder, signal));
   return {
     disk: path.join(target, 'disk.raw'),
     kernel: path.join(target, 'vmlinuz'),

@@ -1,14 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { buildTestImage, TEST_IMAGE } from '../../node/images.ts';
 import { writeNetwork } from '../../node/network.ts';
 import type { Machine } from './machine.ts';
-
-/** The address under which a machine reaches the host's API server; the certificate of the API server must have it. */
-export const API_ADDRESS = '10.0.2.100';
-export const API_PORT = 6443;
 
 const KUBELET_UNIT = `[Unit]
 After=containerd.service
@@ -103,14 +98,4 @@ export async function startKubelet(
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-/** Makes the machine a node of a control plane that runs on the host, with containerd and the real kubelet. */
-export async function joinNode(machine: Machine, controlPlane: ControlPlane, name: string): Promise<void> {
-  const server = `https://${API_ADDRESS}:${API_PORT}`;
-  const kubeconfig = await controlPlane.kubeconfigFor(`system:node:${name}`, ['system:nodes'], server);
-  const { binaries, caFile } = controlPlane;
-  await startKubelet(machine, { kubelet: binaries.kubelet, name, cluster: { kubeconfig, caFile } });
-  await controlPlane.kubectl(['wait', '--for=create', `node/${name}`, '--timeout=300s']);
-  await controlPlane.kubectl(['wait', '--for=condition=Ready', `node/${name}`, '--timeout=400s']);
 }

@@ -14,15 +14,8 @@ import { waitFor } from '../../support/wait-for.ts';
 
 const run = promisify(execFile);
 
-/** A TCP port of the host that the machine reaches under an address of its own network, such as 10.0.2.100:6443. */
-export interface Forward {
-  readonly guest: string;
-  readonly hostPort: number;
-}
-
 /** What a machine has beside its disk. */
 export interface Equipment {
-  readonly forwards?: readonly Forward[];
   /** TCP ports of the machine that the host reaches on loopback: the machine's by the host's. */
   readonly ports?: ReadonlyMap<number, number>;
   /** Enough for a kubelet, a container runtime and a few pods unless told. */
@@ -31,9 +24,8 @@ export interface Equipment {
   readonly folder?: string;
 }
 
-/** A real machine with systemd as PID 1, in QEMU; its network is the forwards and nothing else. */
+/** A real machine with systemd as PID 1, in QEMU; its network is the ports that the host reaches and nothing else. */
 export interface Machine extends AsyncDisposable, Shell {
-  readonly accelerator: Accelerator;
   bootId(): Promise<string>;
   /** Waits until the machine lets us in; ten minutes unless told. */
   waitForSsh(timeoutMs?: number): Promise<void>;
@@ -45,8 +37,6 @@ export interface Machine extends AsyncDisposable, Shell {
   powerButton(): Promise<void>;
   /** Presses Ctrl, Alt and Del on the machine's keyboard at the same time. */
   ctrlAltDel(): Promise<void>;
-  /** Pulls the network's cable, or plugs it in again; nothing gets in by ssh meanwhile either. */
-  cable(isPluggedIn: boolean): Promise<void>;
   /** Cuts the power: what the machine has not flushed to its disk is lost. */
   powerCut(): Promise<void>;
   /** Switches a machine that is off on again, with the disk it left, and waits until it lets us in. */
@@ -68,7 +58,6 @@ interface Parts {
   readonly accelerator: Accelerator;
   readonly folder: string;
   readonly sshPort: number;
-  readonly forwards: readonly Forward[];
   readonly ports: ReadonlyMap<number, number>;
   readonly memoryMib: number;
   readonly isKept: boolean;
@@ -88,12 +77,10 @@ function monitorOf(folder: string): string {
   return path.join(folder, 'qmp.sock');
 }
 
-function qemuArguments({ image, accelerator, folder, forwards, ports, memoryMib }: Parts): string[] {
-  // One nc for each connection; -N, or those that the machine has closed would stay for as long as the server likes.
-  const guests = forwards.map(({ guest, hostPort }) => `,guestfwd=tcp:${guest}-cmd:nc -N 127.0.0.1 ${hostPort}`);
+function qemuArguments({ image, accelerator, folder, ports, memoryMib }: Parts): string[] {
   const kernel = 'root=/dev/vda rw console=ttyS0 net.ifnames=0 systemd.show_status=0 printk.devkmsg=on';
   const hosts = [...ports].map(([host, machine]) => `,hostfwd=tcp:127.0.0.1:${host}-:${machine}`);
-  const network = `user,id=net,restrict=on${hosts.join('')}${guests.join('')}`;
+  const network = `user,id=net,restrict=on${hosts.join('')}`;
   const hardware = ['-M', 'q35', ...acceleratorArguments(accelerator), '-smp', '2', '-m', String(memoryMib)];
   const boot = ['-kernel', image.kernel, '-initrd', image.initrd, '-append', kernel];
   // Unsafe for a host that fails, not for a QEMU that is killed: a flush still reaches the host's page cache.
@@ -110,7 +97,7 @@ async function readSerial(folder: string): Promise<string> {
 
 async function prepare(
   image: MachineImage,
-  { forwards = [], ports = new Map(), memoryMib = MEMORY_MIB, folder: kept }: Equipment,
+  { ports = new Map(), memoryMib = MEMORY_MIB, folder: kept }: Equipment,
   signal: AbortSignal,
 ): Promise<Parts> {
   const accelerator = await chooseAccelerator(image.kernel, signal);
@@ -120,14 +107,14 @@ async function prepare(
     await run('qemu-img', ['create', '-q', '-f', 'qcow2', ...base, diskOf(folder)], { signal });
   const sshPort = await freePort();
   const allPorts = new Map([...ports, [sshPort, 22]]);
-  return { image, accelerator, folder, sshPort, forwards, ports: allPorts, memoryMib, isKept: kept !== undefined };
+  return { image, accelerator, folder, sshPort, ports: allPorts, memoryMib, isKept: kept !== undefined };
 }
 
 /** Boots a machine on a layer over the image, a fresh one unless it is kept, and waits until it lets us in; it ends with this process. */
 export async function bootMachine(image: MachineImage, equipment: Equipment, signal: AbortSignal): Promise<Machine> {
   assertDeclared('machine');
   const parts = await prepare(image, equipment, signal);
-  const { folder, accelerator, sshPort } = parts;
+  const { folder, sshPort } = parts;
   const shell = createShell({ keyFile: image.sshKey, port: sshPort }, signal);
   const switchOn = (): Program =>
     startProgram(['qemu-system-x86_64', ...qemuArguments(parts)], path.join(folder, 'qemu.log'));
@@ -169,7 +156,6 @@ export async function bootMachine(image: MachineImage, equipment: Equipment, sig
 
   return {
     ...shell,
-    accelerator,
     bootId,
     waitForSsh,
     waitForReboot: async (before, timeoutMs) => {
@@ -192,7 +178,6 @@ export async function bootMachine(image: MachineImage, equipment: Equipment, sig
         execute: 'send-key',
         arguments: { keys: ['ctrl', 'alt', 'delete'].map((data) => ({ type: 'qcode', data })) },
       }),
-    cable: (isPluggedIn) => tell({ execute: 'set_link', arguments: { name: 'nic', up: isPluggedIn } }),
     powerCut,
     boot: async () => {
       if (!qemu.exited()) throw new Error('the machine is on already');
