@@ -58,7 +58,7 @@ export interface NodeStatus {
   readonly expectedFinishTime?: string;
   /**
    * Ours: true where PodDisruptionBudgets are not asked, because the machine goes down and no other node stays: the agent of
-   * the node ends the pods that they keep.
+   * the node ends the pods that they keep, and those of which a webhook cannot be asked.
    */
   readonly budgetsNotAsked?: true;
   /** Ours: pods that block the drain, and why. */
@@ -81,6 +81,7 @@ export interface BlockingPod {
   readonly reason:
     | 'PodDisruptionBudget'
     | 'EvictionRefused'
+    | 'EvictionFailed'
     | 'Interceptor'
     | 'InterceptorSilent'
     | 'NoInterceptor'

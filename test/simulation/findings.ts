@@ -11,8 +11,6 @@ const KNOWN: ReadonlySet<string> = new Set([
   'told: a machine goes down (offline) with a pod that was not told to end, its agent restarted meanwhile',
   'told: a machine goes down (offline) with a pod that had not its grace period, its agent restarted meanwhile',
   'budgets: an agent ends a pod alone in spite of its budget while another node stays, restarted meanwhile',
-  // While a webhook of evictions cannot be called, each further try of a controller counts as progress.
-  'owned: a machine is held and nobody owns that, a webhook refuses evictions',
   // Nobody ends what a kubelet that is away was told to end, and a runtime that is away has no bound in a drain with the cluster.
   'owned: a machine is held and nobody owns that, its kubelet is away',
   'owned: a machine is held and nobody owns that, its runtime is away',

@@ -9,7 +9,7 @@ import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
 import type { ClusterDependencies } from '../cluster/dependencies.ts';
 
-/** Ends the pods of this node that only budgets keep, where the controller says that these are not asked. */
+/** Ends the pods of this node that nobody but budgets keeps, where the controller says that these are not asked. */
 export interface BlockedPods {
   /** One pass. What can be tried again never throws. */
   end(maintenances: readonly NodeMaintenance[], signal: AbortSignal): Promise<void>;
@@ -18,7 +18,7 @@ export interface BlockedPods {
 /** A pass that takes longer ends. */
 const PASS_MS = 5_000;
 
-/** The pods that only budgets keep on a machine that goes down while no other node stays, as its maintenances say. */
+/** The pods that nobody but budgets keeps on a machine that goes down while no other node stays, as its maintenances say. */
 function blockedOn(
   maintenances: readonly NodeMaintenance[],
   node: string,
@@ -28,7 +28,7 @@ function blockedOn(
     .map(({ status }) => nodeStatusOf(status, node))
     .filter((status) => status?.budgetsNotAsked === true)
     .flatMap((status) => status?.podsBlocking ?? [])
-    .filter(({ reason }) => reason === 'PodDisruptionBudget');
+    .filter(({ reason }) => reason === 'PodDisruptionBudget' || reason === 'EvictionFailed');
 }
 
 /** Creates it; a node may delete the pods that are bound to it, and the controller may not. */

@@ -2,7 +2,7 @@ import { CANCELED, type EvictionRequest, HEARTBEAT_DEADLINE_MS, PROGRESSING } fr
 import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import type { BlockingPod } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
-import { attemptsOf, isBlockedByBudget } from '../interceptor/message.ts';
+import { attemptsOf, isBlockedByBudget, isFailure } from '../interceptor/message.ts';
 import { hasCondition } from '../eviction/request.ts';
 import { interceptorEntry } from '../eviction/heartbeat.ts';
 import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';
@@ -105,14 +105,11 @@ export function whyBlocking(
     const message = interceptorEntry(request, active)?.message ?? '';
     if (podTypeOf(pod) !== 'Default')
       return hasJustEnded(request, now) ? undefined : { reason: 'NoInterceptor', message, since };
-    if (attemptsOf(message) === 0) {
+    if (attemptsOf(message) === 0 && !isFailure(message)) {
       return now < sinceAt + UNBEGUN_MS ? undefined : whyInterceptor(request, active, sinceAt, now);
     }
-    return {
-      reason: isBlockedByBudget(message) ? 'PodDisruptionBudget' : 'EvictionRefused',
-      message,
-      since,
-    };
+    const refused = isBlockedByBudget(message) ? 'PodDisruptionBudget' : 'EvictionRefused';
+    return { reason: isFailure(message) ? 'EvictionFailed' : refused, message, since };
   };
   const why = find();
   return why === undefined ? undefined : { namespace, name, ...why, message: why.message.slice(0, 1024) };

@@ -1,12 +1,13 @@
 import {
   BUSY_RETRY_MS,
+  FIRST_RETRY_MS,
   MAX_POSTPONED_MS,
   MAX_RETRY_MS,
   pauseMs,
   refusedPauseMs,
   TERMINATING_RETRY_MS,
 } from './back-off.ts';
-import { refusedMessage } from '../interceptor/message.ts';
+import { failedWords, refusedMessage } from '../interceptor/message.ts';
 
 /** What the Eviction API answered (004, "How API-initiated eviction works"). */
 export interface EvictionAnswer {
@@ -37,6 +38,8 @@ export type EvictionOutcome =
   | { readonly kind: 'promised'; readonly message: string }
   /** Not now, and it says nothing about the pod: the API server is busy, or the namespace is on its way out. */
   | { readonly kind: 'postponed'; readonly retryAfterMs: number; readonly message: string }
+  /** It says nothing about the pod either: a webhook could not be called, or the API server failed. */
+  | { readonly kind: 'failed'; readonly retryAfterMs: number; readonly message: string }
   /** Refused; `untilChange` where the same try cannot succeed before somebody changes something. */
   | {
       readonly kind: 'blocked';
@@ -50,6 +53,7 @@ export type EvictionOutcome =
 
 /** Whether the API server could not evict the pod, and neither a budget nor a webhook has said that it is to stay. */
 export function isApiFailure(outcome: EvictionOutcome): boolean {
+  if (outcome.kind === 'failed') return true;
   if (outcome.kind !== 'blocked' || outcome.byBudget) return false;
   return !isDenial(outcome.message) && !outcome.message.includes('disruption budget');
 }
@@ -99,7 +103,7 @@ function postponed(
   why: string,
   firstMs: number,
   askedMs?: number,
-): EvictionOutcome {
+): Extract<EvictionOutcome, { kind: 'postponed' }> {
   const message = attempt === 1 ? why : refusedMessage(attempt - 1, why);
   return { kind: 'postponed', retryAfterMs: pauseMs(firstMs, before, MAX_POSTPONED_MS, askedMs), message };
 }
@@ -153,6 +157,10 @@ export function decideEvictionOutcome(answer: EvictionAnswer, context: EvictionA
     const names = context.budgets.length === 0 ? '' : ` (${context.budgets.join(', ')})`;
     const words = `${message} Nothing can evict it until only one of them${names} selects it.`;
     return blocked(context, words, context.budgets, { byBudget: true, mayHaveRoom: true, untilChange: true });
+  }
+  if (status >= 500 && !isDenial(message)) {
+    const words = failedWords(`HTTP ${status}: ${message}`);
+    return { ...postponed(context, words, FIRST_RETRY_MS, answer.retryAfterMs), kind: 'failed' };
   }
   return blocked(context, `HTTP ${status}: ${message}`, []);
 }

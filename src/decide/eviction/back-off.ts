@@ -1,7 +1,7 @@
 /** How long the imperative interceptor waits before it asks the Eviction API for the same pod again. */
 
-/** The pause after the first attempt that was refused. */
-const FIRST_RETRY_MS = 2_000;
+/** The pause after the first attempt that was refused, or that failed. */
+export const FIRST_RETRY_MS = 2_000;
 /** KEP-4563, "Eviction": exponential backoff with a maximum of about 15 minutes. */
 export const MAX_RETRY_MS = 15 * 60_000;
 /** kubectl drain waits as long for the deletion of a terminating namespace to reach the pod. */

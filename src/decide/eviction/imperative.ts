@@ -248,6 +248,7 @@ export function afterAttempt(
         memory: { ...kept, promisedAt: now },
         progress: { message: `The eviction of pod ${name} in the background is promised: ${outcome.message}` },
       };
+    case 'failed':
     case 'postponed':
       return {
         memory: { ...kept, count: before, nextAt: now + outcome.retryAfterMs, postponed: memory.postponed + 1 },

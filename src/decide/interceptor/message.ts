@@ -16,6 +16,8 @@ const COUNT_WORDS = 'Could not evict a pod due to failing eviction requests, num
 const REFUSED = new RegExp(`^${COUNT_WORDS}(\\d{1,9})\\. (.*)$`, 's');
 const ENDING = /^Pod \S+ is terminating\.(?: (.*))?$/s;
 const ENDING_FOR = /^\S+ is terminating the pod due to node maintenance\b/;
+/** Before the words of an answer that says nothing about the pod. */
+const FAILED = 'Nobody could be asked: ';
 /** What the API server says of a budget, and what is put before it. */
 const BUDGET = /^Blocked by PodDisruptionBudget (\S+): .*needs (\d+) healthy pods and has (\d+)/s;
 
@@ -32,6 +34,16 @@ export function endingForMessage(podName: string, reason: string): string {
 /** That so many attempts have failed, the last one for this reason. */
 export function refusedMessage(attempts: number, why: string): string {
   return `${COUNT_WORDS}${attempts}. ${why}`;
+}
+
+/** That the API server could not ask whom it had to, or failed itself. */
+export function failedWords(why: string): string {
+  return `${FAILED}${why}`;
+}
+
+/** Whether the last attempt said nothing about the pod. */
+export function isFailure(message: string | undefined): boolean {
+  return withoutAttempts(message ?? '').startsWith(FAILED);
 }
 
 /** What a message means. */

@@ -2,8 +2,9 @@
  * Who goes on with the drain of a shutdown is decided by progress: a controller with which it gets no further gives way to the
  * agent, and an API server with which the agent gets no further gives way to what the agent can do without one.
  */
-import type { EvictionRequest } from '../../api/eviction-request.ts';
+import type { EvictionRequest, InterceptorStatus } from '../../api/eviction-request.ts';
 import { KUBELET_INTERCEPTOR } from '../../api/names.ts';
+import { isFailure } from '../interceptor/message.ts';
 import { DRAINED, type NodeMaintenance, type NodeStatus, WAIT_REASONS } from '../../api/node-maintenance.ts';
 import type { Deadline } from '../deadline/budget.ts';
 import { begunNode } from '../maintenance/recorded-node.ts';
@@ -53,10 +54,15 @@ function reachedBy(node: NodeStatus | undefined): unknown {
   return [reached, podsBlocking.map(({ namespace, name, reason }) => [namespace, name, reason])];
 }
 
+/** What an interceptor has said; that nobody could be asked about the pod, once more, is nothing new. */
+function saidBy(entry: InterceptorStatus): unknown {
+  return isFailure(entry.message) ? [entry.name, entry.message] : entry;
+}
+
 /** A text that changes with everything that a controller or an interceptor does; what the agent reports itself is left out. */
 export function traceText({ node, requests }: ControllerTrace): string {
   const others = requests.map(({ metadata: { uid }, status: { interceptors = [], ...status } = {} }) => {
-    return [uid, status, interceptors.filter(({ name }) => name !== KUBELET_INTERCEPTOR)];
+    return [uid, status, interceptors.filter(({ name }) => name !== KUBELET_INTERCEPTOR).map(saidBy)];
   });
   return JSON.stringify([reachedBy(node), others]);
 }

@@ -8,7 +8,7 @@ import { NodemaintError } from '../../errors.ts';
 import type { KubeClient } from '../client.ts';
 import { postEviction, deletePod, type EndOptions } from './evictor.ts';
 
-type Blocked = Extract<EvictionOutcome, { kind: 'blocked' }>;
+type Blocked = Extract<EvictionOutcome, { kind: 'blocked' | 'failed' }>;
 
 /** What an attempt goes by. */
 interface AttemptScope {
@@ -18,7 +18,7 @@ interface AttemptScope {
   readonly whyNotAsked?: () => string | undefined;
 }
 
-/** Deletes a pod whose eviction only budgets refuse, which are not asked, with the grace period of an eviction. */
+/** Deletes a pod whose eviction nobody but budgets refuses, which are not asked, with the grace period of an eviction. */
 async function endWithoutBudget(
   client: KubeClient,
   pod: Pod,
@@ -35,8 +35,8 @@ async function endWithoutBudget(
 }
 
 /**
- * One attempt at the Eviction API, and the deletion of the pod where only budgets refuse it that are not asked. Throws
- * API_UNREACHABLE.
+ * One attempt at the Eviction API, and the deletion of the pod where nobody but budgets refuses it and these are not asked: then
+ * no node stays on which a webhook could run that cannot be called. Throws API_UNREACHABLE.
  */
 export async function attemptToEvict(
   client: KubeClient,
@@ -45,7 +45,7 @@ export async function attemptToEvict(
   signal: AbortSignal,
 ): Promise<EvictionOutcome> {
   const outcome = decideEvictionOutcome(await postEviction(client, pod, options, signal), context);
-  if (outcome.kind !== 'blocked' || !outcome.byBudget) return outcome;
+  if (outcome.kind !== 'failed' && !(outcome.kind === 'blocked' && outcome.byBudget)) return outcome;
   const why = whyNotAsked?.();
   return why === undefined ? outcome : await endWithoutBudget(client, pod, { why, options, blocked: outcome }, signal);
 }

@@ -58,6 +58,8 @@ function wordsOf({ reason, message }: BlockingPod): Words {
       return ['waits', 'wait', short === said ? `for a PodDisruptionBudget: ${said}` : `for ${short}`];
     case 'EvictionRefused':
       return ['is', 'are', `refused the eviction: ${said}`];
+    case 'EvictionFailed':
+      return ['waits', 'wait', `for the API server: ${said}`];
     case 'Interceptor':
       return ['waits', 'wait', `for the interceptor ${said}`];
     case 'InterceptorSilent':

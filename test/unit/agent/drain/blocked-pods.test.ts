@@ -41,19 +41,21 @@ async function asked(maintenance: NodeMaintenance, pod: Partial<Pod> = {}, statu
 }
 
 describe('the pods that only budgets keep on a machine that goes down', () => {
-  it('the agent ends them with their own grace period where the controller says that budgets are not asked', async () => {
-    const { server } = await asked(shutdown('PodDisruptionBudget', {}));
-    assert.deepEqual(server.asked, [`GET ${PATH}`, `DELETE ${PATH}`]);
-    assert.deepEqual(server.requests.at(-1)?.body, {
-      kind: 'DeleteOptions',
-      apiVersion: 'v1',
-      preconditions: { uid: 'u' },
+  for (const reason of ['PodDisruptionBudget', 'EvictionFailed'] as const)
+    it(`the agent ends them (${reason}) with their own grace period where the controller says that budgets are not asked`, async () => {
+      const { server } = await asked(shutdown(reason, {}));
+      assert.deepEqual(server.asked, [`GET ${PATH}`, `DELETE ${PATH}`]);
+      assert.deepEqual(server.requests.at(-1)?.body, {
+        kind: 'DeleteOptions',
+        apiVersion: 'v1',
+        preconditions: { uid: 'u' },
+      });
     });
-  });
 
   const left: readonly [string, NodeMaintenance][] = [
     ['where budgets are asked', shutdown('PodDisruptionBudget', { budgetsNotAsked: undefined } as never)],
     ['where the pod waits for something else', shutdown('Interceptor', {})],
+    ['where a webhook denies it', shutdown('EvictionRefused', {})],
     ['where the machine stays up', shutdown('PodDisruptionBudget', {}, 'another')],
   ];
   for (const [where, maintenance] of left) {

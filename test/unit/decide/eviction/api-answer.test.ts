@@ -171,13 +171,36 @@ describe('an answer of the Eviction API', () => {
       { kind: 'postponed', retryAfterMs: 5_000, message: 'The namespace is being deleted, and the pod with it.' },
     ],
     [
-      '503: try again',
+      '503: it says nothing about the pod, and is no attempt of its own',
       answer(503, 'away'),
-      { attempt: 30 },
+      { attempt: 30, postponed: 8 },
+      {
+        kind: 'failed',
+        retryAfterMs: 60_000,
+        message:
+          'Could not evict a pod due to failing eviction requests, number of retries: 29. Nobody could be asked: HTTP 503: away',
+      },
+    ],
+    [
+      'a webhook that cannot be called: the same',
+      answer(500, 'Internal error occurred: failed calling webhook "v": connection refused'),
+      {},
+      {
+        kind: 'failed',
+        retryAfterMs: 2_000,
+        message:
+          'Nobody could be asked: HTTP 500: Internal error occurred: failed calling webhook "v": connection refused',
+      },
+    ],
+    [
+      'a webhook that denies it with 503: a refusal',
+      answer(503, 'admission webhook "v" denied the request: not now'),
+      {},
       {
         kind: 'blocked',
-        retryAfterMs: 900_000,
-        message: 'Could not evict a pod due to failing eviction requests, number of retries: 30. HTTP 503: away',
+        retryAfterMs: 2_000,
+        message:
+          'Could not evict a pod due to failing eviction requests, number of retries: 1. HTTP 503: admission webhook "v" denied the request: not now',
         budgets: [],
         byBudget: false,
         untilChange: false,
@@ -210,7 +233,7 @@ describe('an answer of the Eviction API', () => {
   });
 
   it('an answer of the Eviction API has a count that is read back from the message', () => {
-    const outcome = decideEvictionOutcome(answer(500, 'x'), { ...CONTEXT, attempt: 12 });
+    const outcome = decideEvictionOutcome(answer(403, 'x'), { ...CONTEXT, attempt: 12 });
     assert.equal(attemptsOf(outcome.kind === 'blocked' ? outcome.message : ''), 12);
     assert.equal(attemptsOf('anything else'), 0);
     assert.equal(attemptsOf(undefined), 0);

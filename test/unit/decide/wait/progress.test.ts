@@ -61,9 +61,9 @@ describe('the longest silence of a controller', () => {
 });
 
 describe('the trace of a controller', () => {
-  const withStatus = (name: string, message: string): EvictionRequest => ({
+  const withStatus = (name: string, message: string, heartbeatTime?: string): EvictionRequest => ({
     ...REQUEST,
-    status: { interceptors: [{ name, message }] },
+    status: { interceptors: [{ name, message, ...(heartbeatTime === undefined ? {} : { heartbeatTime }) }] },
   });
   const rows: [string, readonly EvictionRequest[], boolean][] = [
     ['a request that is made', [REQUEST], true],
@@ -77,6 +77,16 @@ describe('the trace of a controller', () => {
       assert.equal(traceText({ node, requests }) !== traceText({ node, requests: before }), isOther);
     });
   }
+
+  it('a webhook that cannot be called once more is nothing new in the trace of a controller', () => {
+    const traceOf = (message: string, beat: string): string => {
+      const requests = [withStatus('imperative-eviction.k8s.io', message, beat)];
+      return traceText({ node: statusOf({}), requests });
+    };
+    const failed = 'Nobody could be asked: HTTP 500: failed calling webhook';
+    assert.equal(traceOf(failed, '2026-01-01T00:00:00Z'), traceOf(failed, '2026-01-01T00:03:00Z'));
+    assert.notEqual(traceOf('saves', '2026-01-01T00:00:00Z'), traceOf('saves', '2026-01-01T00:03:00Z'));
+  });
 
   it('the trace of a controller has what the status says of the node', () => {
     const text = (podsPendingEvacuation: number) =>

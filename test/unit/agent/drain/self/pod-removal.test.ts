@@ -57,8 +57,8 @@ function open(
     reason: '',
     drainTargets: resolution.nodes[0]?.drainTargets ?? [],
   }));
-  const pass = (mayAct = always) =>
-    ender.end({ ...ender.scopeOf(own, pods, requests), recorded, mayAct, whyNotAsked: () => undefined }, SIGNAL);
+  const pass = (mayAct = always, notAsked?: string) =>
+    ender.end({ ...ender.scopeOf(own, pods, requests), recorded, mayAct, whyNotAsked: () => notAsked }, SIGNAL);
   return { server, clock, pass, evictions };
 }
 
@@ -92,6 +92,17 @@ describe('the end of pods on a node that its agent drains', () => {
     clock.pass(60_000);
     assert.equal((await pass()).waiting[0]?.on, 'imperative-eviction.k8s.io');
   });
+
+  for (const [message, isEnded] of [
+    ['failed calling webhook "a.b.c"', true],
+    ['admission webhook "a.b.c" denied the request: no', false],
+  ] as const)
+    it(`a pod is ${isEnded ? 'deleted' : 'left'} where no other node stays, and its eviction is answered: ${message}`, async () => {
+      const { server, pass } = open([podOf('web')]);
+      server.answers.set(EVICT_WEB, { status: 500, body: { message } });
+      await pass(undefined, 'no other node stays');
+      assert.equal(server.asked.includes('DELETE /api/v1/namespaces/default/pods/web'), isEnded);
+    });
 
   it('a pod is left to a controller that is alive again', async () => {
     const { server, pass } = open([podOf('web')]);
@@ -176,7 +187,8 @@ describe('the end of pods on a node that its agent drains', () => {
   const CAUSE = { reason: 'DisruptionBudget', message: 'The disruption budget web needs 1 healthy pods and has 1.' };
   const refusals: [string, number, object, string][] = [
     ['a budget blocks', 429, { message: 'Cannot evict pod.', details: { causes: [CAUSE] } }, 'PodDisruptionBudget'],
-    ['the API server refuses to evict', 500, { message: 'no' }, 'EvictionRefused'],
+    ['a webhook refuses to evict', 403, { message: 'denied the request: no' }, 'EvictionRefused'],
+    ['a webhook cannot be asked about', 500, { message: 'failed calling webhook' }, 'EvictionFailed'],
   ];
   for (const [title, status, body, reason] of refusals) {
     it(`the agent names a pod that ${title} since its first attempt`, async () => {
@@ -259,7 +271,7 @@ describe('the end of pods on a node that its agent drains', () => {
     server.answers.set(EVICT_WEB, busy);
     await pass();
     assert.deepEqual(evictions.blocking([pod], undefined), []);
-    server.answers.set(EVICT_WEB, { status: 500, body: { message: 'no' } });
+    server.answers.set(EVICT_WEB, { status: 403, body: { message: 'no' } });
     clock.pass(60_000);
     await pass();
     server.answers.set(EVICT_WEB, busy);
