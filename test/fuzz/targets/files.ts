@@ -1,14 +1,11 @@
-/** What people and programs leave in files: manifests, configurations, kubeconfigs, plans. */
+/** What people, the kubelet and the agent itself leave in files: manifests, the kubelet's configuration, the journal. */
+import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { parseDrainPlan } from '../../../src/cli/maintenance/plan-file.ts';
-import { parseAgentConfig } from '../../support/agent/config.ts';
-import { isFullyQualified } from '../../../src/decide/eviction/interceptors.ts';
+import { isDeepStrictEqual } from 'node:util';
 import { MAX_GRACE_SEC } from '../../../src/decide/pod.ts';
-import { createSystemClock } from '../../../src/host/clock.ts';
 import { readKubelet } from '../../../src/host/kubelet/config.ts';
-import { triggerFileSource } from '../../../src/cloud/trigger-file.ts';
-import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
+import { formatStep, parseJournal } from '../../../src/static-pods/journal/journal.ts';
 import { parseManifest } from '../../../src/static-pods/manifest/manifest.ts';
 import { mutatedJson, mutatedText } from '../mutate.ts';
 import { assertFinite, attempt, type FuzzTarget, textTarget, textOf } from '../target.ts';
@@ -48,26 +45,6 @@ shutdownGracePeriod: 30s
 shutdownGracePeriodByPodPriority:
 - {priority: 100000, shutdownGracePeriodSeconds: 10}
 `;
-const KUBECONFIG = `apiVersion: v1
-kind: Config
-current-context: a
-contexts: [{name: a, context: {cluster: c, user: u}}]
-clusters: [{name: c, cluster: {server: "https://10.0.0.1:6443", certificate-authority-data: YQ==}}]
-users: [{name: u, user: {token: abc}}]
-`;
-const CONFIG = `apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1
-kind: AgentConfiguration
-nodeName: n1
-maxHoldSec: 3600
-drainPlan: [{podPriority: 1000, podType: Default}]
-`;
-const PLAN = `drainPlan:
-- podPriority: 1000
-  podType: Default
-  podSelector: {matchLabels: {app: a}}
-- {podPriority: 2147483647, podType: Static}
-`;
-
 const SIGNAL = new AbortController().signal;
 
 function manifest(text: string): void {
@@ -78,59 +55,70 @@ function manifest(text: string): void {
   if (!/^[a-z0-9.-]{1,253}$/.test(parsed.podName)) throw new Error(`pod name ${parsed.podName}`);
 }
 
-/** A target that is read from a file which the input is written into. */
-function fileTarget(
-  name: string,
-  file: string,
-  inputs: FuzzTarget['inputs'],
-  read: (file: string, folder: string) => Promise<unknown>,
-): FuzzTarget {
-  return {
-    name,
-    inputs,
-    open: (folder) => ({
-      run: async (input) => {
-        await writeFile(path.join(folder, file), Buffer.from(textOf(input), 'utf8'));
-        assertFinite(await attempt(() => read(path.join(folder, file), folder)), name);
-      },
-    }),
-  };
+const STEP = {
+  op: 'park',
+  file: 'etcd.yaml',
+  sha256: 'ab',
+  maintenance: 'shutdown-n1-x',
+  at: 1_780_000_000_000,
+  bootId: 'boot',
+  pod: {
+    namespace: 'a',
+    name: 'b',
+    podName: 'b-n1',
+    labels: { a: 'b' },
+    priority: 1,
+    priorityKnown: true,
+    graceSec: 30,
+  },
+  origin: {
+    path: '/etc/kubernetes/manifests/etcd.yaml',
+    parkedPath: '/p',
+    mode: 384,
+    uid: 0,
+    gid: 0,
+  },
+} as const;
+/** A line with a checksum that is right, whatever it says. */
+function withChecksum(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => `${createHash('sha256').update(line).digest('hex').slice(0, 16)} ${line}\n`)
+    .join('');
 }
 
-/** The targets that are files of others. */
+async function journal(text: string): Promise<void> {
+  const steps = await attempt(() => parseJournal(text, 'journal'));
+  if (steps === undefined) return;
+  assertFinite(steps, 'journal');
+  const again = parseJournal(steps.map(formatStep).join(''), 'journal');
+  if (!isDeepStrictEqual(again, steps)) throw new Error('reads otherwise what it wrote');
+}
+
+/** The targets that are files. */
 export const FILE_TARGETS: readonly FuzzTarget[] = [
   textTarget('manifest-yaml', mutatedText(POD_YAML), manifest),
   textTarget('manifest-json', mutatedJson(POD), manifest),
-  textTarget('agent-config', mutatedText(CONFIG), async (text) => {
-    assertFinite(await attempt(() => parseAgentConfig(text, 'agent.yaml')), 'configuration');
-  }),
+  {
+    name: 'kubelet-config',
+    inputs: mutatedText(KUBELET_YAML),
+    open: (folder) => ({
+      run: async (input) => {
+        const file = path.join(folder, 'kubelet.yaml');
+        await writeFile(file, Buffer.from(textOf(input), 'utf8'));
+        const flags = new Map([
+          ['config', file],
+          ['config-dir', path.join(folder, 'none')],
+        ]);
+        const kubelet = { pid: 1, flags, isK3s: false };
+        assertFinite(await attempt(() => readKubelet(kubelet, { read: new Map() }, SIGNAL)), 'kubelet');
+      },
+    }),
+  },
   textTarget(
-    'plan-file',
-    mutatedText(PLAN, KUBELET_YAML, JSON.stringify([{ podPriority: 1, podType: 'Default' }])),
-    async (text) => {
-      for (const entry of (await attempt(() => parseDrainPlan(text, 'plan.yaml'))) ?? []) {
-        if (!Number.isSafeInteger(entry.podPriority)) throw new Error(`priority ${entry.podPriority}`);
-      }
-    },
+    'journal',
+    mutatedText(formatStep(STEP) + formatStep({ op: 'restore', file: 'etcd.yaml', parked: STEP })),
+    journal,
   ),
-  textTarget('interceptor-name', mutatedText('deployment.apps.k8s.io', 'a.example.com'), (text) => {
-    isFullyQualified(text);
-  }),
-  fileTarget('kubelet-config', 'kubelet.yaml', mutatedText(KUBELET_YAML), async (file, folder) => {
-    const flags = new Map([
-      ['config', file],
-      ['config-dir', path.join(folder, 'none')],
-    ]);
-    return await readKubelet({ pid: 1, flags, isK3s: false }, { read: new Map() }, SIGNAL);
-  }),
-  fileTarget('kubeconfig', 'kubeconfig', mutatedText(KUBECONFIG), async (file) => {
-    await loadClusterAccess(file);
-  }),
-  fileTarget('trigger-file', 'trigger', mutatedText('maintenance of the rack\n', ''), async (file) => {
-    const ending = new AbortController();
-    const notices = await triggerFileSource(file, createSystemClock(), ending.signal).read(SIGNAL);
-    ending.abort();
-    for (const { reason } of notices) if (/\p{Cc}/u.test(reason) || reason.length > 1024) throw new Error(reason);
-    return notices;
-  }),
+  textTarget('journal-steps', mutatedJson(STEP), (text) => journal(withChecksum(text))),
 ];
