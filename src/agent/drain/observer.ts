@@ -56,6 +56,8 @@ export class ProgressObserver {
   #work: Unchanged | undefined;
   /** Since when the controller is idle; it counts as that until the shutdown is over, so that the drain does not change hands again and again. */
   #idleSince: number | undefined;
+  /** Whether the controller has been silent for so long that this agent looks at all maintenances itself. */
+  #isDoubted = false;
   #stall: Unchanged | undefined;
   #askedAt = 0;
 
@@ -84,8 +86,7 @@ export class ProgressObserver {
     const own = isHeld ? maintenances.find(({ metadata }) => metadata.name === phase.maintenance) : undefined;
     const controller = isHeld ? this.#judge(life, own) : life;
     if (maintenances.length === 0 && isHeld) return NOTHING_KNOWN;
-    if ((controller === 'dead' || controller === 'idle') && !copies.watchesAll()) {
-      // What is known of the node's maintenances is what the controller has noted: to go on without it is not enough.
+    if (this.#needsAll()) {
       copies.wantAll();
       return { controller: 'unknown', maintenances };
     }
@@ -99,8 +100,9 @@ export class ProgressObserver {
     const { lease, maintenances, own } = this.#parts;
     const { maintenance: name } = phase;
     const isUnseen = own.state(name) === 'open' && !maintenances.list().some(({ metadata }) => metadata.name === name);
-    const unseen = isUnseen ? `the API server does not tell of the NodeMaintenance ${name}` : undefined;
-    const text = lease.isTold() ? (reason ?? unseen) : (lease.refusal() ?? '');
+    const unseen = isUnseen ? `the NodeMaintenance ${name}` : this.#needsAll() ? 'all NodeMaintenances' : undefined;
+    const unheard = unseen === undefined ? undefined : `the API server does not tell of ${unseen}`;
+    const text = lease.isTold() ? (reason ?? unheard) : (lease.refusal() ?? '');
     this.#stall = text === undefined ? undefined : { text, since: this.#stall?.since ?? this.#askedAt };
   }
 
@@ -147,11 +149,18 @@ export class ProgressObserver {
   #forgetShutdown(): void {
     this.#work = undefined;
     this.#idleSince = undefined;
+    this.#isDoubted = false;
     this.#stall = undefined;
   }
 
   #isIdle(): boolean {
     return this.#idleSince !== undefined;
+  }
+
+  /** Whether the controller is not counted on, and of the maintenances only those that it has noted are known. */
+  #needsAll(): boolean {
+    const isUncertain = this.#isDoubted || this.state()?.kind === 'dead';
+    return isUncertain && !this.#parts.maintenances.watchesAll();
   }
 
   /** What to go by in the place of what the Lease shows. */
@@ -170,6 +179,7 @@ export class ProgressObserver {
     const stand = standOf(own, nodeName);
     const silentMs = now - this.#work.since;
     const isDoubted = own !== undefined && silentMs >= longestSilenceMs(trace, stand, maxIdleMs, clock.now());
+    this.#isDoubted = isDoubted;
     maintenances.holdAll(isDoubted);
     if (!isDoubted) return life;
     // The controller is believed where also this agent finds, from all maintenances of the cluster, that others reboot.

@@ -47,6 +47,8 @@ interface World {
   owed: boolean;
   life: LeaseLife;
   source: 'note' | 'all';
+  /** Whether the API server lets all maintenances be watched. */
+  tellsAll: boolean;
   synced: boolean;
   /** What the API server answers to the question for the Lease: "" for no answer. */
   leaseFails: string | undefined;
@@ -58,6 +60,7 @@ function open(given: Partial<World> = {}) {
     owed: false,
     life: 'alive',
     source: 'all',
+    tellsAll: true,
     synced: true,
     leaseFails: undefined,
     ...given,
@@ -79,11 +82,11 @@ function open(given: Partial<World> = {}) {
       list: () => world.maintenances,
       watchesAll: () => world.source !== 'note',
       wantAll: () => {
-        world.source = 'all';
+        if (world.tellsAll) world.source = 'all';
       },
       holdAll: (isHeld) => {
         held.push(isHeld);
-        if (isHeld) world.source = 'all';
+        if (isHeld && world.tellsAll) world.source = 'all';
       },
     },
     lease: {
@@ -198,6 +201,18 @@ describe('the observer of the drain, with a controller that does nothing', () =>
     assert.equal(await look(WATCHING), 'alive');
   });
 
+  it('waits no longer where the API server lets it watch no maintenances of others', async () => {
+    for (const [reason, silentMinutes] of [
+      ['Draining', 5],
+      ['WaitingForTurn', 30],
+    ] as const) {
+      const maintenances = [maintenanceWith({}, reason)];
+      const { observer, afterMinutes } = open({ maintenances, source: 'note', tellsAll: false });
+      assert.equal(await afterMinutes(silentMinutes + 5), 'unknown');
+      assert.equal(observer.stall()?.forMs, 300_000);
+    }
+  });
+
   it('goes by a Lease that is read right before a step, and by the options on it, unless its controller is idle', async () => {
     const { observer, reads, world, afterMinutes } = open({ life: 'dead' });
     assert.deepEqual([await observer.isAway(SIGNAL), reads], [true, [0]]);
@@ -282,12 +297,13 @@ describe('the observer of the drain, with an API server with which it gets no fu
     }
   });
 
-  it('counts a NodeMaintenance that it never sees, a Lease that is refused, and what keeps the pass from going on', async () => {
+  it('counts a NodeMaintenance or others that it never sees, a Lease that is refused, and what keeps the pass from going on', async () => {
     const rows: [Partial<World>, string | undefined, RegExp][] = [
       [{ maintenances: [] }, undefined, /does not tell of the NodeMaintenance m/],
       [{ synced: false, maintenances: [] }, undefined, /does not tell of the NodeMaintenance m/],
       [{ leaseFails: 'it may not be read' }, undefined, /it may not be read/],
       [{}, 'a webhook cannot be called', /a webhook cannot be called/],
+      [{ life: 'dead', source: 'note', tellsAll: false }, undefined, /does not tell of all NodeMaintenances/],
     ];
     for (const [given, reason, expected] of rows) {
       const { observer, afterMinutes } = open(given);
