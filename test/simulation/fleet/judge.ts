@@ -42,8 +42,6 @@ function isWaitedFor({ source, labels }: Container): boolean {
 export class Judge {
   readonly found: FleetFinding[] = [];
   readonly #fleet: Fleet;
-  /** Pods that were told to end, by their UID. */
-  readonly #told = new Set<string>();
   /** When the API server has taken a maintenance, by its name, and when a budget has last kept a pod, by its UID. */
   readonly #takenAt = new Map<string, number>();
   readonly #keptAt = new Map<string, number>();
@@ -99,13 +97,13 @@ export class Judge {
 
   /** The budget that forbids the end of a pod now; undefined where none does. */
   #closedBudget(pod: Pod): string | undefined {
-    if (
-      this.#told.has(pod.metadata.uid ?? '') ||
-      !isReady(pod) ||
-      isTerminal(pod) ||
-      pod.metadata.deletionTimestamp !== undefined
-    )
-      return undefined;
+    if (!isReady(pod) || isTerminal(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
+    // One that was told to end has ended for its budget; a kubelet may start it again.
+    const machine = this.#fleet.machines.find(({ name }) => name === pod.spec.nodeName);
+    const runs = machine?.containers.running().some(({ uid, toldAt }) => {
+      return uid === pod.metadata.uid && toldAt === undefined;
+    });
+    if (runs !== true) return undefined;
     const closed = budgetsOf(this.#fleet.server.objects, pod).find(
       ({ status }) => (status?.disruptionsAllowed ?? 0) <= 0,
     );
@@ -128,7 +126,6 @@ export class Judge {
     const machine = this.#fleet.machines.find(({ name }) => name === pod?.spec.nodeName);
     if (pod === undefined || machine === undefined || !this.#isOtherLeft(machine)) return;
     const budget = this.#closedBudget(pod);
-    this.#told.add(pod.metadata.uid ?? '');
     if (budget === undefined || this.#mayGoAlone(machine)) return;
     this.#add('budgets', 'a pod is deleted in spite of its budget while another node stays', `${path} by ${program}`);
   }
@@ -139,7 +136,6 @@ export class Judge {
     const pod = this.#fleet.pods().find(({ metadata }) => metadata.uid === container.uid);
     if (pod === undefined || !this.#isOtherLeft(machine)) return;
     const budget = this.#closedBudget(pod);
-    this.#told.add(container.uid);
     if (budget === undefined || this.#mayGoAlone(machine)) return;
     const isNew = machine.agentStartedAt > machine.askedAt;
     this.#add(
@@ -323,8 +319,8 @@ export class Judge {
       if (isBeating && fleet.requests().some(({ metadata }) => metadata.name === container.uid))
         return 'an interceptor';
     }
-    if (isTroubled) return undefined;
     if (this.#wouldTakeQuorum(machine)) return 'the control plane';
+    if (isTroubled) return undefined;
     const others = fleet.machines.filter((other) => other !== machine && other.isHeld());
     const isFirst = others.every((other) => other.askedAt > machine.askedAt);
     return isFirst ? undefined : 'the limit of parallel reboots';
