@@ -329,8 +329,10 @@ export class Judge {
   #wouldTakeQuorum(machine: FleetMachine): boolean {
     const { members } = this.#fleet.settings;
     if (members < 3 || !this.#fleet.isMember(machine) || machine.prepared?.kind === 'poweroff') return false;
-    // A member that is cut off counts for nothing in the cluster.
-    const others = this.#fleet.serving('etcd').filter((other) => other !== machine && this.#fleet.isReached(other));
+    // A member that is cut off counts for nothing in the cluster, and one that goes for good not for long.
+    const others = this.#fleet
+      .serving('etcd')
+      .filter((other) => other !== machine && other.prepared?.kind !== 'poweroff' && this.#fleet.isReached(other));
     return others.length < Math.floor(members / 2) + 1;
   }
 }
