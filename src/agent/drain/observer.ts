@@ -141,6 +141,11 @@ export class ProgressObserver {
     return WHY_SELF[this.#isIdle() ? 'idle' : 'dead'];
   }
 
+  /** Whether a controller that is idle for this node may still write statuses beside the agent. */
+  isBesideController(): boolean {
+    return this.#isIdle() && this.#parts.lease.last()?.kind !== 'dead';
+  }
+
   /** The options of the controller that its evictions go by; what an idle one has written onto its Lease does not hold the node. */
   settings(): EvictionSettings {
     return this.#isIdle() ? DEFAULT_EVICTION_SETTINGS : this.#parts.lease.settings();

@@ -50,7 +50,7 @@ import { createSelfVolumes, type SelfVolumes } from './volumes.ts';
 
 interface SelfDrainParts {
   readonly requests: Pick<NodeEvictionRequests, 'list' | 'synced' | 'watch'>;
-  readonly controller: Pick<ProgressObserver, 'isAway' | 'whyAway' | 'settings'>;
+  readonly controller: Pick<ProgressObserver, 'isAway' | 'whyAway' | 'isBesideController' | 'settings'>;
   readonly giveBack: Pick<GiveBack, 'pass'>;
   /** All maintenances of the cluster. */
   readonly maintenances: Pick<NodeMaintenances, 'list'>;
@@ -190,7 +190,7 @@ function createSelfDrainState(
   const why = (): string => controller.whyAway();
   const evictions = createSelfEvictions(dependencies, () => controller.settings());
   const cordon = createSelfCordon(dependencies);
-  const status = createSelfStatus(dependencies, why);
+  const status = createSelfStatus(dependencies, controller);
   const removals = createSelfRemovals(dependencies);
   const ender = createPodRemoval({ client, clock, evictions, removals, why }, lifetime);
   const pods = createNodePods(dependencies, lifetime);

@@ -6,12 +6,14 @@ import { estimateDrain } from '../../../decide/drain/estimate.ts';
 import { isKept, keptBy } from '../../../decide/kept-pods/kept-pods.ts';
 import { planOf } from '../../../decide/maintenance/drain-plan.ts';
 import { evictingUids, type SelfDrain } from '../../../decide/drain/self-drain.ts';
-import { drainBegan } from '../../../decide/maintenance/recorded-node.ts';
+import { isWithin } from '../../../decide/maintenance/drain-targets.ts';
+import { begunNode, drainBegan } from '../../../decide/maintenance/recorded-node.ts';
 import type { NodeResolution } from '../../../decide/drain/resolution.ts';
 import { drainStatus, type NodeObservation } from '../../../decide/drain/status.ts';
 import { BY_AGENT } from '../../../decide/shutdown/drainer.ts';
 import { createMaintenanceStatusWriter } from '../../../kube/maintenance/status.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
+import type { ProgressObserver } from '../observer.ts';
 
 /** Keeps the status of maintenances of this node alone, as the controller would, with the node's identity. */
 export interface SelfStatus {
@@ -19,7 +21,8 @@ export interface SelfStatus {
   latest(maintenances: readonly NodeMaintenance[]): readonly NodeMaintenance[];
   /**
    * Writes what the drains have come to; `pods` are those that are left on the node. `mayWrite` is asked right before.
-   * Returns whether the targets that the drains go by are recorded.
+   * Returns whether the targets that the drains go by are recorded. Beside a controller that lives nothing else is written: of
+   * two writers each would find that the other one has changed its words.
    */
   write(
     drains: readonly SelfDrain[],
@@ -66,14 +69,26 @@ function statusOf(
   return drainStatus(maintenance, { ...resolution, nodes }, observe, now);
 }
 
-/** `why` tells why the agent drains its node. */
-export function createSelfStatus({ client, clock }: ClusterDependencies, why: () => string): SelfStatus {
+/** Whether the targets that the drain has come to are recorded already. */
+function areTargetsRecorded({ maintenance, resolution }: SelfDrain): boolean {
+  return resolution.nodes.every((node) => {
+    const known = begunNode(maintenance.status, node);
+    return known !== undefined && isWithin(node.drainTargets, known.drainTargets ?? []);
+  });
+}
+
+/** `controller` tells why the agent drains its node. */
+export function createSelfStatus(
+  { client, clock }: ClusterDependencies,
+  controller: Pick<ProgressObserver, 'whyAway' | 'isBesideController'>,
+): SelfStatus {
   const writer = createMaintenanceStatusWriter(client, clock, COUNT_EVERY_MS);
   return {
     latest: (maintenances) => maintenances.map((copy) => writer.latest(copy)),
     write: async (drains, pods, mayWrite, signal) => {
       for (const drain of drains) {
-        const status = statusOf(drain, pods, { why: why(), now: clock.now() });
+        if (controller.isBesideController() && areTargetsRecorded(drain)) continue;
+        const status = statusOf(drain, pods, { why: controller.whyAway(), now: clock.now() });
         const { kind } = await writer.write(drain.maintenance, status, signal, mayWrite);
         if (kind === 'not-recorded') return false;
       }

@@ -75,6 +75,7 @@ function open(
       controller: {
         isAway: () => Promise.resolve(isIdle || kindNow() === 'dead'),
         whyAway: () => WHY_SELF[isIdle ? 'idle' : 'dead'],
+        isBesideController: () => isIdle,
         settings: () => DEFAULT_EVICTION_SETTINGS,
       },
       giveBack: {

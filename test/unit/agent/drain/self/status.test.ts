@@ -4,6 +4,7 @@ import { createSelfStatus } from '../../../../../src/agent/drain/self/status.ts'
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../../src/api/pod.ts';
 import { drainPodsOfNode, resolveSelfDrains } from '../../../../../src/decide/drain/self-drain.ts';
+import { planOf } from '../../../../../src/decide/maintenance/drain-plan.ts';
 import { SILENT_LOG } from '../../../../support/silent-log.ts';
 import { createObjectServer } from '../../../../support/stand-ins/object-server.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
@@ -31,12 +32,15 @@ const BLOCKING = {
   since: '2026-01-01T00:00:00Z',
 } as const;
 
-function open() {
+function open({ isBeside = false, maintenance = MAINTENANCE } = {}) {
   const server = createObjectServer();
   const clock = createSteppingClock();
   const dependencies = { client: server.client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
-  const status = createSelfStatus(dependencies, () => 'no controller is alive');
-  const drains = resolveSelfDrains([MAINTENANCE], { name: 'n1', uid: 'u-n1' }, drainPodsOfNode([POD], []));
+  const status = createSelfStatus(dependencies, {
+    whyAway: () => 'no controller is alive',
+    isBesideController: () => isBeside,
+  });
+  const drains = resolveSelfDrains([maintenance], { name: 'n1', uid: 'u-n1' }, drainPodsOfNode([POD], []));
   const pods = { list: [POD], blocking: [BLOCKING], requestOf: () => undefined };
   const write = (mayWrite: boolean): Promise<boolean> =>
     status.write(drains, pods, () => Promise.resolve(mayWrite), SIGNAL);
@@ -64,6 +68,21 @@ describe('the status that an agent writes of its own drain', () => {
     const { server, write } = open();
     assert.equal(await write(false), false);
     assert.deepEqual(server.asked, []);
+  });
+
+  it('beside a controller the status is written where the targets move on, and not for other words', async () => {
+    const drainTargets = planOf(MAINTENANCE).slice(0, 1);
+    const node = { nodeRef: { name: 'n1' }, drainTargets, drainMessage: 'in the words of the controller' };
+    for (const [isBeside, drainStartTime, writes] of [
+      [true, '2026-01-01T00:00:00Z', 0],
+      [true, undefined, 1],
+      [false, '2026-01-01T00:00:00Z', 1],
+    ] as const) {
+      const nodeStatuses = [{ ...node, ...(drainStartTime === undefined ? {} : { drainStartTime }) }];
+      const { server, write } = open({ isBeside, maintenance: { ...MAINTENANCE, status: { nodeStatuses } } });
+      assert.equal(await write(true), true);
+      assert.equal(server.asked.length, writes);
+    }
   });
 
   it('the status that another has changed meanwhile gives no targets to go by', async () => {
