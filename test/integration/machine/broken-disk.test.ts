@@ -17,6 +17,8 @@ import { waitFor } from '../../support/wait-for.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
 
 const NODE = 'broken-disk';
+const IN_PLACE = 'pods/manifests';
+const PARKED = 'pods/parked';
 const TIMEOUT_MS = 90_000;
 /** Longer than it takes to start an agent again. */
 const SLOW_SEC = 4;
@@ -42,16 +44,16 @@ class Bench implements AsyncDisposable {
   static async create(t: TestContext, stopSec = 1, more: object = {}): Promise<Bench> {
     const mounts = await createMountRoot(t);
     const { root } = mounts;
-    for (const folder of ['state', 'manifests', 'parked']) mounts.mountSmall(folder);
-    // A file system in memory, as /run is.
-    await mkdir(path.join(root, 'run'));
-    const staticPodPath = path.join(root, 'manifests');
+    for (const folder of ['run', 'pods']) await mkdir(path.join(root, folder));
+    // A manifest is parked by a rename, so that both directories are on one file system.
+    for (const folder of ['state', 'pods']) mounts.mountSmall(folder);
+    const [staticPodPath, parkedPath] = [path.join(root, IN_PLACE), path.join(root, PARKED)];
+    for (const folder of [staticPodPath, parkedPath]) await mkdir(folder);
     await writeFile(path.join(staticPodPath, 'low.yaml'), manifest('low', 0, stopSec));
     await writeFile(path.join(staticPodPath, 'high.yaml'), manifest('high', 2_000_001_000, stopSec));
     const socketPath = path.join(root, 'cri.sock');
     const runtime = await startDemoRuntime({ staticPodPath, socketPath, nodeName: NODE }, t.signal);
-    const parkedPath = path.join(root, 'parked');
-    await writeAgentFiles(root, { nodeName: NODE, parkedPath, ...more });
+    await writeAgentFiles(root, { nodeName: NODE, staticPodPath, parkedPath, ...more });
     return new Bench(mounts, runtime);
   }
 
@@ -103,7 +105,7 @@ class Bench implements AsyncDisposable {
   async files(): Promise<{ readonly inPlace: readonly string[]; readonly parked: readonly string[] }> {
     const list = async (folder: string): Promise<readonly string[]> =>
       (await readdir(path.join(this.root, folder))).filter((name) => !name.startsWith('.')).sort();
-    return { inPlace: await list('manifests'), parked: await list('parked') };
+    return { inPlace: await list(IN_PLACE), parked: await list(PARKED) };
   }
 
   /** Names of the pods that run. */
@@ -115,7 +117,7 @@ class Bench implements AsyncDisposable {
       .sort();
   }
 
-  breakDisk(how: 'full' | 'read-only', folder: 'state' | 'manifests' | 'parked' = 'state'): void {
+  breakDisk(how: 'full' | 'read-only', folder: 'state' | 'pods' = 'state'): void {
     const place = path.join(this.root, folder);
     if (how === 'full') fillUp(place);
     else execFileSync('mount', ['-o', 'remount,ro', place]);
@@ -221,8 +223,7 @@ describe('an agent whose manifests cannot be moved', () => {
   it('the agent releases the shutdown when no kubelet can be stopped either, says why, and moves nothing', async (t) => {
     await using bench = await Bench.create(t);
     await bench.start();
-    bench.breakDisk('read-only', 'parked');
-    bench.breakDisk('read-only', 'manifests');
+    bench.breakDisk('read-only', 'pods');
     await bench.tell('trigger');
     const { summary } = await bench.until('the machine may go down', ({ phase }) => phase.kind === 'released');
     assert.match(
