@@ -134,11 +134,12 @@ function observationReader(
   return () => {
     const { phase, offlineTargets } = record();
     const name = phase.kind === 'watching' ? '' : phase.maintenance;
-    const recorded = nodeStatusOf(cluster?.cluster.maintenances.get(name)?.status, node.name)?.drainTargets;
-    const last = (offlineTargets.length > 0 ? offlineTargets : (recorded ?? [])).at(-1);
+    const recorded = nodeStatusOf(cluster?.cluster.maintenances.get(name)?.status, node.name);
+    const last = (offlineTargets.length > 0 ? offlineTargets : (recorded?.drainTargets ?? [])).at(-1);
     const tier = last === undefined ? undefined : { podType: last.podType, podPriority: last.podPriority };
     const { waitingFor, parked } = status();
-    return { waitingFor, parked, tier, kubeletEnds: machine.otherLocks.hasKubelets() };
+    const kubeletEnds = machine.otherLocks.hasKubelets();
+    return { waitingFor, parked, tier, kubeletEnds, budgetsNotAsked: recorded?.budgetsNotAsked === true };
   };
 }
 

@@ -67,6 +67,7 @@ function makeStorySchema() {
     pods: z.array(pod).max(STORY_LIMITS.pods),
     podsLeftOut: z.int().min(0),
     kubeletEnds: z.literal(true).exactOptional(),
+    budgetsNotAsked: z.literal(true).exactOptional(),
     waits: z.array(wait).max(STORY_LIMITS.waits),
     returned: z.array(z.object({ what: text, at: time })).max(STORY_LIMITS.returned),
   });

@@ -23,6 +23,8 @@ export interface IterationObservation {
   readonly tier: StoryTier | undefined;
   /** Whether the kubelet ends pods by its own graceful shutdown. */
   readonly kubeletEnds?: boolean;
+  /** Whether no other node stays, so that no PodDisruptionBudget is asked. */
+  readonly budgetsNotAsked?: boolean;
   /** Files of the manifests that are parked. */
   readonly parked: readonly string[];
 }

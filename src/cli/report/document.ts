@@ -30,6 +30,7 @@ export function reportDocument(line: Timeline): object {
     ...(line.awayMs === undefined ? {} : { awaySeconds: seconds(line.awayMs) }),
     causes: line.causes.map(({ text, kind, pods, ms }) => ({ text, kind, pods, seconds: seconds(ms) })),
     ...(line.kubeletEnds === undefined ? {} : { kubeletEndedPods: line.kubeletEnds }),
+    ...(line.budgetsNotAsked === undefined ? {} : { budgetsNotAsked: line.budgetsNotAsked }),
     pods: { total: line.pods, left: line.podsLeft, notRecorded: line.podsLeftOut },
     tiers: line.tiers.map(({ name, from, to, rows }) => ({
       name,

@@ -3,10 +3,11 @@ import { counted } from '../../decide/counted.ts';
 import type { Timeline } from '../../show/story/timeline.ts';
 import { formatSpan } from '../../decide/duration.ts';
 
-/** How the shutdown ended, in a few words, and whether the kubelet ended pods beside the drain. */
+/** How the shutdown ended, in a few words, and whether the kubelet ended pods beside the drain, or budgets were not asked. */
 export function outcomeText(line: Timeline): string {
   const beside = line.kubeletEnds === true ? '; the kubelet ended pods too, by its own graceful shutdown' : '';
-  return `${endText(line)}${beside}`;
+  const budgets = line.budgetsNotAsked === true ? '; PodDisruptionBudgets were not asked: no other node stayed' : '';
+  return `${endText(line)}${beside}${budgets}`;
 }
 
 function endText(line: Timeline): string {

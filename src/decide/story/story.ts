@@ -63,6 +63,8 @@ export interface ShutdownStory {
   readonly podsLeftOut: number;
   /** Whether the kubelet ended pods meanwhile, by its own graceful shutdown; absent where it was not seen to. */
   readonly kubeletEnds?: true;
+  /** Whether PodDisruptionBudgets were not asked, because no other node stayed; absent where they were. */
+  readonly budgetsNotAsked?: true;
   /** What the drain as a whole waited for, such as a controller. */
   readonly waits: readonly StoryWait[];
   /** The manifests that were put back, and when. */
@@ -84,6 +86,8 @@ export interface StoryObservation {
   readonly tier: StoryTier | undefined;
   /** Whether the kubelet holds a lock of its own, and ends pods by its own graceful shutdown. */
   readonly kubeletEnds?: boolean;
+  /** Whether no other node stays, so that no PodDisruptionBudget is asked. */
+  readonly budgetsNotAsked?: boolean;
 }
 
 /** The bounds of a story. Five hundred pods are more than a node has by default; the rest is counted. */
@@ -190,8 +194,11 @@ export function withObservation(story: ShutdownStory, observation: StoryObservat
   const after = [...pods.values()].map((pod) =>
     seen.has(pod.pod) || pod.goneAt !== undefined ? pod : { ...pod, goneAt: observation.at },
   );
-  const others = observation.kubeletEnds === true ? { kubeletEnds: true as const } : {};
-  return { ...story, ...others, pods: after, podsLeftOut, waits };
+  const facts = {
+    ...(observation.kubeletEnds === true ? { kubeletEnds: true as const } : {}),
+    ...(observation.budgetsNotAsked === true ? { budgetsNotAsked: true as const } : {}),
+  };
+  return { ...story, ...facts, pods: after, podsLeftOut, waits };
 }
 
 /** The story with the manifests that were parked before and are not any more. */

@@ -83,6 +83,8 @@ export interface Timeline {
   readonly podsLeftOut: number;
   /** As in the story. */
   readonly kubeletEnds?: true;
+  /** As in the story. */
+  readonly budgetsNotAsked?: true;
   readonly moments: readonly Moment[];
   /** From the release until the agent was back, in milliseconds; absent where the machine did not go down. */
   readonly awayMs?: number;
@@ -254,6 +256,7 @@ export function timelineOf(story: ShutdownStory, now: number): Timeline {
     podsLeft: rows.filter(({ gone }) => !gone).length,
     podsLeftOut,
     ...(story.kubeletEnds === undefined ? {} : { kubeletEnds: story.kubeletEnds }),
+    ...(story.budgetsNotAsked === undefined ? {} : { budgetsNotAsked: story.budgetsNotAsked }),
     moments: momentsOf(story),
     ...(released === undefined || boot === undefined ? {} : { awayMs: Math.max(0, boot.at - released.at) }),
   };

@@ -16,6 +16,13 @@ export interface Story {
   end(): Promise<Told>;
 }
 
+interface NotedEvent {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastTimestamp?: string;
+  readonly involvedObject: { readonly name: string };
+}
+
 /** A story that has ended. */
 export interface Told {
   readonly begunAt: number;
@@ -105,18 +112,17 @@ export function tooFew({ changes, begunAt }: Told): readonly string[] {
   );
 }
 
-/** Checks that Events say that budgets were not asked, and why, and that the report of such a machine says it after its boot. */
+/** Checks that an Event says that budgets were not asked, and why, and that the report of its machine says it after its boot. */
 export async function assertSaidNotAsked({ controlPlane, machine }: Machines, { begunAt }: Told): Promise<void> {
   const { items } = JSON.parse(await controlPlane.kubectl(['get', 'events', '-A', '-o', 'json'])) as {
-    readonly items: readonly { readonly message?: string; readonly lastTimestamp?: string }[];
+    readonly items: readonly NotedEvent[];
   };
-  const lately = items.filter(({ lastTimestamp = '' }) => Date.parse(lastTimestamp) >= begunAt);
-  const said = lately.map(({ message = '' }) => message);
-  const notAsked = new Set(said.filter((line) => /PodDisruptionBudgets? .* not asked/.test(line)));
-  console.log([...notAsked].join('\n'));
-  const nodes = [...notAsked].flatMap((line) => /node (\S+) goes down/.exec(line)?.[1] ?? []);
-  const [node] = nodes;
-  assert.ok(node !== undefined, 'an Event says that a budget was not asked, and for which machine');
+  const said = items.filter(
+    ({ reason, lastTimestamp = '' }) => reason === 'BudgetsNotAsked' && Date.parse(lastTimestamp) >= begunAt,
+  );
+  console.log(said.map(({ involvedObject, message }) => `${involvedObject.name}: ${message}`).join('\n'));
+  const [node] = said.flatMap(({ involvedObject }) => /^shutdown-(.+)-[^-]+$/.exec(involvedObject.name)?.[1] ?? []);
+  assert.ok(node !== undefined, 'an Event says for the maintenance of a machine that budgets were not asked');
   await machine(node).boot();
   const report = await machine(node).system().must('nodemaint report');
   console.log(report);

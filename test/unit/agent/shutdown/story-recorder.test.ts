@@ -81,7 +81,7 @@ describe('the recorder of a shutdown', () => {
     const phase = draining(since);
     iteration(first, { phase, transition: { name: 'begin', from: watching, to: phase } }, NONE);
     clock.pass(10_000);
-    iteration(first, { phase, transition: undefined }, { ...SOME, kubeletEnds: true });
+    iteration(first, { phase, transition: undefined }, { ...SOME, kubeletEnds: true, budgetsNotAsked: true });
     clock.pass(20_000);
     iteration(first, { phase, transition: undefined }, { ...NONE, parked: ['etcd.yaml'] });
     const released: Phase = { ...phase, kind: 'released', releasedAt: since + 30_000 };
@@ -113,6 +113,7 @@ describe('the recorder of a shutdown', () => {
     );
     assert.deepEqual(story.returned, [{ what: 'etcd.yaml', at: since + 90_000 }]);
     assert.equal(story.kubeletEnds, true, 'its lock was seen once');
+    assert.equal(story.budgetsNotAsked, true, 'once for the whole shutdown');
     assert.equal((await readdir(storyDirectory(folder))).length, 1);
   });
 

@@ -67,6 +67,7 @@ describe('the sentences of a report', () => {
       { outcome: 'drained', kubeletEnds: true },
       /may go down; the kubelet ended pods too, by its own graceful shutdown$/,
     ],
+    [{ outcome: 'drained', budgetsNotAsked: true }, /; PodDisruptionBudgets were not asked: no other node stayed$/],
   ];
   for (const [more, expected] of outcomes) {
     it(`the outcome "${more.outcome}" is told in a few words: ${String(expected)}`, () => {
