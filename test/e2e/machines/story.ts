@@ -1,5 +1,6 @@
 /** One case on machines: what is done to them, all that happens meanwhile, and the judgement. */
 import assert from 'node:assert/strict';
+import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Write } from '../../chaos/audit.ts';
 import type { Change } from '../../chaos/timeline.ts';
 import { endingsOf, servingOf } from './history.ts';
@@ -14,13 +15,6 @@ export interface Story {
   mark(what: string): void;
   /** Ends it, and prints its time line. */
   end(): Promise<Told>;
-}
-
-interface NotedEvent {
-  readonly reason?: string;
-  readonly message?: string;
-  readonly lastTimestamp?: string;
-  readonly involvedObject: { readonly name: string };
 }
 
 /** A story that has ended. */
@@ -112,17 +106,14 @@ export function tooFew({ changes, begunAt }: Told): readonly string[] {
   );
 }
 
-/** Checks that an Event says that budgets were not asked, and why, and that the report of its machine says it after its boot. */
-export async function assertSaidNotAsked({ controlPlane, machine }: Machines, { begunAt }: Told): Promise<void> {
-  const { items } = JSON.parse(await controlPlane.kubectl(['get', 'events', '-A', '-o', 'json'])) as {
-    readonly items: readonly NotedEvent[];
-  };
-  const said = items.filter(
-    ({ reason, lastTimestamp = '' }) => reason === 'BudgetsNotAsked' && Date.parse(lastTimestamp) >= begunAt,
-  );
-  console.log(said.map(({ involvedObject, message }) => `${involvedObject.name}: ${message}`).join('\n'));
-  const [node] = said.flatMap(({ involvedObject }) => /^shutdown-(.+)-[^-]+$/.exec(involvedObject.name)?.[1] ?? []);
-  assert.ok(node !== undefined, 'an Event says for the maintenance of a machine that budgets were not asked');
+/** Checks that a maintenance says that budgets were not asked, and that the report of its machine says it after its boot. */
+export async function assertSaidNotAsked({ machine }: Machines, { begunAt, changes }: Told): Promise<void> {
+  const nodes = changes
+    .filter(({ at }) => at >= begunAt)
+    .flatMap(({ object }) => (object as NodeMaintenance).status?.nodeStatuses ?? [])
+    .flatMap(({ budgetsNotAsked, nodeRef }) => (budgetsNotAsked === true ? nodeRef.name : []));
+  const [node] = nodes;
+  assert.ok(node !== undefined, 'a maintenance says for a machine that budgets were not asked');
   await machine(node).boot();
   const report = await machine(node).system().must('nodemaint report');
   console.log(report);
