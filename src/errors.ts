@@ -41,9 +41,11 @@ export class NodemaintError extends Error {
 /** The message of anything that was thrown, with the messages of its causes that it does not say itself, outermost first. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.cause === undefined) return error.message;
+  const parts = error instanceof AggregateError ? [...new Set(error.errors.map(describeError))].join('; ') : '';
+  const message = error.message || parts || 'it failed without a reason';
+  if (error.cause === undefined) return message;
   const cause = describeError(error.cause);
-  return error.message.includes(cause) ? error.message : `${error.message}: ${cause}`;
+  return message.includes(cause) ? message : `${message}: ${cause}`;
 }
 
 /** The `code` of an error of Node.js (`ENOENT`); undefined where there is none. */

@@ -1,4 +1,5 @@
 import type { ContainerRuntime } from '../host/cri/runtime.ts';
+import type { ClusterAccess } from '../kube/access/cluster.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createServerClock } from '../kube/server-clock.ts';
 import { type Cluster, createCluster } from './cluster/cluster.ts';
@@ -12,8 +13,7 @@ import { createUnrecordedMaintenances, type UnrecordedMaintenances } from './sta
 
 /** The parts of the agent that only a node of a cluster has. */
 export interface ClusterParts {
-  /** The origin of the API server's address. */
-  readonly server: string;
+  readonly access: ClusterAccess;
   readonly client: KubeClient;
   /** What watches and writers of this cluster are made from. */
   readonly dependencies: ClusterDependencies;
@@ -28,7 +28,7 @@ export interface ClusterParts {
 }
 
 interface ClusterPartOptions {
-  readonly server: string;
+  readonly access: ClusterAccess;
   /** The kernel's boot id, where this node's drains end with the boot. */
   readonly endsWithBoot: string | undefined;
   readonly runtime: ContainerRuntime;
@@ -40,7 +40,7 @@ interface ClusterPartOptions {
  * `machine` is this machine's.
  */
 export function openCluster(
-  { server, endsWithBoot, runtime, presence }: ClusterPartOptions,
+  { access, endsWithBoot, runtime, presence }: ClusterPartOptions,
   machine: Omit<ClusterDependencies, 'aheadMs'>,
   lifetime: AbortSignal,
 ): ClusterParts {
@@ -50,7 +50,7 @@ export function openCluster(
   const cluster = createCluster(dependencies, lease, endsWithBoot);
   const ownNode = createOwnNode(dependencies);
   return {
-    server,
+    access,
     client: dependencies.client,
     dependencies,
     cluster,

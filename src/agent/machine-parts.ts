@@ -1,4 +1,5 @@
 import type { AgentConfig } from '../config/schema.ts';
+import type { KubeletScope } from '../decide/machine/kubelet-config.ts';
 import { chooseKubeletUnit } from '../decide/machine/kubelet-unit.ts';
 import { type Clock, monotonicNow } from '../host/clock.ts';
 import { type ContainerRuntime, createContainerRuntime } from '../host/cri/runtime.ts';
@@ -24,17 +25,18 @@ export interface MachineAccess {
 
 interface MachineOptions {
   readonly config: AgentConfig;
-  readonly nodeName: string;
+  /** What is known of this node's kubelet. */
+  readonly scope: KubeletScope;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** Reaches the machine until `living` is aborted; changes nothing there. */
-export function openMachine({ config, nodeName, clock, log }: MachineOptions, living: AbortSignal): MachineAccess {
+export function openMachine({ config, scope, clock, log }: MachineOptions, living: AbortSignal): MachineAccess {
   const bus = config.lock === 'none' ? undefined : createSystemBus({ log, clock }, living);
   const host = bus === undefined ? undefined : { login1: createLogin1(bus), systemd: createSystemd(bus) };
   const kubelets = createKubeletFinder({
-    scope: { kubeconfig: config.kubeconfig, nodeName },
+    scope,
     systemd: host?.systemd,
     unit: config.kubeletUnit,
     onRefused: createKubeletRefusals(log, monotonicNow).tell,

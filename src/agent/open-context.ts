@@ -10,7 +10,7 @@ import { listKubeletPods } from '../host/kubelet/pods-api.ts';
 import { isKubeletUp } from '../host/kubelet/health.ts';
 import { notifySystemd } from '../host/systemd/systemd1.ts';
 import { createWatchdog } from '../host/systemd/watchdog.ts';
-import { type ClusterAccess } from '../kube/access/cluster.ts';
+import { type ClusterAccess, openClusterAccess } from '../kube/access/cluster.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
@@ -61,7 +61,8 @@ export interface Foundation {
   readonly config: AgentConfig;
   readonly dependencies: AgentDependencies;
   readonly nodeName: string;
-  readonly access: ClusterAccess | undefined;
+  /** Undefined where no cluster is configured. */
+  readonly api: { readonly access: ClusterAccess; readonly client: KubeClient } | undefined;
   readonly machine: MachineAccess;
   readonly lock: LockReconciler;
   readonly state: StateFiles;
@@ -111,22 +112,31 @@ async function openNotices(
   });
 }
 
+/** The way to the API server of the configuration, with a client for it; undefined where no cluster is configured. */
+export function openApi(
+  { kubeconfig }: AgentConfig,
+  { connect = connectAsAgent }: AgentDependencies,
+): Foundation['api'] {
+  if (kubeconfig === '') return undefined;
+  const access = openClusterAccess(kubeconfig);
+  return { access, client: connect(access) };
+}
+
 function connectAsAgent(access: ClusterAccess): KubeClient {
   return createKubeClient(access, 'nodemaint-agent');
 }
 
 function openClusterOf(
-  { access, config, dependencies, nodeName, machine, wake, living }: Foundation,
+  { api, config, dependencies, nodeName, machine, wake, living }: Foundation,
   bootId: string,
 ): ClusterParts | undefined {
-  if (access === undefined) return undefined;
-  const { clock, log, readDoctor, connect = connectAsAgent } = dependencies;
+  if (api === undefined) return undefined;
+  const { clock, log, readDoctor } = dependencies;
   const endsWithBoot = config.onBoot === 'complete' ? kernelBootIdOf(bootId) : undefined;
-  const client = connect(access);
   const presence = { readDoctor, config: configHash(config) };
   return openCluster(
-    { server: access.server.origin, endsWithBoot, runtime: machine.runtime, presence },
-    { client, clock, log, nodeName, onChange: wake },
+    { access: api.access, endsWithBoot, runtime: machine.runtime, presence },
+    { client: api.client, clock, log, nodeName, onChange: wake },
     living,
   );
 }

@@ -1,19 +1,19 @@
 import type { AgentConfig } from '../config/schema.ts';
 import { uncleanShutdownEvent } from '../decide/shutdown/events.ts';
+import type { KubeletScope } from '../decide/machine/kubelet-config.ts';
 import { phaseAtStart } from '../decide/shutdown/lost-record.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import { within } from '../host/dbus/time-limit.ts';
 import { openStateFiles } from '../host/files/state-files.ts';
 import { createMemoryRelease } from '../host/memory.ts';
-import { loadClusterAccess } from '../kube/access/cluster.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Agent, createAgent } from './agent.ts';
 import { createControlCommands } from './control-commands.ts';
 import { createControlDispatcher } from './control/handler.ts';
 import { openControlSocket } from './control/socket.ts';
 import { type MachineAccess, openMachine, watchMachine } from './machine-parts.ts';
-import { nodeNameOf } from './node-name.ts';
+import { findNodeName, rememberNodeName } from './node-name.ts';
 import { learnSoftReboots, markSoftReboot, readBootId } from './shutdown/boot-id.ts';
 import { createLockReconciler, type LockReconciler } from './shutdown/lock.ts';
 import { createShutdownLock } from './shutdown/lock-kind.ts';
@@ -22,7 +22,14 @@ import { markRunning, unmarkRunning } from './shutdown/unclean.ts';
 import { findStaticPods, type StaticPodLocator } from './static-pods/directory-in-use.ts';
 import { createManualRequests } from './static-pods/manual.ts';
 import { createWakeup } from './iteration/wakeup.ts';
-import { type AgentDependencies, type Beginning, type Foundation, openContext, type Opened } from './open-context.ts';
+import {
+  type AgentDependencies,
+  type Beginning,
+  type Foundation,
+  openApi,
+  openContext,
+  type Opened,
+} from './open-context.ts';
 
 async function readBeginning(
   { config, dependencies: { log }, machine: { host }, signal }: Foundation,
@@ -126,8 +133,8 @@ async function runParts(
 }
 
 /**
- * Builds the agent from its configuration and runs it. Throws what a person has to put right before it can run: CONFIG_INVALID
- * and KUBECONFIG_INVALID, a missing static pod directory, a second agent, a damaged journal.
+ * Builds the agent from its configuration and runs it. Throws what a person has to put right before it can run: CONFIG_INVALID,
+ * a missing static pod directory, a second agent, a damaged journal.
  * Stop order: the loop ends, the watches end, the control socket closes.
  */
 export async function runAgent(
@@ -137,8 +144,6 @@ export async function runAgent(
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, log } = dependencies;
-  const access = config.kubeconfig === '' ? undefined : await loadClusterAccess(config.kubeconfig);
-  const nodeName = nodeNameOf(config, access);
   const lifetime = new AbortController();
   using _lifetime = {
     [Symbol.dispose]: () => {
@@ -146,8 +151,12 @@ export async function runAgent(
     },
   };
   const living = AbortSignal.any([signal, lifetime.signal]);
-  const machine = openMachine({ config, nodeName, clock, log }, living);
+  const scope: KubeletScope = { kubeconfig: config.kubeconfig };
+  const machine = openMachine({ config, scope, clock, log }, living);
   const state = await openStateFiles({ directory: config.stateDirectory, runDirectory: config.runDirectory });
+  const api = openApi(config, dependencies);
+  const nodeName = await findNodeName({ config, api, kubelets: machine.kubelets, state }, signal);
+  scope.nodeName = nodeName;
   const located = await findStaticPods({ config, state, nodeName, find: machine.kubelets.config, log }, signal);
   const wakeup = createWakeup(clock);
   const wake = (): void => {
@@ -168,7 +177,7 @@ export async function runAgent(
   const locator = await located.open();
   watchMachine(machine, wake, log, living);
   const lock = lockOf(config, machine, { clock, log, wake });
-  const foundation = { config, dependencies, nodeName, access, machine, lock, state, wakeup, wake, signal, living };
+  const foundation = { config, dependencies, nodeName, api, machine, lock, state, wakeup, wake, signal, living };
   const beginning = await readBeginning(foundation, recorded, locator);
   const { opened, wasUnclean, lockTried } = await openUnderLock(foundation, beginning, { locator, manual });
   const { context } = opened;
@@ -178,7 +187,7 @@ export async function runAgent(
   const isUntold = wasUnclean && beginning.record.phase.kind === 'watching';
   if (isUntold) context.people.announce(uncleanShutdownEvent(nodeName));
   const { staticPodPath, parkedPath } = located.paths;
-  log.info({ node: nodeName, server: access?.server.origin ?? '', staticPodPath, parkedPath }, 'agent started');
+  log.info({ node: nodeName, server: api?.access.server?.origin ?? '', staticPodPath, parkedPath }, 'agent started');
   const run = async (): Promise<void> => {
     await agent.run(stop, signal);
     const { host } = machine;
@@ -186,5 +195,6 @@ export async function runAgent(
     await unmarkRunning(state);
   };
   await lockFirst(lockTried, clock, living);
+  await rememberNodeName(state, nodeName);
   await runParts(opened, { run, status: () => agent.status() }, lifetime, living);
 }

@@ -13,6 +13,8 @@ import type { LockReconciler } from './shutdown/lock.ts';
 import type { OtherLocks } from './shutdown/other-locks.ts';
 import type { StaticPodPass } from './drain/pod-pass.ts';
 import type { Waiting } from './iteration/waited-for.ts';
+import type { ClusterAccess } from '../kube/access/cluster.ts';
+import type { KubeClient } from '../kube/client.ts';
 import type { AgentStatus } from './control/status.ts';
 import { endingOf } from '../decide/interceptor/message.ts';
 
@@ -37,7 +39,8 @@ export interface StatusDependencies {
 
 /** What the status shows of the cluster. */
 export interface StatusCluster {
-  readonly server: string;
+  readonly access: Pick<ClusterAccess, 'server'>;
+  readonly client: Pick<KubeClient, 'problem'>;
   readonly cluster: {
     readonly maintenances: Pick<NodeMaintenances, 'get' | 'heardAt' | 'drains'>;
     readonly requests: Pick<NodeEvictionRequests, 'list'>;
@@ -129,7 +132,13 @@ function waitingFor(dependencies: StatusDependencies): readonly Waiting[] {
 function clusterStatus(cluster: StatusCluster | undefined): AgentStatus['cluster'] {
   if (cluster === undefined) return { configured: false };
   const heardAt = cluster.cluster.maintenances.heardAt();
-  return { configured: true, server: cluster.server, ...(heardAt === undefined ? {} : { heardAt }) };
+  const problem = cluster.client.problem?.();
+  return {
+    configured: true,
+    server: cluster.access.server?.origin ?? 'unknown',
+    ...(heardAt === undefined ? {} : { heardAt }),
+    ...(problem === undefined ? {} : { problem }),
+  };
 }
 
 /** The NodeMaintenance of the shutdown, with what its status says of this node. */

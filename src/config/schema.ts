@@ -87,7 +87,9 @@ export const agentConfigSchema = z
         'must be the name of a node: lower case letters, digits, "-" and "."',
       )
       .exactOptional()
-      .describe("the node's name; default: from the kubeconfig's identity, else the host name"),
+      .describe(
+        "the node's name; default: who the API server says we are, else as the kubelet was told, else the host name",
+      ),
     kubeconfig: z
       .string()
       .regex(/^(\/\P{Cc}*)?$/u, 'must be an absolute path, or ""')

@@ -62,6 +62,8 @@ export interface KubeClient {
    * API_ANSWER_TOO_LARGE for an event that is larger than this program reads.
    */
   watch(path: string, signal: AbortSignal): AsyncIterable<unknown>;
+  /** Why the last request was not answered; undefined where it was. */
+  problem?(): string | undefined;
   close(): void;
 }
 
@@ -118,24 +120,26 @@ function headersOf(request: KubeRequest, body: string | undefined, userAgent: st
 class ApiServerConnections {
   readonly #access: ClusterAccess;
   readonly #userAgent: string;
+  /** Why the last request failed; undefined where it did not. */
+  problem: string | undefined;
   readonly #agents = new Map<keyof typeof MAX_SOCKETS, https.Agent>();
-  readonly #base: string;
 
   constructor(access: ClusterAccess, userAgent: string) {
     this.#access = access;
     this.#userAgent = userAgent;
-    this.#base = access.server.pathname.replace(/\/$/, '');
   }
 
   /** Sends a request; resolves when the head of the answer has arrived. Rejects after a silence of `timeoutMs`. */
   async open(request: KubeRequest, timeoutMs: number, signal: AbortSignal): Promise<IncomingMessage> {
     const options: RequestOptions = {};
     await this.#access.authenticate(options);
+    const { server } = this.#access;
+    const base = server?.pathname.replace(/\/$/, '') ?? '';
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);
     const credentials = options.headers as Record<string, string>;
     const headers = { ...credentials, ...headersOf(request, body, this.#userAgent) };
     return await new Promise((resolve, reject) => {
-      const call = https.request(new URL(this.#base + withManager(request), this.#access.server), {
+      const call = https.request(new URL(base + withManager(request), server), {
         agent: this.#agentFor(request),
         ...options,
         method: request.method,
@@ -145,7 +149,10 @@ class ApiServerConnections {
       });
       call.on('timeout', () => call.destroy(new Error(`no answer within ${timeoutMs / 1000} s`)));
       call.on('error', reject);
-      call.on('response', resolve);
+      call.on('response', (response) => {
+        this.problem = undefined;
+        resolve(response);
+      });
       call.end(body);
     });
   }
@@ -161,12 +168,12 @@ class ApiServerConnections {
 
   /** The error for a request that failed: API_UNREACHABLE, unless it is an error of this program already. */
   failureOf({ method, path }: KubeRequest, error: unknown): unknown {
-    if (error instanceof NodemaintError) return error;
-    return new NodemaintError(
-      'API_UNREACHABLE',
-      `no answer from ${this.#access.server.origin} to ${method} ${path}: ${describeError(error)}`,
-      { cause: error },
-    );
+    const from = this.#access.server?.origin ?? 'the API server';
+    const message = `no answer from ${from} to ${method} ${path}: ${describeError(error)}`;
+    const isOurs = error instanceof NodemaintError;
+    const failure = isOurs ? error : new NodemaintError('API_UNREACHABLE', message, { cause: error });
+    this.problem = failure.message;
+    return failure;
   }
 
   close(): void {
@@ -219,6 +226,7 @@ export function createKubeClient(
         throw connections.failureOf(request, error);
       }
     },
+    problem: () => connections.problem,
     close: () => {
       connections.close();
     },

@@ -10,5 +10,12 @@ describe('the description of an error', () => {
     assert.equal(describeError(outer), 'cannot call Get: no connection to the bus: connect ENOENT /run/x');
     assert.equal(describeError(new Error('a', { cause: 'b' })), 'a: b');
     assert.equal(describeError('text'), 'text');
+    const both = new AggregateError([
+      new Error('::1 refused'),
+      new Error('127.0.0.1 refused'),
+      new Error('::1 refused'),
+    ]);
+    assert.equal(describeError(new Error('no answer', { cause: both })), 'no answer: ::1 refused; 127.0.0.1 refused');
+    assert.equal(describeError(new Error('')), 'it failed without a reason');
   });
 });

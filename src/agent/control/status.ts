@@ -22,8 +22,15 @@ export interface AgentStatus {
   };
   /** A shutdown that is scheduled for later, in milliseconds since the epoch. */
   readonly scheduled: { readonly kind: string; readonly at: number } | null;
-  /** The server is absent where no cluster is configured, and `heardAt` where it has not answered, in milliseconds since the epoch. */
-  readonly cluster: { readonly configured: boolean; readonly server?: string; readonly heardAt?: number };
+  /** Of a node without a cluster, all but the first is absent. */
+  readonly cluster: {
+    readonly configured: boolean;
+    readonly server?: string;
+    /** When the API server answered last, in milliseconds since the epoch; absent where it has not. */
+    readonly heardAt?: number;
+    /** Why the last request was not answered; absent where it was. */
+    readonly problem?: string;
+  };
   /** Whether a controller lives; absent while this agent does not have to know. */
   readonly controller?: { readonly state: 'alive' | 'dead' | 'idle' | 'unknown'; readonly silentMs: number };
   /** The message is absent where its status says nothing of this node. */

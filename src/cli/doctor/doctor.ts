@@ -22,6 +22,7 @@ import { readLogindConfig } from '../../host/systemd/logind-config.ts';
 import { createSystemd, type Systemd } from '../../host/systemd/systemd1.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { createKubeClient, type KubeClient } from '../../kube/client.ts';
+import { NODES, objectPath } from '../../kube/resource.ts';
 import { NEEDED_RIGHTS } from '../../show/checks/installed.ts';
 import { type Check, type DoctorFacts, examineNode, POD_SLICE } from '../../show/checks/node-checks.ts';
 import { readManifests } from '../../static-pods/directory.ts';
@@ -114,7 +115,7 @@ async function mayReleasePods(client: KubeClient, signal: AbortSignal): Promise<
   return status !== 201 || (answer as { status?: { allowed?: boolean } }).status?.allowed === true;
 }
 
-async function readApi(config: AgentConfig, signal: AbortSignal): Promise<DoctorFacts['api']> {
+async function readApi({ config, nodeName }: LocalNode, signal: AbortSignal): Promise<DoctorFacts['api']> {
   if (config.kubeconfig === '') return { kind: 'standalone' };
   let server = '';
   try {
@@ -124,6 +125,12 @@ async function readApi(config: AgentConfig, signal: AbortSignal): Promise<Doctor
     try {
       const path = '/apis/nodemaintenance.x-k8s.io/v1alpha1/nodemaintenances?limit=1';
       const { status } = await client.send({ method: 'GET', path }, signal);
+      const node = objectPath(NODES, { name: nodeName });
+      const found = await client.send({ method: 'GET', path: node, answer: 'metadata' }, signal);
+      if (found.status === 404) {
+        const message = `${server} has no Node ${nodeName}, so that the agent guards a node that does not exist; set the key "nodeName"`;
+        return { kind: 'failed', server, message };
+      }
       if (status === 200) {
         const lost = (await mayReleasePods(client, signal)) ? '' : `; ${NO_RELEASE}`;
         return { kind: 'ok', server, message: `NodeMaintenances can be read${lost}` };
@@ -200,7 +207,7 @@ async function readFacts(
   signal: AbortSignal,
 ): Promise<DoctorFacts> {
   const { config } = node;
-  const api = await readApi(config, signal);
+  const api = await readApi(node, signal);
   const delay = async (): Promise<Exclude<DoctorFacts['delay'], string>> => ({
     effectiveMs: await login1.inhibitDelayMaxMs(signal),
     winner: winningDelay(await readLogindConfig('/', signal)),

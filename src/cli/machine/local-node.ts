@@ -1,15 +1,17 @@
-import { nodeNameOf } from '../../agent/node-name.ts';
+import { findNodeName } from '../../agent/node-name.ts';
 import { readBootId } from '../../agent/shutdown/boot-id.ts';
 import { askKubelet, locateStaticPods } from '../../agent/static-pods/find-directory.ts';
 import { loadAgentConfig } from '../../config/load.ts';
 import type { AgentConfig } from '../../config/schema.ts';
+import type { KubeletScope } from '../../decide/machine/kubelet-config.ts';
 import type { RefusedKubelet } from '../../decide/machine/kubelet-trust.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createSystemBus } from '../../host/dbus/bus.ts';
 import { openStateFiles, type StateFiles } from '../../host/files/state-files.ts';
 import { createKubeletFinder, type KubeletFinder } from '../../host/kubelet/finder.ts';
 import { createSystemd, type Systemd } from '../../host/systemd/systemd1.ts';
-import { loadClusterAccess } from '../../kube/access/cluster.ts';
+import { openClusterAccess } from '../../kube/access/cluster.ts';
+import { createKubeClient } from '../../kube/client.ts';
 import { printable } from '../../printable.ts';
 import type { MoverPaths } from '../../static-pods/places.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -58,17 +60,30 @@ export const servicesOnce: Systemd['services'] = async (patterns, timeoutMs, sig
   }
 };
 
+/** The name of this node as its agent finds it. */
+async function nameOf(
+  config: AgentConfig,
+  local: { readonly kubelets: KubeletFinder; readonly state: StateFiles },
+  signal: AbortSignal,
+): Promise<string> {
+  if (config.kubeconfig === '') return await findNodeName({ config, api: undefined, ...local }, signal);
+  const access = openClusterAccess(config.kubeconfig);
+  const client = createKubeClient(access, 'nodemaint');
+  try {
+    return await findNodeName({ config, api: { access, client }, ...local }, signal);
+  } finally {
+    client.close();
+  }
+}
+
 /** Reads what the agent reads at its start. Throws CONFIG_INVALID. */
 export async function openLocalNode(configPath: string, terminal: Terminal): Promise<LocalNode> {
   const config = await loadAgentConfig(configPath);
   const log = createTerminalLog(terminal);
-  // The kubeconfig is only needed for the name of the node; a broken one must not keep a person from the manifests.
-  const access =
-    config.kubeconfig === '' ? undefined : await loadClusterAccess(config.kubeconfig).catch(() => undefined);
-  const nodeName = nodeNameOf(config, access);
+  const scope: KubeletScope = { kubeconfig: config.kubeconfig };
   let refused: readonly RefusedKubelet[] = [];
   const kubelets = createKubeletFinder({
-    scope: { kubeconfig: config.kubeconfig, nodeName },
+    scope,
     systemd: config.lock === 'none' ? undefined : { services: servicesOnce },
     unit: config.kubeletUnit,
     onRefused: (found) => {
@@ -78,6 +93,8 @@ export async function openLocalNode(configPath: string, terminal: Terminal): Pro
   const find = kubelets.config;
   const { stateDirectory: directory, runDirectory } = config;
   const state = await openStateFiles({ directory, runDirectory });
+  const nodeName = await nameOf(config, { kubelets, state }, terminal.stop);
+  scope.nodeName = nodeName;
   const paths = await locateStaticPods(config, state, await askKubelet(find, log, terminal.stop), log);
   return {
     config,

@@ -107,6 +107,7 @@ export function formatStatus(status: AgentStatus, now: number, columns: number =
     ...(status.storageProblem === undefined
       ? []
       : [['WARNING:', `${status.storageProblem}; the agent continues from memory`]]),
+    ...(cluster.problem === undefined ? [] : [['WARNING:', cluster.problem]]),
     ...status.warnings.map((warning) => ['WARNING:', warning]),
   ];
   return `${formatTable(lines, columns)}\n${formatWaiting(status, now, columns)}\n`;

@@ -119,7 +119,8 @@ export function effectiveKubelet(pid: number, flags: KubeletFlags, document: Kub
 /** What distinguishes this node's kubelet from others on the machine, such as those of nodes in containers. */
 export interface KubeletScope {
   readonly kubeconfig?: string;
-  readonly nodeName?: string;
+  /** Undefined as long as it is not known. */
+  nodeName?: string;
 }
 
 /** This node's kubelet; or `none`; or `several` that cannot be told apart. */

@@ -1,20 +1,20 @@
 import { X509Certificate } from 'node:crypto';
 import type { RequestOptions } from 'node:https';
 import { describeError, NodemaintError } from '../../errors.ts';
-import { readBoundedFile } from '../../host/files/bounded-file.ts';
-import { MAX_KUBECONFIG_BYTES, type PlainKubeconfig, parsePlainKubeconfig } from './plain-kubeconfig.ts';
+import { readChangedFile } from '../../host/files/bounded-file.ts';
+import { nodeNameIn } from './own-name.ts';
+import { type Credentials, MAX_KUBECONFIG_BYTES, parsePlainKubeconfig } from './plain-kubeconfig.ts';
 
-/** Where the API server is and how to prove who we are; options are read again for each request, so that they rotate. */
+/** Where the API server is and how to prove who we are; both are read again for each request, so that they rotate. */
 export interface ClusterAccess {
-  readonly server: URL;
-  /** The NAME of an identity system:node:NAME in the client certificate; absent for every other identity. */
-  readonly nodeName: string | undefined;
-  /** Adds certificates, keys, tokens and, for a proxy, an agent to the options of a request. */
+  /** The API server's address, as it was read last; undefined while none could be read. */
+  readonly server: URL | undefined;
+  /** Adds certificates, keys, tokens and, for a proxy, an agent to the options of a request. Throws KUBECONFIG_INVALID. */
   authenticate(options: RequestOptions): Promise<void>;
 }
 
 /** What the client library makes of a kubeconfig of any kind, or of the service account of the pod we run in. */
-async function loadByLibrary(path: string | undefined): Promise<PlainKubeconfig | undefined> {
+async function loadByLibrary(path: string | undefined): Promise<Credentials | undefined> {
   const { KubeConfig } = await import('./library.ts');
   const config = new KubeConfig();
   if (path === undefined) config.loadFromCluster();
@@ -32,52 +32,89 @@ async function loadByLibrary(path: string | undefined): Promise<PlainKubeconfig 
   };
 }
 
-/** Reads NAME out of a certificate for system:node:NAME. */
-function nodeNameOf(options: RequestOptions): string | undefined {
-  if (!Buffer.isBuffer(options.cert)) return undefined;
-  const { subject } = new X509Certificate(options.cert);
-  return /^CN=system:node:(.+)$/m.exec(subject)?.[1];
+/** The credentials of a kubeconfig (`path`), or of the service account of the pod we run in (no path). */
+class KubeconfigAccess implements ClusterAccess {
+  readonly #path: string | undefined;
+  /** What was read last; a file that is away meanwhile, or is just being written, changes nothing. */
+  #read: Credentials | undefined;
+  #version: string | undefined;
+
+  constructor(path: string | undefined) {
+    this.#path = path;
+  }
+
+  get server(): URL | undefined {
+    return this.#read && new URL(this.#read.server);
+  }
+
+  async authenticate(options: RequestOptions): Promise<void> {
+    const { authenticate } = await this.#credentials();
+    try {
+      await authenticate(options);
+    } catch (error) {
+      throw this.#invalid(`cannot get the credentials of ${this.#where()}: ${describeError(error)}`, error);
+    }
+  }
+
+  #where(): string {
+    return this.#path ?? 'the service account of this pod';
+  }
+
+  #invalid(message: string, cause?: unknown): NodemaintError {
+    return new NodemaintError('KUBECONFIG_INVALID', message, { cause });
+  }
+
+  async #load(path: string | undefined): Promise<Credentials | undefined> {
+    if (path === undefined) return this.#read ?? (await loadByLibrary(path));
+    const found = await readChangedFile(path, MAX_KUBECONFIG_BYTES, this.#version);
+    if (found === 'unchanged') return this.#read;
+    const credentials = parsePlainKubeconfig(found.text, path) ?? (await loadByLibrary(path));
+    if (credentials !== undefined) this.#version = found.version;
+    return credentials;
+  }
+
+  async #credentials(): Promise<Credentials> {
+    const path = this.#path;
+    try {
+      this.#read = (await this.#load(path)) ?? this.#read;
+    } catch (error) {
+      const fix =
+        'name a readable kubeconfig in the key "kubeconfig" of the configuration, or set it to "" to run without a cluster';
+      const message = `cannot read the kubeconfig ${this.#where()}: ${describeError(error)}; ${fix}`;
+      if (this.#read === undefined) throw this.#invalid(message, error);
+    }
+    if (this.#read !== undefined) return this.#read;
+    throw this.#invalid(
+      path === undefined
+        ? 'this is no pod with a service account; name a kubeconfig with --kubeconfig'
+        : `${path} has no current context with a cluster and its server address; set "current-context" in it`,
+    );
+  }
+}
+
+/** Opens a kubeconfig (`path`), whatever is wrong with it: it is read for each request. */
+export function openClusterAccess(path: string): ClusterAccess {
+  return new KubeconfigAccess(path);
 }
 
 /**
  * Reads a kubeconfig (`path`), or the service account of the pod we run in (no path). Throws KUBECONFIG_INVALID, naming
  * the file, what is wrong with it and the fix.
  */
-export async function loadClusterAccess(path: string | undefined): Promise<ClusterAccess> {
-  const where = path ?? 'the service account of this pod';
-  let found: PlainKubeconfig | undefined;
-  try {
-    if (path !== undefined) found = parsePlainKubeconfig(await readBoundedFile(path, MAX_KUBECONFIG_BYTES), path);
-    found ??= await loadByLibrary(path);
-  } catch (error) {
-    throw new NodemaintError(
-      'KUBECONFIG_INVALID',
-      `cannot read the kubeconfig ${where}: ${describeError(error)}; name a readable kubeconfig in the key "kubeconfig" of the configuration, or set it to "" to run without a cluster`,
-      { cause: error },
-    );
-  }
-  if (found === undefined && path === undefined) {
-    throw new NodemaintError(
-      'KUBECONFIG_INVALID',
-      'this is no pod with a service account; name a kubeconfig with --kubeconfig',
-    );
-  }
-  if (found === undefined) {
-    throw new NodemaintError(
-      'KUBECONFIG_INVALID',
-      `${where} has no current context with a cluster and its server address; set "current-context" in it`,
-    );
-  }
-  const credentials = found;
-  const access = async (options: RequestOptions): Promise<void> => {
-    try {
-      await credentials.authenticate(options);
-    } catch (error) {
-      const message = `cannot get the credentials of ${where}: ${describeError(error)}`;
-      throw new NodemaintError('KUBECONFIG_INVALID', message, { cause: error });
-    }
-  };
+export async function loadClusterAccess(path: string | undefined): Promise<ClusterAccess & { readonly server: URL }> {
+  const access = new KubeconfigAccess(path);
+  await access.authenticate({});
+  return access as KubeconfigAccess & { readonly server: URL };
+}
+
+/** The NAME of an identity system:node:NAME in the client certificate; undefined for every other identity, and without one. */
+export async function certifiedNodeName(access: ClusterAccess): Promise<string | undefined> {
   const options: RequestOptions = {};
-  await access(options);
-  return { server: new URL(credentials.server), nodeName: nodeNameOf(options), authenticate: access };
+  try {
+    await access.authenticate(options);
+    const { subject } = new X509Certificate(options.cert as Buffer);
+    return nodeNameIn(/^CN=(.+)$/m.exec(subject)?.[1] ?? '');
+  } catch {
+    return undefined;
+  }
 }

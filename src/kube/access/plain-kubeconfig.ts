@@ -52,8 +52,8 @@ const schema = z.strictObject({
   ),
 });
 
-/** The server of a plain kubeconfig and its credentials, read from their files again for each request. */
-export interface PlainKubeconfig {
+/** The server of a kubeconfig and its credentials, read from their files again for each request. */
+export interface Credentials {
   readonly server: string;
   authenticate(options: RequestOptions): Promise<void>;
 }
@@ -79,7 +79,7 @@ function readContent(text: string): unknown {
 }
 
 /** Reads a plain kubeconfig that lies at `file`; undefined where it is anything else. Throws YamlLimitError. */
-export function parsePlainKubeconfig(content: string, file: string): PlainKubeconfig | undefined {
+export function parsePlainKubeconfig(content: string, file: string): Credentials | undefined {
   const parsed = schema.safeParse(readContent(content));
   if (!parsed.success) return undefined;
   const config = parsed.data;

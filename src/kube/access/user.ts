@@ -18,6 +18,7 @@ export interface UserAccessFlags {
 
 /** A person's way to the API server. */
 export interface UserAccess extends ClusterAccess {
+  readonly server: URL;
   /** The namespace of the context; `default` where it has none. */
   readonly namespace: string;
 }
@@ -119,7 +120,6 @@ export async function loadUserAccess(flags: UserAccessFlags): Promise<UserAccess
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace ?? '';
   return {
     server,
-    nodeName: undefined,
     namespace: namespace === '' ? 'default' : namespace,
     authenticate: authenticator(config, cluster.proxyUrl !== undefined, where, impersonation(flags)),
   };

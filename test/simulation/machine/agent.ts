@@ -86,8 +86,9 @@ export async function runSimulatedAgent(
   };
   const endsWithBoot = config.onBoot === 'complete' ? bootId : undefined;
   const presence = { readDoctor: () => Promise.resolve({ doctor: 'ok' as const, checks: [] }), config: '' };
+  const modelAccess = { server: new URL('https://model.example:6443'), authenticate: () => Promise.resolve() };
   const cluster = openCluster(
-    { server: 'https://model.example:6443', endsWithBoot, runtime, presence },
+    { access: modelAccess, endsWithBoot, runtime, presence },
     { client, clock, log, nodeName, onChange: wake },
     living,
   );

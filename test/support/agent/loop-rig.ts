@@ -113,7 +113,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
     offlinePods,
   } as unknown as MachineParts;
   const cluster = {
-    server: 'https://api.example:6443',
+    access: { server: new URL('https://api.example:6443') },
     client: { send: () => Promise.resolve({ status: 200, headers: {}, body: { items: [], metadata: {}, spec: {} } }) },
     cluster: {
       maintenances: {

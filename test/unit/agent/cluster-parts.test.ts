@@ -29,7 +29,7 @@ function open(t: TestContext, endsWithBoot: string | undefined): { parts: Cluste
     onChange: () => undefined,
   };
   const options = {
-    server: 'https://api.example:6443',
+    access: { server: new URL('https://api.example:6443'), authenticate: () => Promise.resolve() },
     endsWithBoot,
     runtime,
     presence: { readDoctor: () => Promise.resolve({ doctor: 'ok' as const, checks: [] }), config: '' },

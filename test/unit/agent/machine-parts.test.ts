@@ -18,7 +18,7 @@ function configOf(more: string): AgentConfig {
 
 /** The machine of an agent without a lock. */
 function openWithoutHost(): MachineAccess {
-  const dependencies = { nodeName: 'node-a', clock: createSteppingClock(), log: createRecordingLog() };
+  const dependencies = { scope: {}, clock: createSteppingClock(), log: createRecordingLog() };
   return openMachine({ config: configOf('lock: none\n'), ...dependencies }, new AbortController().signal);
 }
 

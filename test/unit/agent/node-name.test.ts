@@ -1,26 +1,62 @@
 import assert from 'node:assert/strict';
 import { hostname } from 'node:os';
 import { describe, it } from 'node:test';
-import { nodeNameOf } from '../../../src/agent/node-name.ts';
-import { parseAgentConfig } from '../../support/agent/config.ts';
-import type { AgentConfig } from '../../../src/config/schema.ts';
-import type { ClusterAccess } from '../../../src/kube/access/cluster.ts';
+import { findNodeName, rememberNodeName } from '../../../src/agent/node-name.ts';
+import type { KubeletFacts } from '../../../src/decide/machine/kubelet-config.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { openTestState } from '../../support/agent/state.ts';
+import { makeTestFolder } from '../../support/folder.ts';
 
-function configOf(more: string): AgentConfig {
-  const text = 'apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\n';
-  return parseAgentConfig(text + more, 'test');
+interface Known {
+  readonly configured?: string;
+  /** The user name that the API server answers with; undefined where it does not answer. */
+  readonly user?: string;
+  /** What the running kubelet was started with; undefined while none runs. */
+  readonly kubelet?: { readonly hostnameOverride?: string };
+  readonly remembered?: string;
 }
 
-function accessOf(nodeName: string | undefined): ClusterAccess {
-  return { server: new URL('https://api.example:6443'), nodeName, authenticate: () => Promise.resolve() };
+const ACCESS = { server: new URL('https://api.example:6443'), authenticate: () => Promise.resolve() };
+
+async function nameOf({ configured, user, kubelet, remembered }: Known): Promise<string> {
+  const state = await openTestState(await makeTestFolder('name'));
+  if (remembered !== undefined) await rememberNodeName(state, remembered);
+  const client: Partial<KubeClient> = {
+    send: () => {
+      if (user === undefined) return Promise.reject(new Error('no answer'));
+      return Promise.resolve({ status: 201, headers: {}, body: { status: { userInfo: { username: user } } } });
+    },
+  };
+  const sources = {
+    config: configured === undefined ? {} : { nodeName: configured },
+    api: { access: ACCESS, client: client as KubeClient },
+    kubelets: { config: () => Promise.resolve(kubelet as KubeletFacts | undefined) },
+    state,
+  };
+  return await findNodeName(sources, AbortSignal.timeout(60_000));
 }
 
 describe('the name of the node', () => {
-  it('the configured name counts first, then the one of the certificate, then the name of the host', () => {
-    assert.equal(nodeNameOf(configOf('nodeName: node-c\n'), accessOf('node-b')), 'node-c');
-    assert.equal(nodeNameOf(configOf(''), accessOf('node-b')), 'node-b');
-    const ofHost = hostname().toLowerCase();
-    assert.equal(nodeNameOf(configOf(''), accessOf(undefined)), ofHost, 'an identity of another kind');
-    assert.equal(nodeNameOf(configOf(''), undefined), ofHost);
-  });
+  const ofHost = hostname().toLowerCase();
+  const kubelet = { hostnameOverride: 'of-kubelet' };
+  const remembered = 'of-yesterday';
+  const user = 'system:node:of-api';
+  const cases: readonly [string, Known, string][] = [
+    ['as it is configured', { configured: 'a', user, kubelet, remembered }, 'a'],
+    ['who the API server says that we are', { user, kubelet, remembered }, 'of-api'],
+    [
+      'as the kubelet was told, where we are no node',
+      { user: 'system:serviceaccount:a:b', kubelet, remembered },
+      'of-kubelet',
+    ],
+    ['as the kubelet was told, where the API server is silent', { kubelet, remembered }, 'of-kubelet'],
+    ['the one that is remembered, where nobody tells it', { remembered }, remembered],
+    ["the host's, by which a kubelet goes that was told nothing", { kubelet: {} }, ofHost],
+    ["the host's, where nothing is known", {}, ofHost],
+  ];
+  for (const [what, known, name] of cases) {
+    it(`the name of the node is ${what}`, async () => {
+      assert.equal(await nameOf(known), name);
+    });
+  }
 });

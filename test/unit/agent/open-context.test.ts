@@ -12,6 +12,7 @@ import { createWakeup } from '../../../src/agent/iteration/wakeup.ts';
 import { loadAgentConfig } from '../../../src/config/load.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
 import type { ClusterAccess } from '../../../src/kube/access/cluster.ts';
+import { createKubeClient } from '../../../src/kube/client.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
 import { DRAINING } from '../../support/agent/phase-facts.ts';
 import { createRecordingLog } from '../../support/agent/recording-log.ts';
@@ -21,7 +22,6 @@ import { createSteppingClock } from '../../support/stand-ins/stepping-clock.ts';
 
 const ACCESS: ClusterAccess = {
   server: new URL('https://api.example:6443/prefix'),
-  nodeName: undefined,
   authenticate: () => assert.fail('the API server is asked'),
 };
 
@@ -34,7 +34,7 @@ async function open(t: TestContext, phase: Phase, access?: ClusterAccess): Promi
   const log = createRecordingLog();
   const end = new AbortController();
   const { signal } = end;
-  const machine = openMachine({ config, nodeName: 'node-a', clock, log }, signal);
+  const machine = openMachine({ config, scope: {}, clock, log }, signal);
   const state = await openTestState(config.stateDirectory);
   const find = (): Promise<undefined> => Promise.resolve(undefined);
   const located = await findStaticPods({ config, state, nodeName: 'node-a', find, log }, signal);
@@ -44,7 +44,7 @@ async function open(t: TestContext, phase: Phase, access?: ClusterAccess): Promi
     config,
     dependencies: { clock, log, readMachineFacts, readDoctor },
     nodeName: 'node-a',
-    access,
+    api: access && { access, client: createKubeClient(access, 'test') },
     machine,
     lock: createLockReconciler({ kind: 'none', lock: createNoLock(), host: undefined, clock, log }),
     state,
@@ -74,7 +74,7 @@ describe("the agent's parts", () => {
 
   it('the parts of a cluster are created without asking it', async (t) => {
     const { context, events } = await open(t, { kind: 'watching' }, ACCESS);
-    assert.equal(context.cluster?.server, 'https://api.example:6443');
+    assert.equal(context.cluster?.access, ACCESS);
     assert.ok(events !== undefined);
     assert.equal(context.cluster.cluster.maintenances.synced(), false);
   });

@@ -30,7 +30,8 @@ function dependenciesOf(phase: Phase, changes: Partial<StatusDependencies> = {})
 
 function clusterOf(requests: readonly EvictionRequest[], maintenance?: NodeMaintenance): StatusCluster {
   return {
-    server: SERVER,
+    access: { server: new URL(SERVER) },
+    client: { problem: () => undefined },
     cluster: {
       maintenances: {
         get: () => maintenance,

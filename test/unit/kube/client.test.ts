@@ -55,7 +55,6 @@ describe('the client of an API server', () => {
     origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
     access = {
       server: new URL(`${origin}/prefix/`),
-      nodeName: undefined,
       authenticate: (options: object): Promise<void> => {
         Object.assign(options, { ca: authority, headers: { Authorization: 'Bearer token' } });
         return Promise.resolve();

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { loadClusterAccess } from '../../../../src/kube/access/cluster.ts';
+import { certifiedNodeName, loadClusterAccess, openClusterAccess } from '../../../../src/kube/access/cluster.ts';
 import { parsePlainKubeconfig } from '../../../../src/kube/access/plain-kubeconfig.ts';
+import { createKubeClient } from '../../../../src/kube/client.ts';
+import { temporaryFolder } from '../../../support/folder.ts';
 
 interface Parts {
   readonly cluster?: object;
@@ -34,31 +35,27 @@ async function optionsOf(content: string, file: string): Promise<RequestOptions>
 }
 
 describe('a plain kubeconfig', () => {
-  it('a plain kubeconfig gives certificates, keys and tokens, inline data before files', async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-kubeconfig-'));
-    try {
-      await writeFile(path.join(folder, 'client.pem'), 'first');
-      await writeFile(path.join(folder, 'token'), 'secret\n');
-      const content = kubeconfig({
-        cluster: {
-          'certificate-authority-data': data('ca'),
-          'certificate-authority': '/nowhere',
-          'tls-server-name': 'api',
-        },
-        user: { 'client-certificate': 'client.pem', 'client-key': path.join(folder, 'client.pem'), tokenFile: 'token' },
-      });
-      const file = path.join(folder, 'kubelet.conf');
-      const options = await optionsOf(content, file);
-      assert.equal(String(options.ca), 'ca');
-      assert.equal(String(options.cert), 'first');
-      assert.deepEqual(options.key, Buffer.from('first'));
-      assert.equal(options.servername, 'api');
-      assert.deepEqual(options.headers, { Authorization: 'Bearer secret' });
-      await writeFile(path.join(folder, 'client.pem'), 'rotated');
-      assert.equal(String((await optionsOf(content, file)).cert), 'rotated');
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+  it('a plain kubeconfig gives certificates, keys and tokens, inline data before files', async (t) => {
+    const folder = await temporaryFolder(t, 'kubeconfig');
+    await writeFile(path.join(folder, 'client.pem'), 'first');
+    await writeFile(path.join(folder, 'token'), 'secret\n');
+    const content = kubeconfig({
+      cluster: {
+        'certificate-authority-data': data('ca'),
+        'certificate-authority': '/nowhere',
+        'tls-server-name': 'api',
+      },
+      user: { 'client-certificate': 'client.pem', 'client-key': path.join(folder, 'client.pem'), tokenFile: 'token' },
+    });
+    const file = path.join(folder, 'kubelet.conf');
+    const options = await optionsOf(content, file);
+    assert.equal(String(options.ca), 'ca');
+    assert.equal(String(options.cert), 'first');
+    assert.deepEqual(options.key, Buffer.from('first'));
+    assert.equal(options.servername, 'api');
+    assert.deepEqual(options.headers, { Authorization: 'Bearer secret' });
+    await writeFile(path.join(folder, 'client.pem'), 'rotated');
+    assert.equal(String((await optionsOf(content, file)).cert), 'rotated');
   });
 
   const others: [string, string][] = [
@@ -77,20 +74,60 @@ describe('a plain kubeconfig', () => {
 });
 
 describe('a kubeconfig of any kind', () => {
-  it('a kubeconfig of any kind is read by the client library where it is not plain', async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-kubeconfig-'));
-    try {
-      const file = path.join(folder, 'config');
-      const skip = { 'insecure-skip-tls-verify': true };
-      await writeFile(file, kubeconfig({ cluster: skip, user: { token: 'secret' } }));
-      const { server, authenticate } = await loadClusterAccess(file);
-      assert.equal(server.href, 'https://127.0.0.1:6443/');
-      const options: RequestOptions = {};
-      await authenticate(options);
-      assert.equal(options.rejectUnauthorized, false);
-      assert.deepEqual(options.headers, { Authorization: 'Bearer secret' });
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+  it('a kubeconfig of any kind is read by the client library where it is not plain', async (t) => {
+    const folder = await temporaryFolder(t, 'kubeconfig');
+    const file = path.join(folder, 'config');
+    const skip = { 'insecure-skip-tls-verify': true };
+    await writeFile(file, kubeconfig({ cluster: skip, user: { token: 'secret' } }));
+    const access = await loadClusterAccess(file);
+    assert.equal(access.server.href, 'https://127.0.0.1:6443/');
+    const options: RequestOptions = {};
+    await access.authenticate(options);
+    assert.equal(options.rejectUnauthorized, false);
+    assert.deepEqual(options.headers, { Authorization: 'Bearer secret' });
   });
+});
+
+describe('a kubeconfig that cannot be used', () => {
+  const garbage = data('x');
+  const unusable: readonly [string, string, RegExp][] = [
+    ['has no cluster', 'apiVersion: v1\nkind: Config\n', /has no current context|cannot read/],
+    ['is no YAML', '}{', /cannot read the kubeconfig/],
+    [
+      'names a certificate that is away',
+      kubeconfig({ user: { 'client-certificate': '/x' } }),
+      /credentials of .*'\/x'/,
+    ],
+    ['has a certificate that is none', kubeconfig({ user: { 'client-certificate-data': garbage } }), /PEM/],
+    [
+      'has an authority that is none',
+      kubeconfig({ cluster: { 'certificate-authority-data': garbage } }),
+      /127\.0\.0\.1/,
+    ],
+    [
+      'names a program that fails',
+      kubeconfig({ user: { exec: { command: 'false' } } }),
+      /credentials of .*config: it failed/,
+    ],
+    ['names a program that is away', kubeconfig({ user: { exec: { command: '/x' } } }), /credentials of .*ENOENT/],
+  ];
+  for (const [what, content, why] of unusable) {
+    it(`one that ${what} fails each request with the reason, until another content is there`, async (t) => {
+      const file = path.join(await temporaryFolder(t, 'kubeconfig'), 'config');
+      const access = openClusterAccess(file);
+      assert.equal(await certifiedNodeName(access), undefined);
+      const client = createKubeClient(access, 'test');
+      const send = (): Promise<unknown> =>
+        client.send({ method: 'GET', path: '/version' }, AbortSignal.timeout(60_000));
+      await assert.rejects(send(), /cannot read the kubeconfig .*ENOENT/);
+      await writeFile(file, content);
+      await assert.rejects(send(), why);
+      assert.match(client.problem?.() ?? '', why);
+      await writeFile(file, kubeconfig({ cluster: { server: 'https://127.0.0.1:1' } }));
+      await assert.rejects(send(), /ECONNREFUSED/);
+      await rm(file);
+      await assert.rejects(send(), /ECONNREFUSED/, 'what was read last stays in use');
+      client.close();
+    });
+  }
 });

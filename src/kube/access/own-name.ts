@@ -1,10 +1,15 @@
-/** Who the person at the command line is, as the API server knows them. */
+/** Who we are, as the API server knows us. */
 import * as z from 'zod';
 import { NodemaintError } from '../../errors.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { sendForObject } from '../../kube/resource.ts';
+import type { KubeClient } from '../client.ts';
+import { sendForObject } from '../resource.ts';
 
 const REVIEW = z.object({ status: z.object({ userInfo: z.object({ username: z.string().min(1).max(1024) }) }) });
+
+/** The NAME of a user system:node:NAME; undefined for every other user. */
+export function nodeNameIn(user: string): string | undefined {
+  return /^system:node:(.+)$/.exec(user)?.[1];
+}
 
 /** The name of the user. Throws API_UNREACHABLE, and API_REFUSED also where the API server does not say it. */
 export async function ownName(client: KubeClient, signal: AbortSignal): Promise<string> {
