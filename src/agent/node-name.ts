@@ -2,8 +2,8 @@ import { hostname } from 'node:os';
 import type { AgentConfig } from '../config/schema.ts';
 import type { StateFiles } from '../host/files/state-files.ts';
 import type { KubeletFinder } from '../host/kubelet/finder.ts';
-import { certifiedNodeName, type ClusterAccess } from '../kube/access/cluster.ts';
-import { nodeNameIn, ownName } from '../kube/access/own-name.ts';
+import type { ClusterAccess } from '../kube/access/cluster.ts';
+import { certifiedNodeName, nodeNameIn, ownName } from '../kube/access/own-name.ts';
 import type { KubeClient } from '../kube/client.ts';
 
 /** What may know the name of the node. */

@@ -1,8 +1,6 @@
-import { X509Certificate } from 'node:crypto';
 import type { RequestOptions } from 'node:https';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { readChangedFile } from '../../host/files/bounded-file.ts';
-import { nodeNameIn } from './own-name.ts';
 import { type Credentials, MAX_KUBECONFIG_BYTES, parsePlainKubeconfig } from './plain-kubeconfig.ts';
 
 /** Where the API server is and how to prove who we are; both are read again for each request, so that they rotate. */
@@ -48,9 +46,9 @@ class KubeconfigAccess implements ClusterAccess {
   }
 
   async authenticate(options: RequestOptions): Promise<void> {
-    const { authenticate } = await this.#credentials();
+    const credentials = await this.#credentials();
     try {
-      await authenticate(options);
+      await credentials.authenticate(options);
     } catch (error) {
       throw this.#invalid(`cannot get the credentials of ${this.#where()}: ${describeError(error)}`, error);
     }
@@ -105,16 +103,4 @@ export async function loadClusterAccess(path: string | undefined): Promise<Clust
   const access = new KubeconfigAccess(path);
   await access.authenticate({});
   return access as KubeconfigAccess & { readonly server: URL };
-}
-
-/** The NAME of an identity system:node:NAME in the client certificate; undefined for every other identity, and without one. */
-export async function certifiedNodeName(access: ClusterAccess): Promise<string | undefined> {
-  const options: RequestOptions = {};
-  try {
-    await access.authenticate(options);
-    const { subject } = new X509Certificate(options.cert as Buffer);
-    return nodeNameIn(/^CN=(.+)$/m.exec(subject)?.[1] ?? '');
-  } catch {
-    return undefined;
-  }
 }
