@@ -3,7 +3,7 @@ import type { AgentConfig } from '../config/schema.ts';
 import type { StateFiles } from '../host/files/state-files.ts';
 import type { KubeletFinder } from '../host/kubelet/finder.ts';
 import type { ClusterAccess } from '../kube/access/cluster.ts';
-import { certifiedNodeName, nodeNameIn, ownName } from '../kube/own-name.ts';
+import { certifiedNodeName, nodeNameIn, ownName } from '../kube/certificate/own-name.ts';
 import type { KubeClient } from '../kube/client.ts';
 
 /** What may know the name of the node. */

@@ -15,7 +15,7 @@ import { collectionPath, DISRUPTION_BUDGETS, EVENTS, objectPath, PODS, sendForOb
 import { printable } from '../../printable.ts';
 import { usage } from '../arguments/parse.ts';
 import { openUserCluster } from '../cluster/open-user-cluster.ts';
-import { ownName } from '../../kube/own-name.ts';
+import { ownName } from '../../kube/certificate/own-name.ts';
 import { STOP_REASONS } from '../follow/follower.ts';
 import { isConfirmed } from '../terminal/confirm.ts';
 import { formatObject } from '../terminal/document.ts';
