@@ -14,11 +14,13 @@ export interface BlockedEviction {
   readonly pod: Pod;
   /** The budgets that blocked it, by name. */
   readonly blockedBy: readonly string[];
+  /** Whether it has to wait until the budgets that cover the pod are others, such as where there are two of them. */
+  readonly untilChange: boolean;
 }
 
 /**
- * Which blocked evictions are worth another try at once because a budget changed: all where it is gone, as many as it
- * allows disruptions where it lets some through, all that it no longer covers. `budget` is the present one, if there is one.
+ * Which blocked evictions are worth another try at once because a budget changed: all where it is gone, all that it no longer
+ * covers, and of the others that need nothing but room as many as it allows disruptions. `budget` is the present one, if any.
  */
 export function decideWakeUps(
   name: string,
@@ -29,6 +31,8 @@ export function decideWakeUps(
   if (budget === undefined) return concerned.map(({ key }) => key);
   const free = concerned.filter(({ pod }) => !budgetCovers(budget, pod));
   const allowed = Math.max(0, budget.status?.disruptionsAllowed ?? 0);
-  const covered = concerned.filter(({ pod }) => budgetCovers(budget, pod)).slice(0, allowed);
+  const covered = concerned
+    .filter(({ pod, untilChange }) => !untilChange && budgetCovers(budget, pod))
+    .slice(0, allowed);
   return [...free, ...covered].map(({ key }) => key);
 }

@@ -112,12 +112,13 @@ function postponed(
 function decideRefusal(answer: EvictionAnswer, context: EvictionAnswerContext): EvictionOutcome {
   const { message, retryAfterMs } = answer;
   const cause = budgetCauseOf(answer);
+  // A webhook may speak for a budget; its other denials are none.
+  const isBudget = cause !== undefined || message.includes('disruption budget');
+  if (!isBudget) return blocked(context, `HTTP ${answer.status}: ${message}`, [], { askedMs: retryAfterMs });
   const named = /The disruption budget (\S+) /.exec(cause?.message ?? '')?.[1];
   const budgets = named === undefined ? context.budgets : [named];
   const which = budgets.length === 0 ? '' : ` PodDisruptionBudget ${budgets.join(', ')}:`;
-  // A webhook may speak for a budget of its own.
-  const mayHaveRoom = cause !== undefined || message.includes('disruption budget');
-  const options = { byBudget: cause !== undefined, mayHaveRoom, askedMs: retryAfterMs };
+  const options = { byBudget: cause !== undefined, mayHaveRoom: true, askedMs: retryAfterMs };
   return blocked(context, `Blocked by${which} ${cause?.message ?? message}`, budgets, options);
 }
 

@@ -42,6 +42,8 @@ export interface EvictionMemory {
   readonly blockedBy: readonly string[];
   /** Whether PodDisruptionBudgets refused it, so that it is worth another try where they are not asked any more. */
   readonly byBudget?: boolean;
+  /** Whether another try cannot succeed before the budgets that cover the pod, or its labels, are others. */
+  readonly untilChange?: boolean;
   /** How many answers in a row said nothing about the pod. */
   readonly postponed: number;
   /** Whether the pod was ready at the last attempt: a budget may let a pod go that is not (unhealthyPodEvictionPolicy). */
@@ -87,7 +89,7 @@ export function rememberedAttempts(request: EvictionRequest): EvictionMemory {
 
 /** The memory of an attempt that was blocked by budgets, without its pause where the pod is not ready any more. */
 export function withoutPauseIfUnready(memory: EvictionMemory, pod: Pod): EvictionMemory {
-  const isBlocked = memory.blockedBy.length > 0 && memory.wasReady === true;
+  const isBlocked = memory.blockedBy.length > 0 && memory.wasReady === true && memory.untilChange !== true;
   return isBlocked && !isReady(pod) ? { ...memory, nextAt: 0, wasReady: false } : memory;
 }
 
@@ -262,6 +264,7 @@ export function afterAttempt(
           nextAt: now + outcome.retryAfterMs,
           blockedBy: outcome.budgets,
           byBudget: outcome.byBudget,
+          untilChange: outcome.untilChange,
           wasReady: isReady(pod),
         },
         progress: { message: outcome.message },

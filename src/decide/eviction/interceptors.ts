@@ -28,9 +28,14 @@ export function isFullyQualified(name: string): boolean {
   return name.length <= 253 && FQDN.test(name);
 }
 
-/** Whether the name may intercept: fully qualified, and not somebody's own invention in the reserved domain. */
-function mayIntercept(name: string): boolean {
-  return isFullyQualified(name) && (!RESERVED.test(name) || RESERVED_INTERCEPTORS.includes(name));
+/**
+ * Whether the name may intercept: fully qualified, and not somebody's own invention in the reserved domain. The built-in ones
+ * act on their own type of pods alone: another pod that names them would wait for nobody.
+ */
+function mayIntercept(name: string, podType: PodType): boolean {
+  if (!isFullyQualified(name)) return false;
+  if (RESERVED_INTERCEPTORS.includes(name)) return [IMPERATIVE_INTERCEPTOR, ENDING_INTERCEPTOR[podType]].includes(name);
+  return !RESERVED.test(name);
 }
 
 /** The interceptors of a pod, and what the pod names in vain, a sentence each. */
@@ -44,14 +49,14 @@ interface Ranked {
   readonly priority: number;
 }
 
-function fromAnnotations(annotations: Readonly<Record<string, string>>, ignored: string[]): Ranked[] {
+function fromAnnotations(pod: Pod, ignored: string[]): Ranked[] {
   const found = new Map<string, number>();
   for (const prefix of INTERCEPTOR_ANNOTATION_PREFIXES) {
-    for (const [key, value] of Object.entries(annotations)) {
+    for (const [key, value] of Object.entries(pod.metadata.annotations ?? {})) {
       if (!key.startsWith(prefix)) continue;
       const name = key.slice(prefix.length);
       const priority = /^(0|[1-9]\d{0,4}|100000)(?=\/|$)/.exec(value);
-      if (!mayIntercept(name)) {
+      if (!mayIntercept(name, podTypeOf(pod))) {
         ignored.push(`The annotation ${key} names no interceptor that is allowed.`);
       } else if (priority === null) {
         ignored.push(`The annotation ${key} has no priority: write "10000/controller", or another number.`);
@@ -74,14 +79,14 @@ function byPriority(a: Ranked, b: Ranked): number {
 export function interceptorsOf(pod: Pod): InterceptorSelection {
   const ignored: string[] = [];
   const field = (pod.spec.evictionInterceptors ?? []).map(({ name }) => name);
-  const ranked = field.length > 0 ? [] : fromAnnotations(pod.metadata.annotations ?? {}, ignored);
+  const ranked = field.length > 0 ? [] : fromAnnotations(pod, ignored);
   const podType = podTypeOf(pod);
   const builtIn = podType === 'Default' ? undefined : ENDING_INTERCEPTOR[podType];
   if (builtIn !== undefined && field.length === 0 && !ranked.some(({ name }) => name === builtIn)) {
     ranked.push({ name: builtIn, priority: CONTROLLER_PRIORITY });
   }
-  const names = new Set(field.filter(mayIntercept));
-  for (const name of field.filter((name) => !mayIntercept(name))) {
+  const names = new Set(field.filter((name) => mayIntercept(name, podType)));
+  for (const name of field.filter((name) => !mayIntercept(name, podType))) {
     ignored.push(`spec.evictionInterceptors names ${name}, which is no interceptor that is allowed.`);
   }
   for (const { name } of ranked.toSorted(byPriority)) names.add(name);

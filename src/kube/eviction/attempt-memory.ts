@@ -56,11 +56,15 @@ interface BlockedParts {
   readonly patienceOf: (request: EvictionRequest) => EvictionPatience;
 }
 
-/** The memory without its budgets where none of them covers the pod any more, for instance because of new labels. */
+/**
+ * The memory without its budgets where none of them covers the pod any more, for instance because of new labels; where several
+ * of them were in the way of each other, as soon as one does not.
+ */
 export function unblocked(parts: Pick<BlockedParts, 'budgets'>, memory: EvictionMemory, pod: Pod): EvictionMemory {
   const { namespace } = pod.metadata;
   const budgets = memory.blockedBy.map((name) => parts.budgets.get(`${namespace}/${name}`));
-  const free = budgets.length > 0 && budgets.every((budget) => budget !== undefined && !budgetCovers(budget, pod));
+  const left = budgets.filter((budget) => budget === undefined || budgetCovers(budget, pod)).length;
+  const free = memory.untilChange === true ? left < budgets.length : budgets.length > 0 && left === 0;
   return free ? { ...memory, nextAt: 0, blockedBy: [] } : memory;
 }
 
@@ -74,13 +78,13 @@ export function blockedIn(
   namespace: string,
 ): readonly BlockedEviction[] {
   return memories.list().flatMap(([key, memory]) => {
-    const { blockedBy } = memory;
+    const { blockedBy, untilChange = false } = memory;
     if (blockedBy.length === 0 || !key.startsWith(`${namespace}/`)) return [];
     const request = parts.request(key);
     const pod = parts.pods.get(`${namespace}/${request?.spec.target.pod.name ?? ''}`);
     if (request === undefined || pod === undefined) return [];
     const patience = parts.patienceOf(request);
     const step = decideEvictionStep({ request, pod }, { ...memory, nextAt: 0 }, patience, parts.clock.now());
-    return step.kind === 'evict' ? [{ key, pod, blockedBy }] : [];
+    return step.kind === 'evict' ? [{ key, pod, blockedBy, untilChange }] : [];
   });
 }

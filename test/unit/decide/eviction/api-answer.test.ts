@@ -104,7 +104,21 @@ describe('an answer of the Eviction API', () => {
         kind: 'blocked',
         retryAfterMs: 2_000,
         message:
-          'Could not evict a pod due to failing eviction requests, number of retries: 1. Blocked by admission webhook "v" denied the request: Eviction triggered evacuation of VMI x',
+          'Could not evict a pod due to failing eviction requests, number of retries: 1. HTTP 429: admission webhook "v" denied the request: Eviction triggered evacuation of VMI x',
+        budgets: [],
+        byBudget: false,
+        untilChange: false,
+      },
+    ],
+    [
+      '429 of a webhook for a pod with a budget that has room: a refusal, and none of the budget',
+      answer(429, 'admission webhook "v" denied the request: not now'),
+      { budgets: ['web'] },
+      {
+        kind: 'blocked',
+        retryAfterMs: 2_000,
+        message:
+          'Could not evict a pod due to failing eviction requests, number of retries: 1. HTTP 429: admission webhook "v" denied the request: not now',
         budgets: [],
         byBudget: false,
         untilChange: false,

@@ -170,7 +170,7 @@ describe('the imperative interceptor', () => {
 });
 
 describe('the change of a PodDisruptionBudget', () => {
-  const blocked = ['1', '2', '3'].map((key) => ({ key, pod: pod(), blockedBy: ['pdb'] }));
+  const blocked = ['1', '2', '3'].map((key) => ({ key, pod: pod(), blockedBy: ['pdb'], untilChange: false }));
   const budget = (disruptionsAllowed: number, app = 'a'): Parameters<typeof decideWakeUps>[1] => ({
     metadata: { name: 'pdb', namespace: 'default' },
     spec: { selector: { matchLabels: { app } } },
@@ -185,6 +185,12 @@ describe('the change of a PodDisruptionBudget', () => {
   });
   it('the change of a budget wakes those that it no longer covers', () => {
     assert.deepEqual(decideWakeUps('pdb', budget(0, 'other'), blocked), ['1', '2', '3']);
+  });
+  it('room in one of two budgets wakes no pod that both cover, and the end of one of them does', () => {
+    const both = blocked.map((each) => ({ ...each, blockedBy: ['pdb', 'pdb-2'], untilChange: true }));
+    assert.deepEqual(decideWakeUps('pdb', budget(2), both), []);
+    assert.deepEqual(decideWakeUps('pdb', budget(0, 'other'), both), ['1', '2', '3']);
+    assert.deepEqual(decideWakeUps('pdb', undefined, both), ['1', '2', '3']);
   });
   it('the change of a budget wakes no pod that another budget blocked', () => {
     assert.deepEqual(decideWakeUps('other', undefined, blocked), []);

@@ -35,6 +35,18 @@ describe('the interceptors of a pod', () => {
     assert.deepEqual(names, ['imperative-eviction.k8s.io']);
     assert.equal(ignored.length, 3);
   });
+  it('the interceptors of a pod include no built-in one of another type of pods, which would act on none of them', () => {
+    const prefix = 'interceptor.evictionrequest.coordination.k8s.io/priority_';
+    const builtIn = ['kubelet.k8s.io', 'daemonset.apps.k8s.io'];
+    const annotations = Object.fromEntries(builtIn.map((name) => [`${prefix}${name}`, '20000/controller']));
+    const byAnnotation = interceptorsOf(pod({}, annotations));
+    assert.deepEqual(byAnnotation.names, ['imperative-eviction.k8s.io']);
+    assert.equal(byAnnotation.ignored.length, 2);
+    const byField = interceptorsOf(pod({ spec: { evictionInterceptors: builtIn.map((name) => ({ name })) } }));
+    assert.deepEqual(byField.names, ['imperative-eviction.k8s.io']);
+    const owned = pod({ metadata: { name: 'p-1', ownerReferences: [daemon], annotations } });
+    assert.deepEqual(interceptorsOf(owned).names, ['daemonset.apps.k8s.io', 'imperative-eviction.k8s.io']);
+  });
   it('the interceptors of a pod include the kubelet for mirror pods and the DaemonSet controller for its pods', () => {
     assert.deepEqual(interceptorsOf(pod({}, { 'kubernetes.io/config.mirror': 'x' })).names, [
       'kubelet.k8s.io',
