@@ -90,7 +90,7 @@ export const TEXT_TARGETS: readonly FuzzTarget[] = [
       if (client === 'group' && ['release', 'park', 'restore'].includes(request.verb)) throw new Error(request.verb);
       if ('file' in request && path.basename(request.file) !== request.file) throw new Error(request.file);
       // In characters, as the schema counts.
-      if ('reason' in request && [...request.reason].length > 1024) throw new Error('a reason is not bounded');
+      if ('reason' in request && Array.from(request.reason).length > 1024) throw new Error('a reason is not bounded');
     }
   }),
   textTarget('story', mutatedText(STORY), (text) => {
