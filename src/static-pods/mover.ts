@@ -120,7 +120,7 @@ class ManifestMover implements Mover {
       // The content must survive a power cut after the move, even if its writer has not made it durable.
       await this.#disk.syncFile(this.#inPlace(file));
       const { sha256, mode, uid, gid } = found;
-      const origin = { path: this.#inPlace(file), parkedPath, mode, uid, gid };
+      const origin = { path: this.#inPlace(file), parkedPath, mode, uid, gid, mountPoint: false };
       const whole = { ...step, sha256, origin };
       await (durability === 'durable' ? this.#opened().append(whole) : this.#opened().note(whole));
       // `recover` could not create it if the disk was full then.

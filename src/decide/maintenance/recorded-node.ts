@@ -85,9 +85,12 @@ export function recordedNode(
   return ofSameNode(nodeStatusOf(status, name), uid);
 }
 
-/** Only one whose drain has begun: a node that waits may have the targets that other drains have reached. */
+/**
+ * Only one whose drain has begun: a node that waits may have the targets that other drains have reached. Version 0.2.0 writes
+ * no begin but the position, which neither version writes for a node that waits; an API server with its CRD drops the begin.
+ */
 function ifBegun(known: NodeStatus | undefined): NodeStatus | undefined {
-  return known?.drainStartTime === undefined ? undefined : known;
+  return known?.drainStartTime === undefined && known?.drainPlanPosition === undefined ? undefined : known;
 }
 
 /** Finds what the status has recorded of a node whose drain has begun; undefined for one that waits. */
@@ -106,7 +109,7 @@ export function hasBegun(status: NodeMaintenanceStatus | undefined): boolean {
   return nodeStatusesOf(status).some((node) => ifBegun(node) !== undefined);
 }
 
-/** When the drain of the node began, in milliseconds since the epoch; undefined where it has not. */
+/** When the drain of the node began, in milliseconds since the epoch; undefined where it has not, or where that is not known. */
 export function drainBegan({ metadata, status }: NodeMaintenance, node: NodeIdentity): number | undefined {
   const began = timeOf(begunNode(status, node)?.drainStartTime);
   // By the clock of who wrote it, which may be behind the API server's.

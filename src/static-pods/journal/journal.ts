@@ -29,6 +29,8 @@ const originSchema = z.object({
   mode: z.number(),
   uid: z.number(),
   gid: z.number(),
+  /** Always false: version 0.2.0 takes a line without it for damaged. */
+  mountPoint: z.boolean().optional(),
 });
 const parkSchema = z.object({
   op: z.literal('park'),

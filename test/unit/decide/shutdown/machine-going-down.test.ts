@@ -57,14 +57,23 @@ describe('a machine that goes down', () => {
     assert.equal(takesTurns(shutdown({ [FORCE_ANNOTATION]: 'true' }), NOW), false);
   });
 
-  it('a machine has its turn when the drain of its node has begun, whatever other field the status has', () => {
+  it('a machine has its turn when the drain of its node has begun, whatever targets the status has', () => {
     const drainTargets = [{ podType: 'Static', podPriority: 2_147_483_647 }] as const;
-    const waiting = { ...shutdown(), status: { nodeStatuses: [{ nodeRef: N1, drainTargets, drainPlanPosition: 9 }] } };
+    const waiting = { ...shutdown(), status: { nodeStatuses: [{ nodeRef: N1, drainTargets }] } };
     assert.equal(isBeforeItsTurn(waiting, N1), true);
     assert.equal(goesDownNow(waiting), undefined);
     const begun = {
       ...shutdown(),
       status: { nodeStatuses: [{ nodeRef: N1, drainTargets, drainStartTime: rfc3339(NOW) }] },
+    };
+    assert.equal(isBeforeItsTurn(begun, N1), false);
+    assert.equal(goesDownNow(begun), 'n1');
+  });
+
+  it('a machine has its turn where a controller of version 0.2.0 has begun its drain, which writes the position alone', () => {
+    const begun = {
+      ...shutdown(),
+      status: { nodeStatuses: [{ nodeRef: N1, drainTargets: [], drainPlanPosition: 1 }] },
     };
     assert.equal(isBeforeItsTurn(begun, N1), false);
     assert.equal(goesDownNow(begun), 'n1');

@@ -105,7 +105,8 @@ describe('the stand of a drain', () => {
     const drained = { type: 'Drained', status: 'False', message: '', lastTransitionTime: '' } as const;
     const conditions = reason === undefined ? [] : [{ ...drained, reason }];
     const maintenance = maintenanceOf({ stage: 'Drain' }, { name: 'm' });
-    return { ...maintenance, status: { nodeStatuses: [statusOf({ drainTargets, ...begin })], conditions } };
+    const node: NodeStatus = { nodeRef: { name: 'n1' }, drainTargets, ...begin };
+    return { ...maintenance, status: { nodeStatuses: [node], conditions } };
   };
   const stands: [string, NodeMaintenance | undefined, Stand][] = [
     ['of which nothing is known', undefined, 'asks'],
