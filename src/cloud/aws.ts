@@ -9,19 +9,18 @@ const TOKEN_PATH = '/latest/api/token';
 const TOKEN_TTL_SEC = 21_600;
 const ROOT = '/latest/meta-data';
 
-const spotSchema = z.object({ action: z.enum(['terminate', 'stop', 'hibernate']), time: z.string().max(100) });
+/** A time that is missing or odd is one that cannot be read: the notice stands. */
+const TIME = z.string().max(100).catch('');
+const spotSchema = z.object({ action: z.enum(['terminate', 'stop', 'hibernate']), time: TIME });
 const rebalanceSchema = z.object({ noticeTime: z.string().max(100) });
-const eventsSchema = z
-  .array(
-    z.object({
-      Code: z.string().max(100),
-      EventId: z.string().min(1).max(200),
-      State: z.string().max(100),
-      Description: z.string().max(1000).default(''),
-      NotBefore: z.string().max(100),
-    }),
-  )
-  .max(100);
+const eventSchema = z.object({
+  Code: z.string().max(100).catch(''),
+  EventId: z.string().min(1).max(200),
+  State: z.string().max(100),
+  Description: z.string().max(1000).catch(''),
+  NotBefore: TIME,
+});
+const eventsSchema = z.array(eventSchema.optional().catch(undefined)).max(100);
 
 /** All values of autoscaling/target-lifecycle-state; true for those in which the machine ends. */
 const LIFECYCLE: ReadonlyMap<string, boolean> = new Map(
@@ -103,7 +102,7 @@ export function awsSources(metadata: Metadata): readonly NoticeSource[] {
   };
   const scheduled = (text: string | undefined): readonly Notice[] =>
     (parseJson(eventsSchema, text, 'maintenance/scheduled') ?? []).flatMap((event): Notice[] => {
-      if (event.State !== 'active') return [];
+      if (event?.State !== 'active') return [];
       const reason = `EC2 scheduled event ${event.Code}: ${event.Description}`.replace(/: $/, '');
       return [{ id: `aws/${event.EventId}`, kind: 'reboot', reason, provider, ...timed(event.NotBefore) }];
     });

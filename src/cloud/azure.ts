@@ -20,21 +20,17 @@ const KINDS: ReadonlyMap<string, NoticeKind> = new Map(
     Freeze: 'freeze',
   }),
 );
-const eventsSchema = z.object({
-  Events: z
-    .array(
-      z.object({
-        EventId: z.string().min(1).max(200),
-        EventType: z.string().max(100),
-        Resources: z.array(z.string().max(300)).max(5000),
-        EventStatus: z.string().max(100),
-        NotBefore: z.string().max(100).nullish(),
-        Description: z.string().max(1000).nullish(),
-      }),
-    )
-    .max(500),
+const eventSchema = z.object({
+  EventId: z.string().min(1).max(200),
+  EventType: z.string().max(100),
+  Resources: z.array(z.string().max(300)).max(5000),
+  EventStatus: z.string().max(100).catch(''),
+  // An event that has started has no time.
+  NotBefore: z.string().max(100).catch(''),
+  Description: z.string().max(1000).catch(''),
 });
-type ScheduledEvent = z.infer<typeof eventsSchema>['Events'][number];
+type ScheduledEvent = z.infer<typeof eventSchema>;
+const eventsSchema = z.object({ Events: z.array(eventSchema.optional().catch(undefined)).max(500) });
 
 /** The source of the Scheduled Events of this machine. The service also lists those of other machines in its availability set. */
 export function azureSources(metadata: Metadata, startRequests: boolean): readonly NoticeSource[] {
@@ -53,10 +49,8 @@ export function azureSources(metadata: Metadata, startRequests: boolean): readon
   const noticeOf = ({ EventId, EventType, NotBefore, Description }: ScheduledEvent): readonly Notice[] => {
     const kind = KINDS.get(EventType);
     if (kind === undefined) return [];
-    const text = NotBefore ?? '';
-    const reason = `Azure ${EventType}: ${Description ?? ''}`.replace(/: $/, '');
-    // An event that has started has no time.
-    return [{ id: `azure/${EventId}`, kind, reason, provider, ...(text === '' ? {} : timed(text)) }];
+    const reason = `Azure ${EventType}: ${Description}`.replace(/: $/, '');
+    return [{ id: `azure/${EventId}`, kind, reason, provider, ...(NotBefore === '' ? {} : timed(NotBefore)) }];
   };
 
   return [
@@ -70,7 +64,9 @@ export function azureSources(metadata: Metadata, startRequests: boolean): readon
         const text = textOf(answer, 'scheduledevents');
         isOn = true;
         const events = parseJson(eventsSchema, text, 'scheduledevents')?.Events ?? [];
-        own = events.filter(({ Resources }) => Resources.some((name) => name.toLowerCase() === ownName));
+        own = events.filter(
+          (event) => event?.Resources.some((name) => name.toLowerCase() === ownName) === true,
+        ) as typeof own;
         return own.flatMap(noticeOf);
       },
       acknowledge: async (id, signal) => {

@@ -37,7 +37,7 @@ export interface ContainerRuntime {
   version(signal: AbortSignal): Promise<{ readonly runtimeName: string; readonly runtimeVersion: string }>;
   /**
    * Lists the sandboxes that are ready or have a running container, without those that `stopPod` has stopped. Takes at most
-   * 20 s.
+   * 30 s.
    */
   livePods(signal: AbortSignal): Promise<readonly PodSandbox[]>;
   /**
@@ -120,11 +120,18 @@ function parseEndpoint(endpoint: string): string {
 async function readLivePods(runtime: Runtime, signal: AbortSignal): Promise<readonly PodSandbox[]> {
   // Containers first: a pod that starts between the two calls is then listed as a ready sandbox, so no pod is missed.
   const running = Map.groupBy(await listRunning(runtime, undefined, signal), ({ podSandboxId }) => podSandboxId);
-  const doing = 'list the pods';
-  const { items } = await ask(runtime, { method: 'ListPodSandbox', request: {}, doing }, signal);
-  return items
-    .map((sandbox) => toPodSandbox(sandbox, running.get(sandbox.id) ?? []))
-    .filter((pod) => pod.ready || pod.runningContainers > 0);
+  const list = async (filter: object): Promise<readonly WireSandbox[]> => {
+    const request = { filter };
+    return (await ask(runtime, { method: 'ListPodSandbox', request, doing: 'list the pods' }, signal)).items;
+  };
+  const listed = await list({ state: { state: 'SANDBOX_READY' } });
+  const ready = listed.filter(({ state }) => state === 'SANDBOX_READY');
+  const known = new Set(ready.map(({ id }) => id));
+  const others = [...running.keys()].filter((id) => !known.has(id));
+  const found = await Promise.all(others.map(async (id) => (await list({ id })).find((each) => each.id === id)));
+  return [...ready, ...found.filter((each) => each !== undefined)].map((sandbox) =>
+    toPodSandbox(sandbox, running.get(sandbox.id) ?? []),
+  );
 }
 
 /**
@@ -136,10 +143,14 @@ async function listRunning(
   podSandboxId: string | undefined,
   signal: AbortSignal,
 ): Promise<readonly WireContainer[]> {
-  const request = podSandboxId === undefined ? {} : { filter: { podSandboxId } };
-  const doing = 'list the containers';
-  const { containers } = await ask(runtime, { method: 'ListContainers', request, doing }, signal);
-  return containers.filter(({ state }) => state === 'CONTAINER_RUNNING' || state === 'CONTAINER_UNKNOWN');
+  // What has ended is not asked for: there may be more of it than an answer can have.
+  const lists = (['CONTAINER_RUNNING', 'CONTAINER_UNKNOWN'] as const).map(async (wanted) => {
+    const request = { filter: { podSandboxId, state: { state: wanted } } };
+    const doing = 'list the containers';
+    const { containers } = await ask(runtime, { method: 'ListContainers', request, doing }, signal);
+    return containers.filter(({ state }) => state === wanted);
+  });
+  return (await Promise.all(lists)).flat();
 }
 
 function graceSecOf(containers: readonly WireContainer[]): number | undefined {

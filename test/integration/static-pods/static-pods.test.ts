@@ -53,15 +53,27 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
     // No staticPodPath and no healthz: the running kubelet has them.
     const found = { staticPodPath: undefined, kubeletHealthz: undefined };
     await writeAgentFiles(folder, { ...keysOfNode(node), ...found, apiWaitSec: 2 });
+    await startAgent();
+    await waitFor('the pod runs', isRunning, { ...SLOW, program: agent });
+  });
+  after(() => stack.disposeAsync());
+
+  async function startAgent(): Promise<void> {
     const command = nodemaintCommand(['agent', '--config', path.join(folder, 'config.yaml')]);
     agent = stack.use(node.start(command, path.join(folder, 'agent.log')));
-    await waitFor('the pod runs', isRunning, { ...SLOW, program: agent });
     await waitFor('the agent answers', async () => (await readAgentStatus(path.join(folder, 'run'))).node === NODE, {
       ...SLOW,
       program: agent,
     });
-  });
-  after(() => stack.disposeAsync());
+  }
+
+  /** Kills the agent and starts another one, which reads what `before` has changed. */
+  async function restartAgent(before: () => Promise<void>): Promise<void> {
+    agent.kill('SIGKILL');
+    await agent.stop();
+    await before();
+    await startAgent();
+  }
 
   const phaseOf = async (): Promise<string> => (await readAgentStatus(path.join(folder, 'run'))).phase.kind;
   const told = (verb: string, ...args: string[]) =>
@@ -192,4 +204,29 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
         program: agent,
       });
     });
+
+  it('without its certificate an agent ends the drain that it finds, and gives back at the boot what the API server needs', async () => {
+    const kubeconfig = await readFile(node.kubeconfig, 'utf8');
+    const away = { 'client-certificate': '/away', 'client-key': '/away' };
+    const withoutCertificate = JSON.stringify({ ...JSON.parse(kubeconfig), users: [{ name: 'test', user: away }] });
+    const until = (phase: string): Promise<void> =>
+      waitFor(`the phase is ${phase}`, async () => (await phaseOf()) === phase, { timeoutMs: 150_000, program: agent });
+    assert.equal((await told('trigger', '--reason', 'kernel update')).code, 0);
+    await waitFor('the manifest is parked', async () => !(await inPlace()), { ...SLOW, program: agent });
+    await restartAgent(() => writeFile(node.kubeconfig, withoutCertificate));
+    assert.match((await told('status')).stdout, /WARNING: +cannot get the credentials of .*'\/away'/);
+    await until('released');
+    assert.deepEqual(await takeWitness(), [`${POD} TERM`, `${POD} END`]);
+
+    await controlPlane.stopApiServer();
+    await restartAgent(() => writeFile(path.join(folder, 'boot-id'), 'boot-2'));
+    await waitFor('the manifest is back', inPlace, { ...SLOW, program: agent });
+    await controlPlane.startApiServer();
+    await assertBack();
+    await writeFile(node.kubeconfig, kubeconfig);
+    await until('watching');
+    const list = ['get', 'nm', '-o', 'jsonpath={.items[?(@.spec.stage!="Complete")].metadata.name}'];
+    await waitFor('the maintenance is over', async () => (await controlPlane.kubectl(list)) === '', SLOW);
+    assert.doesNotMatch((await told('status')).stdout, /WARNING: +cannot get/);
+  });
 });

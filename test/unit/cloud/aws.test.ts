@@ -20,7 +20,13 @@ describe('notices of AWS', () => {
       ec2Answers({
         'spot/instance-action': JSON.stringify(spot),
         'events/recommendations/rebalance': '{"noticeTime":"2030-10-27T08:22:00Z"}',
-        'events/maintenance/scheduled': JSON.stringify([event, { ...event, EventId: 'x', State: 'canceled' }]),
+        'events/maintenance/scheduled': JSON.stringify([
+          null,
+          event,
+          { ...event, EventId: 'x', State: 'canceled' },
+          { ...event, EventId: undefined },
+          { EventId: 'y', State: 'active', Code: 'new', Description: 'x'.repeat(2000) },
+        ]),
         'autoscaling/target-lifecycle-state': 'Terminated',
       }),
     );
@@ -42,6 +48,7 @@ describe('notices of AWS', () => {
         provider,
         notBefore: Date.UTC(2030, 0, 21, 9, 0, 43),
       },
+      { id: 'aws/y', kind: 'reboot', reason: 'EC2 scheduled event new', provider, unreadableTime: '' },
     ]);
     const puts = cloud.server.received.filter(({ method }) => method === 'PUT');
     assert.equal(puts.length, 1, 'one token for all');

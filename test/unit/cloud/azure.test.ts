@@ -22,13 +22,15 @@ describe('notices of Azure', () => {
     [`POST ${EVENTS}`]: { body: '' },
   });
 
-  it('notices of Azure are those of this machine alone', async () => {
+  it('notices of Azure are those of this machine alone, beside events of an odd form', async () => {
     await using cloud = await startCloud(
       'azure',
       answersOf(
         eventOf({}),
         eventOf({ EventId: 'A2', Resources: ['aks-pool_1'] }),
         eventOf({ EventId: 'A3', Resources: ['aks-pool_00'] }),
+        eventOf({ EventId: 'A5', Resources: undefined }),
+        eventOf({ EventId: '' }),
         eventOf({ EventId: 'A4', EventType: 'Reboot', EventStatus: 'Started', NotBefore: '', Description: 'Host' }),
       ),
     );

@@ -25,17 +25,22 @@ function unavailable(pattern: RegExp): (error: unknown) => true {
   };
 }
 
+type Answers = Readonly<Record<string, object | ((request: object) => object)>>;
+
 describe('the container runtime client, with a runtime that is not well', () => {
-  async function serve(t: TestContext, answers: Readonly<Record<string, object>> | undefined): Promise<string> {
+  async function serve(t: TestContext, answers: Answers | undefined): Promise<string> {
     const socketPath = path.join(await temporaryFolder(t, 'cri'), 'cri.sock');
     const server = new grpc.Server();
     if (answers !== undefined) {
       const description = describeRuntimeV1() as Parameters<typeof fromJSON>[0];
-      const service = fromJSON(description)['runtime.v1.RuntimeService'] as ServiceDefinition;
+      const service = fromJSON(description, { enums: String, defaults: true })[
+        'runtime.v1.RuntimeService'
+      ] as ServiceDefinition;
       const handlers = Object.keys(answers).map((name): [string, grpc.UntypedHandleCall] => [
         name,
-        (_call: unknown, reply: grpc.sendUnaryData<object>) => {
-          const answer = answers[name];
+        ({ request }: { readonly request: object }, reply: grpc.sendUnaryData<object>) => {
+          const answered = answers[name];
+          const answer = typeof answered === 'function' ? answered(request) : answered;
           if (answer instanceof Error) reply(answer);
           else reply(null, answer ?? {});
         },
@@ -93,6 +98,29 @@ describe('the container runtime client, with a runtime that is not well', () => 
     await assert.rejects(connection.call(call, signal), unavailable(/cannot ask at .*: no answer within 0\.3 s/));
   });
 
+  it('the client asks for what runs alone: a thousand ended containers are no part of the answer', async (t) => {
+    const asked: unknown[] = [];
+    const runtime = openRuntime(
+      t,
+      await serve(t, {
+        ListContainers: (request: object) => {
+          asked.push(request);
+          return {};
+        },
+        ListPodSandbox: (request: object) => {
+          asked.push(request);
+          return {};
+        },
+      }),
+    );
+    assert.deepEqual(await runtime.livePods(signal), []);
+    assert.deepEqual(JSON.stringify(asked).match(/CONTAINER_\w+|SANDBOX_\w+/g), [
+      'CONTAINER_RUNNING',
+      'CONTAINER_UNKNOWN',
+      'SANDBOX_READY',
+    ]);
+  });
+
   it('the client lists what runs or may run, and not what was never started in a stopped sandbox', async (t) => {
     const containers = ['CREATED', 'RUNNING', 'EXITED', 'UNKNOWN'].map((state) => ({
       id: `c-${state}`,
@@ -141,13 +169,13 @@ describe('the container runtime client, with a runtime that is not well', () => 
     const answers = {
       get ListContainers() {
         listed += 1;
-        return { containers: listed > 1 ? [] : [{ id: 'c', podSandboxId: 's', state: 'CONTAINER_RUNNING' }] };
+        return { containers: listed > 2 ? [] : [{ id: 'c', podSandboxId: 's', state: 'CONTAINER_RUNNING' }] };
       },
       StopContainer: new Error('the connection was lost'),
       StopPodSandbox: {},
     };
     await openRuntime(t, await serve(t, answers)).stopPod('s', 1, signal);
-    assert.equal(listed, 2);
+    assert.equal(listed, 4, 'each time what runs, and what may run');
   });
 });
 
