@@ -39,6 +39,7 @@ const shutdown = {
   completed: z.object({ sinceBootMs: z.number() }).exactOptional(),
   refusal: z.string().exactOptional(),
   shutdownKind: z.enum(SHUTDOWN_KINDS).exactOptional(),
+  stand: z.enum(['waits', 'guarded']).exactOptional(),
 };
 
 const VERSION = 2;

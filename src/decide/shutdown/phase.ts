@@ -59,6 +59,8 @@ export interface Shutdown {
   readonly refusal?: string;
   /** Absent where neither systemd nor logind has named it, and in records of older agents. */
   readonly shutdownKind?: ShutdownKind;
+  /** For what the drain waits before it begins, as its NodeMaintenance said last; absent where it does not. */
+  readonly stand?: Extract<Stand, 'waits' | 'guarded'>;
 }
 
 /** The NodeMaintenance of a shutdown had to be created under another name. */

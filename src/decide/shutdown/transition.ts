@@ -124,15 +124,18 @@ function tightened(phase: Draining, facts: PhaseFacts): Draining {
   return named === undefined || named.at >= (phase.deadline?.at ?? Infinity) ? phase : { ...phase, deadline: named };
 }
 
-/** The kind and the logind that were named last apply; what cannot be read for a while is not forgotten. */
-function specified(phase: Draining, { goingDown }: PhaseFacts): Draining {
-  if (goingDown.kind !== 'yes') return phase;
-  const { shutdownKind = phase.shutdownKind, namedBy = phase.namedBy } = goingDown;
-  if (shutdownKind === phase.shutdownKind && namedBy === phase.namedBy) return phase;
+/** The kind, the logind and the stand that were named last apply; what cannot be read for a while is not forgotten. */
+function specified(phase: Draining, { goingDown, maintenance, stand: seen }: PhaseFacts): Draining {
+  const { shutdownKind = phase.shutdownKind, namedBy = phase.namedBy } = goingDown.kind === 'yes' ? goingDown : {};
+  const begins = seen === 'waits' || seen === 'guarded' ? seen : undefined;
+  const stand = maintenance === 'open' ? begins : phase.stand;
+  if (shutdownKind === phase.shutdownKind && namedBy === phase.namedBy && stand === phase.stand) return phase;
+  const { stand: _, ...rest } = phase;
   return {
-    ...phase,
+    ...rest,
     ...(shutdownKind === undefined ? {} : { shutdownKind }),
     ...(namedBy === undefined ? {} : { namedBy }),
+    ...(stand === undefined ? {} : { stand }),
   };
 }
 
@@ -154,10 +157,10 @@ function renamed(phase: Draining, facts: PhaseFacts): Draining {
  * drain would have gone on offline by then.
  */
 function wasAccepted(
-  { sinceBootMs = Infinity }: Draining,
+  { sinceBootMs = Infinity, stand }: Draining,
   { maintenance, startedSinceBootMs, apiWaitMs }: PhaseFacts,
 ): boolean {
-  return maintenance === 'absent' && startedSinceBootMs - sinceBootMs > apiWaitMs;
+  return maintenance === 'absent' && (stand !== undefined || startedSinceBootMs - sinceBootMs > apiWaitMs);
 }
 
 /** The drain without the cluster, where that cannot go on with it. */
@@ -168,7 +171,9 @@ function goingOnOffline(phase: Draining, facts: PhaseFacts): Draining | undefine
   if (facts.maintenance !== 'open') {
     // The wait begins with the first question: the hooks before it take nothing of it.
     const askedAt = Math.max(askedSinceBootMs, remakeAt(phase));
-    const limitMs = wasAccepted(phase, facts) ? patienceMs(phase, { refusal: undefined }, facts) : facts.apiWaitMs;
+    const { stand = facts.stand } = phase;
+    const patience = patienceMs(phase, { refusal: undefined }, { ...facts, stand });
+    const limitMs = wasAccepted(phase, facts) ? patience : facts.apiWaitMs;
     return facts.sinceBootMs - askedAt >= limitMs ? offline : undefined;
   }
   if (stall === undefined || stall.forMs < patienceMs(phase, stall, facts)) return undefined;

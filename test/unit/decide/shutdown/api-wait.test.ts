@@ -44,6 +44,36 @@ const waits: [string, Phase, Partial<PhaseFacts>, string][] = [
     'loseCluster: draining offline',
   ],
   [
+    'that a restarted agent finds before its turn waits as long as one that was not restarted',
+    { ...DRAINING, sinceBootMs: 50_000, stand: 'waits' },
+    { goingDown: YES, maintenance: 'absent', ...restartedAt(1_000_000), sinceBootMs: 4_599_999 },
+    'stays',
+  ],
+  [
+    'that a restarted agent finds before its turn loses an API server that stays silent for an hour',
+    { ...DRAINING, sinceBootMs: 50_000, stand: 'waits' },
+    { goingDown: YES, maintenance: 'absent', ...restartedAt(1_000_000), sinceBootMs: 4_600_000 },
+    'loseCluster: draining offline',
+  ],
+  [
+    'that a restarted agent finds held by the guard of the control plane waits for a person',
+    { ...DRAINING, sinceBootMs: 50_000, stand: 'guarded' },
+    { goingDown: YES, maintenance: 'absent', ...restartedAt(1_000_000), sinceBootMs: 90_000_000 },
+    'stays',
+  ],
+  [
+    'whose maintenance says that it waits for its turn remembers that',
+    DRAINING,
+    { goingDown: YES, maintenance: 'open', stand: 'waits' },
+    'specify: draining cluster',
+  ],
+  [
+    'whose turn has come forgets that it waited',
+    { ...DRAINING, stand: 'waits' },
+    { goingDown: YES, maintenance: 'open', stand: 'asks' },
+    'specify: draining cluster',
+  ],
+  [
     'that a restarted agent finds at its beginning loses a silent API server soon',
     { ...DRAINING, sinceBootMs: 50_000 },
     { goingDown: YES, maintenance: 'absent', ...restartedAt(60_000), sinceBootMs: 75_000 },
