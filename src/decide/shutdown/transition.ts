@@ -85,21 +85,16 @@ function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefine
 /** The drain of a shutdown that is detected now; undefined where the machine stays up, or may do so. */
 function begun(facts: PhaseFacts): Draining | undefined {
   if (facts.goingDown.kind !== 'yes') return undefined;
-  const { origin, shutdownKind, requestedBy, namedBy } = facts.goingDown;
+  const { origin, requestedBy } = facts.goingDown;
   const deadline = namedDeadline(facts);
   const reason = maintenanceReason(facts.goingDown.reason);
   // Where all names are taken the API server refuses this one, and the drain goes on offline.
   const maintenance = facts.freeName ?? shutdownNames(facts.nodeName)[0] ?? '';
   const mode = facts.clusterConfigured ? 'cluster' : 'offline';
   const { now: since, sinceBootMs, bootId } = facts;
-  return {
-    kind: 'draining',
-    ...({ maintenance, mode, origin, reason, since, sinceBootMs, bootId } as const),
-    ...(deadline === undefined ? {} : { deadline }),
-    ...(shutdownKind === undefined ? {} : { shutdownKind }),
-    ...(requestedBy === undefined ? {} : { requestedBy }),
-    ...(namedBy === undefined ? {} : { namedBy }),
-  };
+  const named = { ...(deadline && { deadline }), ...(requestedBy && { requestedBy }) };
+  const phase = { maintenance, mode, origin, reason, since, sinceBootMs, bootId, ...named } as const;
+  return specified({ kind: 'draining', ...phase }, facts);
 }
 
 /** The earliest deadline that is named now; undefined where none is. */
@@ -171,8 +166,7 @@ function goingOnOffline(phase: Draining, facts: PhaseFacts): Draining | undefine
   if (facts.maintenance !== 'open') {
     // The wait begins with the first question: the hooks before it take nothing of it.
     const askedAt = Math.max(askedSinceBootMs, remakeAt(phase));
-    const { stand = facts.stand } = phase;
-    const patience = patienceMs(phase, { refusal: undefined }, { ...facts, stand });
+    const patience = patienceMs(phase, { refusal: undefined }, { ...facts, stand: phase.stand ?? facts.stand });
     const limitMs = wasAccepted(phase, facts) ? patience : facts.apiWaitMs;
     return facts.sinceBootMs - askedAt >= limitMs ? offline : undefined;
   }
