@@ -32,7 +32,7 @@ const BEAT_MS = 5 * 60_000;
 const OUTSIDE = 'outside';
 
 /** Told what happens in a fleet, before it has consequences. */
-export type FleetWatcher = Pick<MachineEvents, 'stopping' | 'goesDown' | 'ended'> & {
+export type FleetWatcher = Pick<MachineEvents, 'stopping' | 'goesDown' | 'goesOnAlone' | 'ended'> & {
   /** A program of the product sends a request that the API server will carry out. */
   asked(program: string, request: KubeRequest): void;
 };
@@ -61,6 +61,7 @@ export class Fleet implements ControlledCluster {
     asked: () => undefined,
     stopping: () => undefined,
     goesDown: () => undefined,
+    goesOnAlone: () => undefined,
     ended: () => undefined,
   };
   /** When a machine lost its power last. */
@@ -120,6 +121,10 @@ export class Fleet implements ControlledCluster {
       stopping: (machine, container) => {
         this.note(`${machine.name} the agent tells ${container.name} to end`);
         this.watcher.stopping(machine, container);
+      },
+      goesOnAlone: (machine) => {
+        this.note(`${machine.name} the agent goes on alone`);
+        this.watcher.goesOnAlone(machine);
       },
       goesDown: (machine) => {
         this.note(`${machine.name} goes down: ${JSON.stringify(machine.phase())}`);

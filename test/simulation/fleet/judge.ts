@@ -2,7 +2,7 @@
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
 import { isReady, isTerminal } from '../../../src/decide/pod.ts';
-import { nodeStatusesOf } from '../../../src/decide/maintenance/recorded-node.ts';
+import { hasBegun, nodeStatusesOf } from '../../../src/decide/maintenance/recorded-node.ts';
 import { drainsOfNode, selectsNode, stageOf } from '../../../src/decide/maintenance/maintenance.ts';
 import type { KubeRequest } from '../../../src/kube/client.ts';
 import { isDrained } from '../../chaos/objects.ts';
@@ -33,9 +33,19 @@ const KEPT_MS = 20 * 60_000;
 /** A runtime that was away for so long, or lately, explains a pod that nobody could end. */
 const RUNTIME_MS = 180_000;
 
+function isOfController({ labels }: Container): boolean {
+  return labels['app'] === 'nodemaint-controller';
+}
+
 /** Whether a machine waits for a pod: for replicas of the product's own controller none does, and static pods are judged elsewhere. */
-function isWaitedFor({ source, labels }: Container): boolean {
-  return source === 'api' && labels['app'] !== 'nodemaint-controller';
+function isWaitedFor(container: Container): boolean {
+  return container.source === 'api' && !isOfController(container);
+}
+
+function begunElsewhere({ status }: NodeMaintenance, name: string): boolean {
+  return nodeStatusesOf(status).some(({ nodeRef, drainStartTime }) => {
+    return nodeRef.name !== name && drainStartTime !== undefined;
+  });
 }
 
 /** Judges one fleet. */
@@ -44,6 +54,8 @@ export class Judge {
   readonly #fleet: Fleet;
   /** When the API server has taken a maintenance, by its name, and when a budget has last kept a pod, by its UID. */
   readonly #takenAt = new Map<string, number>();
+  /** When the API server was told that the drain of a maintenance has begun, by its name. */
+  readonly #begunAt = new Map<string, number>();
   readonly #keptAt = new Map<string, number>();
   /** Boots in which an agent rightly began alone: without a controller nobody guards the quorum, and a drain is not stopped. */
   readonly #alone = new Set<string>();
@@ -59,6 +71,9 @@ export class Judge {
       },
       goesDown: (machine) => {
         this.#goesDown(machine);
+      },
+      goesOnAlone: (machine) => {
+        if (this.#mayGoAlone(machine)) this.#alone.add(machine.bootId);
       },
       ended: (machine, { name }) => {
         // One that lost its power is not asked for anything.
@@ -199,7 +214,10 @@ export class Judge {
     if (members < 3 || !this.#fleet.isMember(machine) || machine.prepared?.kind === 'poweroff') return;
     if (this.#alone.has(machine.bootId) || this.#mayGoAlone(machine)) return;
     if (this.#fleet.now() - this.#fleet.powerCutAt < COPY_MS) return;
-    const others = this.#fleet.serving('etcd').filter((other) => other !== machine && other.power === 'up');
+    // Who goes for good takes the quorum by a person's will.
+    const others = this.#fleet
+      .serving('etcd')
+      .filter((other) => other !== machine && other.power === 'up' && other.prepared?.kind !== 'poweroff');
     const needed = Math.floor(members / 2) + 1;
     if (others.length >= needed) return;
     // It took the majority only where there was one with it.
@@ -217,12 +235,13 @@ export class Judge {
     return machine.prepared === undefined && machine.power === 'up';
   }
 
-  /** The drains that have targets for a node and are under way. */
+  /** The drains that have targets for a node and are under way, as far as a program must have heard of it. */
   #drainsOf(node: Node): readonly string[] {
     const selecting = this.#fleet
       .maintenances()
       .filter((each) => selectsNode(each, node) && each.metadata.deletionTimestamp === undefined)
-      .filter((each) => !this.#isShutdownOver(each));
+      .filter((each) => !this.#isShutdownOver(each))
+      .filter(({ metadata }) => this.#fleet.now() - (this.#begunAt.get(metadata.name) ?? 0) >= COPY_MS);
     return drainsOfNode(selecting, node.metadata.name)
       .filter(({ drainTargets }) => drainTargets.length > 0)
       .map(({ maintenance }) => maintenance);
@@ -251,6 +270,7 @@ export class Judge {
       nodeStatusesOf(status).reduce((sum, { drainTargets = [] }) => sum + drainTargets.length, 0);
     const self = this.#fleet.machines.find(({ user }) => user === this.#fleet.writer);
     if (self !== undefined && targetsOf(fresh) > targetsOf(old)) this.#alone.add(self.bootId);
+    if (hasBegun(fresh.status) && !hasBegun(old.status)) this.#begunAt.set(fresh.metadata.name, this.#fleet.now());
     for (const { nodeRef, drainTargets = [] } of nodeStatusesOf(old.status)) {
       const now = nodeStatusesOf(fresh.status).find((each) => each.nodeRef.name === nodeRef.name);
       if (now !== undefined && (now.drainTargets ?? []).length < drainTargets.length) {
@@ -321,9 +341,25 @@ export class Judge {
     }
     if (this.#wouldTakeQuorum(machine)) return 'the control plane';
     if (isTroubled) return undefined;
-    const others = fleet.machines.filter((other) => other !== machine && other.isHeld());
-    const isFirst = others.every((other) => other.askedAt > machine.askedAt);
-    return isFirst ? undefined : 'the limit of parallel reboots';
+    return this.#whoGoesBefore(machine);
+  }
+
+  /** For what a machine waits that has begun nothing yet. */
+  #whoGoesBefore(machine: FleetMachine): string | undefined {
+    if (machine.prepared?.kind === 'poweroff' || hasBegun(this.#ownMaintenance(machine)?.status)) return undefined;
+    const { machines, settings } = this.#fleet;
+    const others = machines.filter((other) => other !== machine && other.isHeld());
+    const isAfter = others.some(
+      (other) => other.askedAt <= machine.askedAt || hasBegun(this.#ownMaintenance(other)?.status),
+    );
+    if (isAfter) return 'the limit of parallel reboots';
+    // An agent that is alone cannot see which other nodes are members of the control plane.
+    const isAlone = machines.every(({ containers }) => !containers.running().some(isOfController));
+    if (!isAlone || !this.#fleet.isMember(machine) || settings.members === 0) return undefined;
+    const elsewhere = this.#fleet.maintenances().find((each) => {
+      return stageOf(each) === 'Drain' && begunElsewhere(each, machine.name);
+    });
+    return elsewhere?.metadata.name;
   }
 
   #wouldTakeQuorum(machine: FleetMachine): boolean {

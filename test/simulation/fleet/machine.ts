@@ -33,6 +33,8 @@ export interface MachineEvents {
   ended(machine: FleetMachine, container: Container): void;
   /** The agent tells a pod to end over the container runtime. */
   stopping(machine: FleetMachine, container: Container): void;
+  /** The agent goes on without the API server. */
+  goesOnAlone(machine: FleetMachine): void;
   /** The power is about to go; everything still runs. */
   goesDown(machine: FleetMachine): void;
   failed(error: unknown): void;
@@ -55,7 +57,7 @@ export class FleetMachine {
   readonly #network: Network;
   readonly #settings: Settings;
   readonly #events: MachineEvents;
-  readonly #state = createMemoryFiles();
+  readonly #state: ReturnType<typeof createMemoryFiles>;
   readonly #listeners = new Set<() => void>();
   #running: RunningAgent | undefined;
   #boots = 1;
@@ -83,6 +85,15 @@ export class FleetMachine {
     this.heardAt = network.time.now();
     this.bootedAt = network.time.now();
     this.manifests = createMachineManifests(name);
+    const files = createMemoryFiles();
+    this.#state = {
+      ...files,
+      write: async (file, data) => {
+        const wasAlone = this.#isAlone();
+        await files.write(file, data);
+        if (!wasAlone && this.#isAlone()) events.goesOnAlone(this);
+      },
+    };
     this.containers = new Containers(network.time, (container) => {
       events.ended(this, container);
       events.changed();
@@ -120,6 +131,11 @@ export class FleetMachine {
   phase(): Phase {
     const record = JSON.parse(this.#state.text('record.json') ?? '{}') as { readonly phase?: Phase };
     return record.phase ?? { kind: 'watching' };
+  }
+
+  #isAlone(): boolean {
+    const phase = this.phase();
+    return phase.kind === 'draining' && phase.mode === 'offline';
   }
 
   /** What `nodemaint status` would show; undefined where no agent runs. */
