@@ -212,12 +212,15 @@ export class Judge {
   #checkQuorum(machine: FleetMachine): void {
     const { members } = this.#fleet.settings;
     if (members < 3 || !this.#fleet.isMember(machine) || machine.prepared?.kind === 'poweroff') return;
-    if (this.#alone.has(machine.bootId) || this.#mayGoAlone(machine)) return;
+    // Whoever is away because it began alone took the quorum from those that had begun.
+    const serving = this.#fleet.serving('etcd');
+    const away = this.#fleet.machines.filter((other) => other === machine || !serving.includes(other));
+    if (away.some(({ bootId }) => this.#alone.has(bootId)) || this.#mayGoAlone(machine)) return;
     if (this.#fleet.now() - this.#fleet.powerCutAt < COPY_MS) return;
     // Who goes for good takes the quorum by a person's will.
-    const others = this.#fleet
-      .serving('etcd')
-      .filter((other) => other !== machine && other.power === 'up' && other.prepared?.kind !== 'poweroff');
+    const others = serving.filter((other) => {
+      return other !== machine && other.power === 'up' && other.prepared?.kind !== 'poweroff';
+    });
     const needed = Math.floor(members / 2) + 1;
     if (others.length >= needed) return;
     // It took the majority only where there was one with it.
