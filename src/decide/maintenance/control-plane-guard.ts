@@ -75,12 +75,23 @@ export function guardControlPlane(
 ): ReadonlyMap<string, string> {
   const throttled = new Map<string, string>();
   const away = new Set<string>();
+  const rebooting = new Set<string>();
   for (const drain of inAdmissionOrder(drains)) {
     const free = drain.begun || drain.forced;
     const taken = nodesTaken(members, drain.nodes, drain.keep);
-    const verdict = free ? undefined : judgeControlPlane(members, taken, away, drain.comesBack);
-    if (verdict?.kind === 'unsafe') throttled.set(drain.name, throttledBy(verdict.message));
-    else for (const node of taken) away.add(node);
+    // A drain that goes on when the machine is back takes it although it is away now.
+    const isAway = (node: string): boolean => drain.comesBack || !taken.has(node) || !rebooting.has(node);
+    const others = new Set([...away].filter(isAway));
+    const verdict = free ? undefined : judgeControlPlane(members, taken, others, drain.comesBack);
+    if (verdict?.kind === 'unsafe') {
+      throttled.set(drain.name, throttledBy(verdict.message));
+      continue;
+    }
+    for (const node of taken) {
+      if (!drain.comesBack) rebooting.delete(node);
+      else if (!away.has(node)) rebooting.add(node);
+      away.add(node);
+    }
   }
   return throttled;
 }

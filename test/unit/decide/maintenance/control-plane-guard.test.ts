@@ -61,6 +61,13 @@ describe('drains of the control plane', () => {
     assert.deepEqual(held([drain('old', ['a']), drain('begun', ['b'], { begun: true, createdAt: 9 })]), ['old']);
     assert.deepEqual(held([drain('begun', ['b'], { begun: true }), drain('again', ['b'])]), []);
   });
+  it('a drain takes the member that reboots meanwhile, and goes on when that is back', () => {
+    const reboot = drain('reboot', ['b'], { comesBack: true, begun: true });
+    const gone = drain('gone', ['a'], { begun: true });
+    assert.deepEqual(held([gone, reboot, drain('person', ['b'])]), ['person']);
+    assert.deepEqual(held([reboot, drain('person', ['b'])]), []);
+    assert.deepEqual(held([gone, reboot, drain('begun', ['b'], { begun: true }), drain('person', ['b'])]), []);
+  });
   it('a machine that reboots waits until all others are at work that the quorum needs, or of which it is one', () => {
     const reboot = (name: string, more: Partial<GuardedDrain> = {}): GuardedDrain =>
       drain(`reboot-${name}`, [name], { comesBack: true, ...more });
