@@ -78,17 +78,6 @@ describe('a drain whose pod has a spent request', () => {
     assert.equal(scene.calls()[0], 'DELETE pods/web');
   });
 
-  it('a drain evicts a pod whose last interceptor was completed by somebody', async () => {
-    const scene = createEvictionScene();
-    const key = scene.put(request([IMPERATIVE], 1), pod());
-    const step = scene.loop(createImperativeEviction(scene.context));
-    await step(key);
-    assert.deepEqual(scene.calls(), []);
-    scene.drain(ALL);
-    await step(key);
-    assert.deepEqual(scene.calls(), ['POST web/eviction']);
-  });
-
   it('a drain evicts a pod whose request is canceled and held by a finalizer, with the pauses of a budget', async () => {
     const scene = createEvictionScene();
     const key = scene.put({ ...request([], 0, held), status: canceled }, pod());

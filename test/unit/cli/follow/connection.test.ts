@@ -20,12 +20,6 @@ describe('a denial', () => {
     });
   }
 
-  it('a denial names the permission that is missing', () => {
-    const message = 'x is forbidden: User "u" cannot watch resource "pods" in API group "" in the namespace "web"';
-    const denial = denialOf(new NodemaintError('API_REFUSED', message));
-    assert.match(denial?.message ?? '', /missing permission: the verb watch on pods in the namespace web$/);
-  });
-
   const others: readonly (readonly [string, unknown])[] = [
     [
       'an answer of a server in trouble',
@@ -43,10 +37,6 @@ describe('a denial', () => {
 });
 
 describe('a connection', () => {
-  it('a connection has no note while it is up', () => {
-    assert.equal(createFollowedConnection(createSteppingClock()).note(), undefined);
-  });
-
   it('a connection has a note until the next try must have been answered', () => {
     const clock = createSteppingClock();
     const connection = createFollowedConnection(clock);

@@ -56,14 +56,6 @@ describe('a follower', () => {
     assert.equal(await follower.run({ look: () => undefined, timeoutMs: 10 }, NEVER), 'timeout');
   });
 
-  it('a follower ends at once when it is interrupted', async () => {
-    const { follower } = rig();
-    const stop = new AbortController();
-    const running = follower.run({ look: () => undefined, timeoutMs: undefined }, stop.signal);
-    setTimeout(() => stop.abort(), 20);
-    assert.equal(await running, 'interrupted');
-  });
-
   it('a follower prefers the end that was reached to the time that is over', async () => {
     const { follower } = rig();
     const look = (): 'end' | undefined => (follower.synced() ? 'end' : undefined);

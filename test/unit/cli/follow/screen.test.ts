@@ -7,10 +7,6 @@ const lines = (count: number): { text: string; style: 'plain' }[] =>
   Array.from({ length: count }, (_, index) => ({ text: `line ${index + 1}`, style: 'plain' }));
 
 describe('a frame', () => {
-  it('a frame shows all lines where there is room for them and the cursor', () => {
-    assert.deepEqual(fitFrame(lines(3), undefined, { columns: 80, rows: 4 }), lines(3));
-  });
-
   it('a frame counts the lines that are left out', () => {
     const shown = fitFrame(lines(10), undefined, { columns: 80, rows: 5 }).map(({ text }) => text);
     assert.deepEqual(shown, ['line 1', 'line 2', 'line 3', '... and 7 more lines']);
@@ -36,18 +32,6 @@ describe('a block', () => {
     block.draw();
     block.draw();
     assert.equal(output(), 'line 1\nline 2\nline 3\n\r\u001B[3A\u001B[0Jline 1\n\r\u001B[1A\u001B[0Jline 1\n');
-  });
-
-  it('a block gives its frame the note, the size and the time', () => {
-    const { terminal } = recordTerminal('terminal', () => 42);
-    const seen: unknown[] = [];
-    const block = createBlock(terminal, (...args) => {
-      seen.push(args);
-      return [];
-    });
-    block.note('lost');
-    block.draw();
-    assert.deepEqual(seen, [['lost', { columns: 100, rows: 30 }, 42]]);
   });
 });
 

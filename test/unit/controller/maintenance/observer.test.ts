@@ -50,19 +50,6 @@ describe('the observation of a drain', () => {
   });
 });
 
-describe('a node that registers again', () => {
-  it('the node begins at the first entry of the plan, and its status has its new UID', () => {
-    const pod: Pod = { metadata: { name: 'p', namespace: 'n', uid: 'u' }, spec: { nodeName: 'one', priority: 0 } };
-    const drained = createDrainObserver(clusterOf(maintenance(undefined), [])).observe(maintenance(undefined), NOW);
-    assert.equal(drained.status.nodeStatuses?.[0]?.nodeRef.uid, 'uid-one');
-    const again = createDrainObserver(clusterOf(maintenance(undefined), [pod], 'uid-two'));
-    const [node] = again.observe(maintenance(drained.status), NOW).status.nodeStatuses ?? [];
-    assert.equal(node?.podsPendingEvacuation, 1, 'its eviction is not requested yet');
-    assert.equal(node.nodeRef.uid, 'uid-two');
-    assert.deepEqual(node.drainTargets, [{ podType: 'Default', podPriority: 1_000_000_000 }]);
-  });
-});
-
 describe('a drain that is throttled', () => {
   const pods = ['p', 'q'].map(
     (name): Pod => ({
@@ -130,65 +117,6 @@ describe('a member of the control plane that joins a drain which has begun', () 
     assert.equal(second?.podsPendingEvacuation, 1);
     const annotations = { 'nodemaintenance.x-k8s.io/force': 'true' };
     assert.equal(observe({ ...drain, metadata: { name: 'm', annotations } }).intents.length, 2);
-  });
-});
-
-describe('very many maintenances', () => {
-  /** A cluster of 500 nodes with 20 pods each, and maintenances of some of its nodes, each with a plan of its own. */
-  function hostileCluster(count: number, nodeOf: (index: number) => string): ControllerContext {
-    const nodes = Array.from({ length: 500 }, (_, index) => ({ metadata: { name: `n-${index}` } }));
-    const pods = nodes.flatMap(({ metadata }) =>
-      Array.from({ length: 20 }, (_, index) => {
-        const name = `${metadata.name}-${index}`;
-        const spec = { nodeName: metadata.name, priority: index };
-        return { metadata: { name, namespace: 'n', uid: name }, spec };
-      }),
-    );
-    const maintenances = Array.from({ length: count }, (_, index): NodeMaintenance => {
-      const requirement = { key: 'metadata.name', operator: 'In', values: [nodeOf(index)] };
-      return {
-        metadata: { name: `m-${index}`, creationTimestamp: new Date(NOW + index * 1000).toISOString() },
-        spec: {
-          stage: 'Drain',
-          nodeSelector: { nodeSelectorTerms: [{ matchFields: [requirement] }] },
-          drainPlan: [
-            { podType: 'Default', podPriority: index },
-            { podType: 'Default', podPriority: 5_000, podSelector: { matchLabels: { x: `${index}` } } },
-          ],
-        },
-      };
-    });
-    return contextOf({ maintenances, pods, nodes });
-  }
-
-  it('very many maintenances of one node take no longer than a few, and all but twenty of them wait and say so', (context) => {
-    for (const count of [50, 400, 1_000, 2_000]) {
-      const cluster = hostileCluster(count, () => 'n-0');
-      const before = process.cpuUsage();
-      const all = cluster.maintenances.list();
-      // Those whose turn it is, and some of those that wait.
-      const some = [...all.slice(0, 25), ...all.slice(-5)];
-      const looks = some.map((each) => createDrainObserver(cluster).observe(each, NOW));
-      const { user, system } = process.cpuUsage(before);
-      const lookMs = (user + system) / 1_000 / some.length;
-      context.diagnostic(`${count} maintenances: ${lookMs.toFixed(1)} ms a look`);
-      assert.ok(lookMs < 200, `${count} maintenances: ${lookMs} ms a look`);
-      const draining = looks.filter(({ resolution }) => resolution !== undefined);
-      assert.equal(draining.length, 20);
-      assert.match(looks.at(-1)?.status.conditions?.[0]?.message ?? '', /^Waiting for other .* at most 20 drain it/);
-    }
-  });
-
-  it('very many maintenances of other nodes have nothing to do with one', () => {
-    const cluster = hostileCluster(1_000, (index) => `n-${index % 500}`);
-    const [first] = cluster.maintenances.list();
-    assert.ok(first !== undefined);
-    const alone = contextOf({
-      maintenances: cluster.maintenances.list().filter((_, index) => index % 500 === 0),
-      pods: cluster.pods.list(),
-      nodes: cluster.nodes.list(),
-    });
-    assert.deepEqual(createDrainObserver(cluster).observe(first, NOW), createDrainObserver(alone).observe(first, NOW));
   });
 });
 

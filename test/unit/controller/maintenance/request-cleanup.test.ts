@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CANCELED, type EvictionRequest } from '../../../../src/api/eviction-request.ts';
+import { CANCELED } from '../../../../src/api/eviction-request.ts';
 import {
   CORDONED_ANNOTATION,
   DEADLINE_ANNOTATION,
@@ -65,20 +65,6 @@ describe('what a drain leaves behind', () => {
     const finalizers = (): readonly string[] => cluster.get('Maintenance', 'm')?.metadata.finalizers ?? [];
     await waitFor('the completion', () => finalizers().length === 0, QUICK);
     assert.equal(nodeIn(cluster, 'one')?.spec?.unschedulable, true);
-  });
-
-  it('a canceled drain leaves the requests that another drain covers', async () => {
-    const cluster = clusterOfOne();
-    cluster.put('Maintenance', drainOf('other', ['one']));
-    cluster.put('Maintenance', drainOf('m', ['one']));
-    await using _ = cluster.lead();
-    await waitFor('the request', () => isAsked(cluster, 'web'), QUICK);
-    const { uid } = cluster.get('Request', 'n/u-web')?.metadata ?? {};
-    changeMaintenance(cluster, 'm', { stage: 'Complete' });
-    const finalizers = (): readonly string[] => cluster.get('Maintenance', 'm')?.metadata.finalizers ?? [];
-    await waitFor('the completion', () => finalizers().length === 0, QUICK);
-    assert.ok(isAsked(cluster, 'web'));
-    assert.equal(cluster.get('Request', 'n/u-web')?.metadata.uid, uid);
   });
 
   it('a node that leaves the selector gets its cordon, its conditions and the requests of its pods taken back', async () => {
@@ -151,20 +137,6 @@ describe('what a drain leaves behind', () => {
     await waitFor('the request', () => isAsked(cluster, 'web'), QUICK);
     cluster.remove('Maintenance', 'm');
     await waitFor('the cordon', () => nodeIn(cluster, 'one')?.spec?.unschedulable !== true, QUICK);
-    await waitFor('the request', () => cluster.get('Request', 'n/u-web') === undefined, QUICK);
-  });
-
-  it('a finished request goes with its node, not only with the maintenance', async () => {
-    const cluster = clusterOfOne();
-    cluster.put('Maintenance', drainOf('m', ['one']));
-    await using _ = cluster.lead();
-    await waitFor('the request', () => isAsked(cluster, 'web'), QUICK);
-    cluster.remove('Pod', 'n/web');
-    const isOver = (): boolean =>
-      cluster.get('Request', 'n/u-web')?.status?.conditions?.some(({ type }) => type === 'Evicted') === true;
-    await waitFor('its end', isOver, QUICK);
-    assert.ok(isAsked(cluster, 'web'), 'the request is kept while its node is drained');
-    cluster.remove('Node', 'one');
     await waitFor('the request', () => cluster.get('Request', 'n/u-web') === undefined, QUICK);
   });
 

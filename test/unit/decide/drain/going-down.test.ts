@@ -187,15 +187,6 @@ describe('a node that goes down', () => {
     });
   }
 
-  it('the tiers leave one after another', () => {
-    const cluster = new Cluster({ maintenances: [shared, shutdown('one')], stay: ['held'] });
-    const [node] = cluster.look().get('shutdown-one-x')?.nodes ?? [];
-    assert.deepEqual(
-      node?.evicting.map(({ name }) => name),
-      ['batch', 'web'],
-    );
-  });
-
   it('the other nodes of a drain do not wait for it, and their drain says nothing of it', () => {
     const cluster = new Cluster({ maintenances: [shared, shutdown('one')], stay: ['batch'] });
     const resolved = cluster.drain();

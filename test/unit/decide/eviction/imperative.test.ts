@@ -101,15 +101,6 @@ describe('the imperative interceptor', () => {
     it('the interceptor marks the pod first', () => {
       assert.equal(step(pod(policy)).kind, 'mark');
     });
-    it('the interceptor waits for the time-out, also after a restart', () => {
-      const startTime = '2026-01-01T00:00:00Z';
-      const waiting = step(pod(marked), { startTime, heartbeatTime: startTime }, {}, NOW + 59_000);
-      assert.deepEqual([waiting.kind, waiting.kind === 'wait' && waiting.againMs], ['wait', 1_000]);
-    });
-    it('the interceptor falls back to the Eviction API after the time-out', () => {
-      const startTime = '2026-01-01T00:00:00Z';
-      assert.equal(step(pod(marked), { startTime, heartbeatTime: startTime }, {}, NOW + 60_000).kind, 'evict');
-    });
     it('the interceptor counts from the mark, however long it has been at work before', () => {
       const long = { startTime: '2025-12-31T12:00:00Z', message: 'x' };
       assert.equal(step(pod(policy), long).kind, 'mark');

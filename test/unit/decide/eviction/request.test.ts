@@ -109,12 +109,6 @@ describe('the eviction request controller', () => {
     });
   }
 
-  it('the controller asks the first interceptor first', () => {
-    const { status } = decideEvictionRequest(request(), pod(), NOW);
-    assert.deepEqual(status?.targetInterceptors, [{ name: 'imperative-eviction.k8s.io' }]);
-    assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
-  });
-
   it('the controller reports an evict policy that is none', () => {
     const reasons = (policy: string): readonly string[] => {
       const target = pod({}, { 'coordination.x-k8s.io/evict-policy': policy });
@@ -124,23 +118,12 @@ describe('the eviction request controller', () => {
     assert.deepEqual([reasons('Default'), reasons('ControllerTakeOver')], [[], []]);
   });
 
-  it('the controller passes control on when the active interceptor completes', () => {
-    const interceptors = [{ name: 'b.example.com', completionTime: CREATED }];
-    const { status } = decideEvictionRequest(request({ ...STARTED, interceptors }), pod(), NOW);
-    assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
-    assert.deepEqual(status?.processedInterceptors, ['b.example.com']);
-  });
-
   it('the controller passes control on 20 minutes after the last heartbeat, and says when that is', () => {
     const heartbeatTime = new Date(NOW).toISOString();
     const given = request({ ...STARTED, interceptors: [{ name: 'b.example.com', heartbeatTime }] });
     assert.equal(decideEvictionRequest(given, pod(), NOW + 19 * MINUTE).againMs, MINUTE);
     const { status } = decideEvictionRequest(given, pod(), NOW + 20 * MINUTE);
     assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
-  });
-
-  it('the controller counts from the creation where there never was a heartbeat', () => {
-    assert.equal(decideEvictionRequest(request(STARTED), pod(), NOW + 18 * MINUTE).againMs, MINUTE);
   });
 
   const activated = (at: number): EvictionRequestStatus => ({
@@ -200,23 +183,6 @@ describe('the eviction request controller', () => {
   it('the controller notes a new generation alone where nothing else changes', () => {
     const given = { ...request(activated(NOW)), metadata: { ...request().metadata, generation: 2 } };
     assert.deepEqual(decideEvictionRequest(given, pod(), NOW).status, { observedGeneration: 2 });
-  });
-
-  it('the controller keeps the last interceptor at work however long it takes', () => {
-    const given = request({
-      ...STARTED,
-      activeInterceptors: ['imperative-eviction.k8s.io'],
-      processedInterceptors: ['b.example.com'],
-    });
-    assert.equal(decideEvictionRequest(given, pod(), NOW + 100 * MINUTE).status, undefined);
-  });
-
-  it('the controller never touches a request that is over', () => {
-    const over = request({
-      ...STARTED,
-      conditions: [{ type: 'Evicted', status: 'True', reason: 'x', message: '', lastTransitionTime: CREATED }],
-    });
-    assert.deepEqual(decideEvictionRequest(over, undefined, NOW), { events: [] });
   });
 });
 
