@@ -50,6 +50,11 @@ describe('the leader election', () => {
     });
   });
 
+  it('the leader is the first candidate where the Lease was given back', () => {
+    const decision = decideLease(sightOf(leaseOf(releasedLease(HELD, AT))), ME, 1_000, AT);
+    assert.equal(decision.kind === 'lead' && decision.spec.leaseTransitions, 5);
+  });
+
   it('the leader stays the holder, whose time of acquisition stays too, also when its own Lease has expired', () => {
     const own = sightOf(leaseOf({ ...HELD, holderIdentity: 'me_1' }));
     for (const now of [1_000, 100_000]) {

@@ -184,6 +184,15 @@ describe('the eviction request controller', () => {
     const given = { ...request(activated(NOW)), metadata: { ...request().metadata, generation: 2 } };
     assert.deepEqual(decideEvictionRequest(given, pod(), NOW).status, { observedGeneration: 2 });
   });
+
+  it('the controller keeps the last interceptor at work however long it takes', () => {
+    const given = request({
+      ...STARTED,
+      activeInterceptors: ['imperative-eviction.k8s.io'],
+      processedInterceptors: ['b.example.com'],
+    });
+    assert.equal(decideEvictionRequest(given, pod(), NOW + 100 * MINUTE).status, undefined);
+  });
 });
 
 describe('a heartbeat', () => {

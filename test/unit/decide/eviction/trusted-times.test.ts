@@ -111,6 +111,10 @@ describe('the times that an interceptor sets', () => {
     assert.equal(refusal(requestOf({ interceptors: [a, b] }), requestOf({ interceptors: [b, a] })), '');
   });
 
+  it('the times that an interceptor sets are refused when they are no times', () => {
+    assert.match(refusal(withEntry({}), withEntry({ heartbeatTime: 'soon' })), /soon, which cannot be read as a time/);
+  });
+
   it('the times that an interceptor sets are allowed to a clock that is 9.9 s behind although its time is rounded down', () => {
     const now = Date.parse('2026-05-01T12:00:10.850Z');
     assert.equal(refusal(withEntry({}), withEntry({ startTime: '2026-05-01T12:00:00Z' }), now), '');
@@ -166,6 +170,11 @@ describe('the advance of activeInterceptors', () => {
     }
   });
 
+  it('the silence counts from the activation when the heartbeat is older', () => {
+    const old = since(at(-60), { heartbeatTime: at(-7200) });
+    assert.match(refusal(old, advanced(old)), /last gave a sign of life at 2026-05-01T11:59:00Z/);
+  });
+
   it('the advance is judged too when no interceptor is active afterwards, and when the status is removed', () => {
     const old = since(at(-60));
     assert.match(refusal(old, advanced(old, { activeInterceptors: [] })), /advanced past/);
@@ -185,6 +194,11 @@ describe('the advance of activeInterceptors', () => {
     assert.equal(refusal(requestOf({}), requestOf({ activeInterceptors: [A] })), '');
     const old = since(at(-60));
     assert.equal(refusal(old, old), '');
+  });
+
+  it('the advance is allowed where no time is known at all', () => {
+    const old: EvictionRequest = { ...requestOf({ activeInterceptors: [A] }), metadata: { name: 'u-1' } };
+    assert.equal(refusal(old, { ...old, status: { activeInterceptors: [B] } }), '');
   });
 });
 

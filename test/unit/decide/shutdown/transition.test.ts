@@ -20,45 +20,9 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
   ['watches while nothing happens', WATCHING, {}, 'stays'],
   ['watches while logind does not answer', WATCHING, { goingDown: UNKNOWN }, 'stays'],
   ['watches whatever an operator releases', WATCHING, { release: 'in a hurry' }, 'stays'],
-  ['begins when the machine goes down', WATCHING, { goingDown: YES }, 'begin: draining cluster'],
-  [
-    'begins offline without a cluster',
-    WATCHING,
-    { goingDown: YES, clusterConfigured: false },
-    'begin: draining offline',
-  ],
-  ['drains while pods are left', DRAINING, { goingDown: YES }, 'stays'],
   ['drains while logind does not answer', DRAINING, { goingDown: UNKNOWN }, 'stays'],
-  ['finishes when all pods are gone', DRAINING, { goingDown: YES, drained: true }, 'finish: released cluster'],
-  ['finishes an offline drain', OFFLINE, { goingDown: YES, drained: true }, 'finish: released offline'],
-  ['is forced by an operator', DRAINING, { goingDown: YES, release: 'in a hurry' }, 'force: released cluster'],
-  [
-    'is forced by the bound',
-    DRAINING,
-    { goingDown: YES, now: 1_060_000, maxHoldMs: 60_000 },
-    'force: released cluster',
-  ],
-  ['drains up to the bound', DRAINING, { goingDown: YES, now: 1_059_999, maxHoldMs: 60_000 }, 'stays'],
-  [
-    'is forced where only pods are left that cannot be ended',
-    OFFLINE,
-    { goingDown: YES, drained: true, left: 'a manifest cannot be moved' },
-    'force: released offline',
-  ],
-  [
-    'drains while other pods are left beside those',
-    OFFLINE,
-    { goingDown: YES, drained: false, left: 'a manifest cannot be moved' },
-    'stays',
-  ],
   ['is canceled when the shutdown is called off', DRAINING, {}, 'cancel: recovering cluster canceled'],
   ['is canceled even when all pods are gone', DRAINING, { drained: true }, 'cancel: recovering cluster canceled'],
-  [
-    'recovers after a boot in mid-drain',
-    DRAINING,
-    { bootId: 'boot-2', goingDown: YES },
-    'boot: recovering cluster boot',
-  ],
   ['gets an earlier deadline', DRAINING, { goingDown: DEADLINE }, 'tighten: draining cluster'],
   [
     'keeps the earlier deadline',
@@ -74,65 +38,10 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
     'specify: draining cluster',
   ],
   ['keeps its kind', { ...DRAINING, shutdownKind: 'reboot' }, { goingDown: REBOOT }, 'stays'],
-  ['keeps a kind that is not named any more', { ...DRAINING, shutdownKind: 'reboot' }, { goingDown: YES }, 'stays'],
   ['gets a deadline with its kind', DRAINING, { goingDown: { ...DEADLINE, ...REBOOT } }, 'tighten: draining cluster'],
   ['gets the deadline of a trigger', DRAINING, { goingDown: HURRY }, 'tighten: draining cluster'],
   ['keeps the deadline of a trigger while it applies', HURRIED, { goingDown: HURRY }, 'stays'],
   ['keeps it while logind does not answer', HURRIED, { goingDown: UNKNOWN }, 'stays'],
-  ['loses the deadline of a trigger that is taken back', HURRIED, { goingDown: YES }, 'relax: draining cluster'],
-  [
-    'keeps that of a notice when a trigger is taken back',
-    { ...DRAINING, deadline: { at: 1_000_400, since: 0 } },
-    { goingDown: YES },
-    'stays',
-  ],
-  ['gets another name', DRAINING, { goingDown: YES, maintenance: 'taken' }, 'rename: draining cluster'],
-  ['stays with the cluster that has the maintenance', DRAINING, { goingDown: YES, sinceBootMs: 9_000_000 }, 'stays'],
-  [
-    'loses the cluster when the API server stays silent in mid-drain',
-    DRAINING,
-    { goingDown: YES, sinceBootMs: 9_000_000, stall: { forMs: 300_000, refusal: undefined } },
-    'loseCluster: draining offline',
-  ],
-  [
-    'waits for an API server that has been silent for some minutes, for budgets protect its pods',
-    DRAINING,
-    { goingDown: YES, sinceBootMs: 9_000_000, stall: { forMs: 299_999, refusal: undefined } },
-    'stays',
-  ],
-  [
-    'loses the cluster soon when the API server falls silent after all were asked',
-    DRAINING,
-    { goingDown: YES, sinceBootMs: 9_000_000, stand: 'ends', stall: { forMs: 15_000, refusal: undefined } },
-    'loseCluster: draining offline',
-  ],
-  [
-    'loses the cluster whose API server refuses the drain',
-    DRAINING,
-    { goingDown: YES, stall: { forMs: 300_000, refusal: 'a webhook cannot be called' } },
-    'loseCluster: draining offline',
-  ],
-  ['waits for a Node object that was deleted a moment ago', DRAINING, { goingDown: YES, nodeGoneMs: 29_999 }, 'stays'],
-  [
-    'loses the cluster that has no such node any more',
-    DRAINING,
-    { goingDown: YES, nodeGoneMs: 30_000 },
-    'loseCluster: draining offline',
-  ],
-  [
-    'loses the cluster where manifests cannot be moved',
-    DRAINING,
-    { goingDown: YES, manifestsStuck: true },
-    'loseCluster: draining offline',
-  ],
-  ['stays offline until the cluster has taken over', OFFLINE, { goingDown: YES, now: 9_000_000 }, 'stays'],
-  [
-    'hands over to the cluster that has taken over',
-    OFFLINE,
-    { goingDown: YES, now: 9_000_000, handedOver: true },
-    'handOver: draining cluster',
-  ],
-  ['stays released while the machine goes down', RELEASED, { goingDown: YES, now: 9_000_000 }, 'stays'],
   ['stays released for a minute', RELEASED, { now: 1_059_999 }, 'stays'],
   [
     'is canceled when the machine is still up then',
@@ -164,20 +73,8 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
     { goingDown: { ...YES, origin: 'trigger' } },
     'cancel: recovering cluster canceled',
   ],
-  [
-    'stays released for logind although a trigger is taken back',
-    { ...RELEASED, canceledBy: 'root' },
-    { goingDown: YES },
-    'stays',
-  ],
   ['recovers after the boot', RELEASED, { bootId: 'boot-2' }, 'boot: recovering cluster boot'],
   ['recovers until everything is back', RECOVERING, { bootId: 'boot-2' }, 'stays'],
-  [
-    'begins for the next shutdown even if not everything is back',
-    RECOVERING,
-    { bootId: 'boot-2', goingDown: YES },
-    'begin: draining cluster',
-  ],
   ['settles when everything is back', RECOVERING, { bootId: 'boot-2', recovered: true }, 'settle: watching'],
   [
     'that was called off is over although the drain is done by then',
@@ -212,11 +109,98 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
   [
     'that was called off is not over while logind does not answer',
     CANCELED,
-    { recovered: true, goingDown: { kind: 'unknown' } },
+    { recovered: true, goingDown: UNKNOWN },
     'stays',
   ],
   ['that was called off is over once logind has forgotten it', CANCELED, { recovered: true }, 'settle: watching'],
-  ['begins anew after one was called off', CANCELED, { goingDown: YES }, 'begin: draining cluster'],
+];
+
+/** The same while the machine goes down. */
+const goingDown: typeof transitions = [
+  ['begins when the machine goes down', WATCHING, {}, 'begin: draining cluster'],
+  ['begins offline without a cluster', WATCHING, { clusterConfigured: false }, 'begin: draining offline'],
+  ['drains while pods are left', DRAINING, {}, 'stays'],
+  ['finishes when all pods are gone', DRAINING, { drained: true }, 'finish: released cluster'],
+  ['finishes an offline drain', OFFLINE, { drained: true }, 'finish: released offline'],
+  ['is forced by an operator', DRAINING, { release: 'in a hurry' }, 'force: released cluster'],
+  ['is forced by the bound', DRAINING, { now: 1_060_000, maxHoldMs: 60_000 }, 'force: released cluster'],
+  ['drains up to the bound', DRAINING, { now: 1_059_999, maxHoldMs: 60_000 }, 'stays'],
+  [
+    'is forced where only pods are left that cannot be ended',
+    OFFLINE,
+    { drained: true, left: 'a manifest cannot be moved' },
+    'force: released offline',
+  ],
+  [
+    'drains while other pods are left beside those',
+    OFFLINE,
+    { drained: false, left: 'a manifest cannot be moved' },
+    'stays',
+  ],
+  ['recovers after a boot in mid-drain', DRAINING, { bootId: 'boot-2' }, 'boot: recovering cluster boot'],
+  ['keeps a kind that is not named any more', { ...DRAINING, shutdownKind: 'reboot' }, {}, 'stays'],
+  ['loses the deadline of a trigger that is taken back', HURRIED, {}, 'relax: draining cluster'],
+  [
+    'keeps that of a notice when a trigger is taken back',
+    { ...DRAINING, deadline: { at: 1_000_400, since: 0 } },
+    {},
+    'stays',
+  ],
+  ['gets another name', DRAINING, { maintenance: 'taken' }, 'rename: draining cluster'],
+  ['stays with the cluster that has the maintenance', DRAINING, { sinceBootMs: 9_000_000 }, 'stays'],
+  [
+    'loses the cluster when the API server stays silent in mid-drain',
+    DRAINING,
+    { sinceBootMs: 9_000_000, stall: { forMs: 300_000, refusal: undefined } },
+    'loseCluster: draining offline',
+  ],
+  [
+    'waits for an API server that has been silent for some minutes, for budgets protect its pods',
+    DRAINING,
+    { sinceBootMs: 9_000_000, stall: { forMs: 299_999, refusal: undefined } },
+    'stays',
+  ],
+  [
+    'loses the cluster soon when the API server falls silent after all were asked',
+    DRAINING,
+    { sinceBootMs: 9_000_000, stand: 'ends', stall: { forMs: 15_000, refusal: undefined } },
+    'loseCluster: draining offline',
+  ],
+  [
+    'loses the cluster whose API server refuses the drain',
+    DRAINING,
+    { stall: { forMs: 300_000, refusal: 'a webhook cannot be called' } },
+    'loseCluster: draining offline',
+  ],
+  ['waits for a Node object that was deleted a moment ago', DRAINING, { nodeGoneMs: 29_999 }, 'stays'],
+  [
+    'loses the cluster that has no such node any more',
+    DRAINING,
+    { nodeGoneMs: 30_000 },
+    'loseCluster: draining offline',
+  ],
+  [
+    'loses the cluster where manifests cannot be moved',
+    DRAINING,
+    { manifestsStuck: true },
+    'loseCluster: draining offline',
+  ],
+  ['stays offline until the cluster has taken over', OFFLINE, { now: 9_000_000 }, 'stays'],
+  [
+    'hands over to the cluster that has taken over',
+    OFFLINE,
+    { now: 9_000_000, handedOver: true },
+    'handOver: draining cluster',
+  ],
+  ['stays released while the machine goes down', RELEASED, { now: 9_000_000 }, 'stays'],
+  ['stays released for logind although a trigger is taken back', { ...RELEASED, canceledBy: 'root' }, {}, 'stays'],
+  [
+    'begins for the next shutdown even if not everything is back',
+    RECOVERING,
+    { bootId: 'boot-2' },
+    'begin: draining cluster',
+  ],
+  ['begins anew after one was called off', CANCELED, {}, 'begin: draining cluster'],
 ];
 
 describe('a shutdown', () => {
@@ -236,7 +220,10 @@ describe('a shutdown', () => {
     assert.equal(decidePhase(later.to, { ...FACTS, goingDown: YES }), undefined, 'it is not forgotten');
   });
 
-  for (const [name, phase, facts, expected] of transitions) {
+  const underWay = goingDown.map(([name, phase, facts, expected]) => {
+    return [name, phase, { goingDown: YES, ...facts }, expected] as const;
+  });
+  for (const [name, phase, facts, expected] of [...transitions, ...underWay]) {
     it(`a shutdown ${name}`, () => {
       const transition = decidePhase(phase, { ...FACTS, ...facts });
       const found = transition === undefined ? 'stays' : `${transition.name}: ${describeState(transition.to)}`;

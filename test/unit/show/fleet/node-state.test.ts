@@ -40,6 +40,9 @@ function nodeOf(
   };
 }
 
+/** A node with these labels, without an agent. */
+const labelled = (labels: Record<string, string>): ListedNode => nodeOf(undefined, { labels });
+
 describe('the state of a node in the fleet view', () => {
   const cases: readonly [string, ListedNode, string, RegExp][] = [
     ['an agent that holds the lock', nodeOf({}), 'guarded', /^$/],
@@ -65,22 +68,17 @@ describe('the state of a node in the fleet view', () => {
       /^the checks fail: lock delay, kubelet shutdown;/,
     ],
     ['a check that warns', nodeOf({ doctor: 'warn', checks: ['runtime'] }), 'guarded', /^the check warns: runtime;/],
-    [
-      'Windows',
-      nodeOf(undefined, { labels: { 'kubernetes.io/os': 'windows' } }),
-      'exempt',
-      /^no agent runs on windows$/,
-    ],
+    ['Windows', labelled({ 'kubernetes.io/os': 'windows' }), 'exempt', /^no agent runs on windows$/],
     [
       'Fargate',
-      nodeOf(undefined, { labels: { 'kubernetes.io/os': 'linux', 'eks.amazonaws.com/compute-type': 'fargate' } }),
+      labelled({ 'kubernetes.io/os': 'linux', 'eks.amazonaws.com/compute-type': 'fargate' }),
       'exempt',
       /Fargate/,
     ],
-    ['a virtual kubelet', nodeOf(undefined, { labels: { type: 'virtual-kubelet' } }), 'exempt', /virtual kubelet/],
+    ['a virtual kubelet', labelled({ type: 'virtual-kubelet' }), 'exempt', /virtual kubelet/],
     [
       'a node that is to have no agent',
-      nodeOf(undefined, { labels: { 'nodemaintenance.x-k8s.io/without-agent': 'true' } }),
+      labelled({ 'nodemaintenance.x-k8s.io/without-agent': 'true' }),
       'exempt',
       /without-agent/,
     ],
