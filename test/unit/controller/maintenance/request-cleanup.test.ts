@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CANCELED } from '../../../../src/api/eviction-request.ts';
+import { CANCELED, type EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import {
   CORDONED_ANNOTATION,
   DEADLINE_ANNOTATION,

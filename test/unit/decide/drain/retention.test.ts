@@ -4,7 +4,7 @@ import { CANCELED, EVICTED, type EvictionRequest } from '../../../../src/api/evi
 import { MAINTENANCE_REQUESTER } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../../src/api/pod.ts';
-import { decideRetention, drainsOn, nodeStateOf } from '../../../../src/decide/drain/retention.ts';
+import { decideRetention, drainsOn, nodeStateOf, type RetentionStep } from '../../../../src/decide/drain/retention.ts';
 import type { NodeDrain } from '../../../../src/decide/maintenance/maintenance.ts';
 import { maintenanceOf } from '../../../support/maintenance/objects.ts';
 
@@ -32,61 +32,45 @@ describe('the retention of an EvictionRequest', () => {
   const OURS = [MAINTENANCE_REQUESTER];
   const BOTH = [OTHER, MAINTENANCE_REQUESTER];
   const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' };
-  const cases = [
-    ['keeps the entry while the targets of a drain cover the pod', requestOf(OURS), POD, [drainUpTo(5)], false, 'keep'],
-    ['withdraws where no drain is left', requestOf(OURS), POD, [], false, 'withdraw'],
-    ['withdraws where the targets end below the pod', requestOf(OURS), POD, [drainUpTo(4)], false, 'withdraw'],
-    [
-      'keeps it where one of several drains covers the pod',
-      requestOf(OURS),
-      POD,
-      [drainUpTo(4), drainUpTo(9)],
-      false,
-      'keep',
-    ],
-    ['withdraws beside others', requestOf(BOTH), POD, [], false, 'withdraw'],
-    ['keeps the entries of others', requestOf([OTHER]), POD, [], false, 'keep'],
+  const cases: readonly (readonly [
+    string,
+    RetentionStep,
+    EvictionRequest,
+    (Pod | undefined)?,
+    NodeDrain[]?,
+    boolean?,
+  ])[] = [
+    ['keeps the entry while the targets of a drain cover the pod', 'keep', requestOf(OURS), POD, [drainUpTo(5)]],
+    ['withdraws where no drain is left', 'withdraw', requestOf(OURS), POD],
+    ['withdraws where the targets end below the pod', 'withdraw', requestOf(OURS), POD, [drainUpTo(4)]],
+    ['keeps it where one of several drains covers the pod', 'keep', requestOf(OURS), POD, [drainUpTo(4), drainUpTo(9)]],
+    ['withdraws beside others', 'withdraw', requestOf(BOTH), POD],
+    ['keeps the entries of others', 'keep', requestOf([OTHER]), POD],
     [
       'keeps the entry of a pod that is gone while its node is drained',
+      'keep',
       requestOf(OURS),
       undefined,
       [drainUpTo(0)],
-      false,
-      'keep',
     ],
-    ['withdraws for a pod that is gone with its node', requestOf(OURS), undefined, [], false, 'withdraw'],
+    ['withdraws for a pod that is gone with its node', 'withdraw', requestOf(OURS)],
     [
       'keeps a request that is over while its node is drained',
+      'keep',
       requestOf(OURS, EVICTED),
       undefined,
       [drainUpTo(0)],
-      false,
-      'keep',
     ],
-    ['deletes a request of ours alone that is over', requestOf(OURS, EVICTED), undefined, [], false, 'delete'],
-    [
-      'withdraws from one that is over and that others ask for',
-      requestOf(BOTH, EVICTED),
-      undefined,
-      [],
-      false,
-      'withdraw',
-    ],
-    ['deletes the request that it withdrew from when it is canceled', requestOf([], CANCELED), POD, [], true, 'delete'],
-    ['keeps a canceled request that was never ours', requestOf([], CANCELED), POD, [], false, 'keep'],
-    ['keeps a request that waits to be canceled', requestOf([]), POD, [], true, 'keep'],
-    ['withdraws from a held request that is over', requestOf(OURS, CANCELED, DELETED), POD, [], false, 'withdraw'],
-    ['keeps a request that is being deleted already', requestOf([], CANCELED, DELETED), POD, [], true, 'keep'],
-    [
-      'withdraws from one that is being deleted and is not over',
-      requestOf(OURS, undefined, DELETED),
-      POD,
-      [],
-      false,
-      'withdraw',
-    ],
-  ] as const;
-  for (const [what, request, pod, drains, isReleased, expected] of cases) {
+    ['deletes a request of ours alone that is over', 'delete', requestOf(OURS, EVICTED)],
+    ['withdraws from one that is over and that others ask for', 'withdraw', requestOf(BOTH, EVICTED)],
+    ['deletes the request that it withdrew from when it is canceled', 'delete', requestOf([], CANCELED), POD, [], true],
+    ['keeps a canceled request that was never ours', 'keep', requestOf([], CANCELED), POD],
+    ['keeps a request that waits to be canceled', 'keep', requestOf([]), POD, [], true],
+    ['withdraws from a held request that is over', 'withdraw', requestOf(OURS, CANCELED, DELETED), POD],
+    ['keeps a request that is being deleted already', 'keep', requestOf([], CANCELED, DELETED), POD, [], true],
+    ['withdraws from one that is being deleted and is not over', 'withdraw', requestOf(OURS, undefined, DELETED), POD],
+  ];
+  for (const [what, expected, request, pod, drains = [], isReleased = false] of cases) {
     it(`the retention ${what}`, () => {
       assert.equal(decideRetention(request, { pod, drains, isReleased }), expected);
     });

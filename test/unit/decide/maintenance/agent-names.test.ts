@@ -55,27 +55,20 @@ const condition = (status: 'True' | 'False'): object => {
   return { type: 'Drained', status, reason: 'X', message: '', lastTransitionTime: '' };
 };
 
+/** A status whose condition and node say this. */
+const said = (status: 'True' | 'False', node: object = {}): object => {
+  return { conditions: [condition(status)], nodeStatuses: [{ nodeRef: { name: NODE }, ...node }] };
+};
+
 /** What a status says, and whether the node is drained by it. */
 const drained: [string, object | undefined, boolean][] = [
   ['nothing', undefined, false],
   ['a condition alone', { conditions: [condition('True')] }, false],
   ['another node', { conditions: [condition('True')], nodeStatuses: [{ nodeRef: { name: 'b' }, ...GONE }] }, false],
-  ['the node without counts', { conditions: [condition('True')], nodeStatuses: [{ nodeRef: { name: NODE } }] }, false],
-  [
-    'pods that are left',
-    { conditions: [condition('True')], nodeStatuses: [{ nodeRef: { name: NODE }, ...GONE, podsEvacuating: 1 }] },
-    false,
-  ],
-  [
-    'that it goes on',
-    { conditions: [condition('False')], nodeStatuses: [{ nodeRef: { name: NODE }, ...GONE }] },
-    false,
-  ],
-  [
-    'that no pod is left',
-    { conditions: [condition('True')], nodeStatuses: [{ nodeRef: { name: NODE }, ...GONE }] },
-    true,
-  ],
+  ['the node without counts', said('True'), false],
+  ['pods that are left', said('True', { ...GONE, podsEvacuating: 1 }), false],
+  ['that it goes on', said('False', { ...GONE }), false],
+  ['that no pod is left', said('True', { ...GONE }), true],
 ];
 
 describe('a maintenance', () => {
@@ -108,7 +101,7 @@ describe('a maintenance', () => {
     assert.equal(isUsable(ownOf({}, { stage: 'Complete' }), 'Drain', NODE), false);
     assert.equal(isUsable(ownOf({}, { stage: 'Cordon' }), 'Drain', NODE), false);
     assert.equal(isUsable(ownOf({ deletionTimestamp: '2026-01-01T00:00:00Z' }), 'Drain', NODE), false);
-    const status = { conditions: [condition('True')], nodeStatuses: [{ nodeRef: { name: NODE }, ...GONE }] };
+    const status = said('True', GONE);
     assert.equal(isUsable({ ...ownOf(), status } as NodeMaintenance, 'Drain', NODE), false);
   });
 });

@@ -19,46 +19,34 @@ function labels(key: string, operator: string): NodeSelector {
   return { nodeSelectorTerms: [{ matchExpressions: [{ key, operator }] }] };
 }
 
+const selects = (what: string): readonly string[] => [`the nodeSelector selects ${what}: ${DANGER}`];
+const LAST_MEMBER = selects('the only control plane node of the cluster');
+
 describe('the warnings about a maintenance', () => {
   const cases: readonly [string, NodeSelector, readonly Node[], readonly string[]][] = [
     ['of one node of several', byName('w-1'), NODES, []],
     ['of some control plane nodes', byName('cp-1', 'w-1', 'w-2'), NODES, []],
-    [
-      'of all nodes',
-      labels('none', 'DoesNotExist'),
-      NODES,
-      [`the nodeSelector selects all 4 nodes of the cluster: ${DANGER}`],
-    ],
+    ['of all nodes', labels('none', 'DoesNotExist'), NODES, selects('all 4 nodes of the cluster')],
     [
       'of all control plane nodes',
       labels('node-role.kubernetes.io/control-plane', 'Exists'),
       NODES,
-      [`the nodeSelector selects all 2 control plane nodes of the cluster: ${DANGER}`],
+      selects('all 2 control plane nodes of the cluster'),
     ],
-    [
-      'of the only control plane node and another',
-      byName('cp-2', 'w-1'),
-      NODES.slice(1),
-      [`the nodeSelector selects the only control plane node of the cluster: ${DANGER}`],
-    ],
+    ['of the only control plane node and another', byName('cp-2', 'w-1'), NODES.slice(1), LAST_MEMBER],
     [
       'of a control plane node by its older label',
       byName('old'),
       [node('old', { 'node-role.kubernetes.io/master': '' }), node('w-1')],
-      [`the nodeSelector selects the only control plane node of the cluster: ${DANGER}`],
+      LAST_MEMBER,
     ],
     [
       'of the only node of etcd, which the control plane needs as well',
       byName('etcd'),
       [node('etcd', { 'node-role.kubernetes.io/etcd': '' }), node('w-1')],
-      [`the nodeSelector selects the only control plane node of the cluster: ${DANGER}`],
+      LAST_MEMBER,
     ],
-    [
-      'of the only node',
-      byName('w-1'),
-      [node('w-1')],
-      [`the nodeSelector selects the only node of the cluster: ${DANGER}`],
-    ],
+    ['of the only node', byName('w-1'), [node('w-1')], selects('the only node of the cluster')],
     [
       'of no node',
       byName('w-3'),

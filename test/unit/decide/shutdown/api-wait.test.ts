@@ -4,6 +4,8 @@ import type { Phase, PhaseFacts } from '../../../../src/decide/shutdown/phase.ts
 import { decidePhase } from '../../../../src/decide/shutdown/transition.ts';
 import { describeState, DRAINING, FACTS, YES } from '../../../support/agent/phase-facts.ts';
 
+const BEGUN: Phase = { ...DRAINING, sinceBootMs: 50_000 };
+const LOSE = 'loseCluster: draining offline';
 const DEADLINE = { ...YES, deadline: 1_000_500 };
 
 function restartedAt(sinceBootMs: number): Pick<PhaseFacts, 'startedSinceBootMs' | 'askedSinceBootMs'> {
@@ -12,36 +14,26 @@ function restartedAt(sinceBootMs: number): Pick<PhaseFacts, 'startedSinceBootMs'
 
 /** A drain whose NodeMaintenance does not exist yet, what is read, and the transition; "stays" for none. */
 const waits: [string, Phase, Partial<PhaseFacts>, string][] = [
-  ['waits for a silent API server', DRAINING, { goingDown: YES, maintenance: 'absent', sinceBootMs: 64_999 }, 'stays'],
-  [
-    'loses the cluster when the API server stays silent',
-    DRAINING,
-    { goingDown: YES, maintenance: 'absent', sinceBootMs: 65_000 },
-    'loseCluster: draining offline',
-  ],
-  [
-    'loses the cluster with an earlier deadline',
-    DRAINING,
-    { goingDown: DEADLINE, maintenance: 'absent', sinceBootMs: 65_000 },
-    'loseCluster: draining offline',
-  ],
+  ['waits for a silent API server', DRAINING, { sinceBootMs: 64_999 }, 'stays'],
+  ['loses the cluster when the API server stays silent', DRAINING, { sinceBootMs: 65_000 }, LOSE],
+  ['loses the cluster with an earlier deadline', DRAINING, { goingDown: DEADLINE, sinceBootMs: 65_000 }, LOSE],
   [
     'waits again for a silent API server after a restart',
     DRAINING,
-    { goingDown: YES, maintenance: 'absent', sinceBootMs: 9_000_000, askedSinceBootMs: 8_999_000 },
+    { sinceBootMs: 9_000_000, askedSinceBootMs: 8_999_000 },
     'stays',
   ],
   [
     'that a restarted agent finds held for long waits some minutes for a silent API server, which had the maintenance',
-    { ...DRAINING, sinceBootMs: 50_000 },
-    { goingDown: YES, maintenance: 'absent', ...restartedAt(1_000_000), sinceBootMs: 1_299_999 },
+    BEGUN,
+    { ...restartedAt(1_000_000), sinceBootMs: 1_299_999 },
     'stays',
   ],
   [
     'that a restarted agent finds held for long loses an API server that stays silent',
-    { ...DRAINING, sinceBootMs: 50_000 },
-    { goingDown: YES, maintenance: 'absent', ...restartedAt(1_000_000), sinceBootMs: 1_300_000 },
-    'loseCluster: draining offline',
+    BEGUN,
+    { ...restartedAt(1_000_000), sinceBootMs: 1_300_000 },
+    LOSE,
   ],
   [
     'that a restarted agent finds before its turn waits as long as one that was not restarted',
@@ -75,46 +67,41 @@ const waits: [string, Phase, Partial<PhaseFacts>, string][] = [
   ],
   [
     'that a restarted agent finds at its beginning loses a silent API server soon',
-    { ...DRAINING, sinceBootMs: 50_000 },
-    { goingDown: YES, maintenance: 'absent', ...restartedAt(60_000), sinceBootMs: 75_000 },
-    'loseCluster: draining offline',
+    BEGUN,
+    { ...restartedAt(60_000), sinceBootMs: 75_000 },
+    LOSE,
   ],
   [
     'loses a silent cluster in time although the clock is set back',
     DRAINING,
-    { goingDown: YES, maintenance: 'absent', now: -2_600_000, sinceBootMs: 65_000 },
-    'loseCluster: draining offline',
+    { now: -2_600_000, sinceBootMs: 65_000 },
+    LOSE,
   ],
   [
     'waits for a silent API server although the clock is set ahead',
-    { ...DRAINING, sinceBootMs: 50_000 },
-    { goingDown: YES, maintenance: 'absent', now: 4_600_000, sinceBootMs: 50_100 },
+    BEGUN,
+    { now: 4_600_000, sinceBootMs: 50_100 },
     'stays',
   ],
   [
     'does not count the time of the hooks, before the API server was asked',
-    { ...DRAINING, sinceBootMs: 50_000 },
-    { goingDown: YES, maintenance: 'absent', sinceBootMs: 650_000, askedSinceBootMs: undefined },
+    BEGUN,
+    { sinceBootMs: 650_000, askedSinceBootMs: undefined },
     'stays',
   ],
-  [
-    'gives the API server its time after the hooks',
-    { ...DRAINING, sinceBootMs: 50_000 },
-    { goingDown: YES, maintenance: 'absent', sinceBootMs: 84_999, askedSinceBootMs: 70_000 },
-    'stays',
-  ],
+  ['gives the API server its time after the hooks', BEGUN, { sinceBootMs: 84_999, askedSinceBootMs: 70_000 }, 'stays'],
   [
     'loses an API server that is silent for its time after the hooks',
-    { ...DRAINING, sinceBootMs: 50_000 },
-    { goingDown: YES, maintenance: 'absent', sinceBootMs: 85_000, askedSinceBootMs: 70_000 },
-    'loseCluster: draining offline',
+    BEGUN,
+    { sinceBootMs: 85_000, askedSinceBootMs: 70_000 },
+    LOSE,
   ],
 ];
 
 describe('the wait for an API server before the drain', () => {
   for (const [name, phase, facts, expected] of waits) {
     it(`a shutdown ${name}`, () => {
-      const transition = decidePhase(phase, { ...FACTS, ...facts });
+      const transition = decidePhase(phase, { ...FACTS, goingDown: YES, maintenance: 'absent', ...facts });
       const found = transition === undefined ? 'stays' : `${transition.name}: ${describeState(transition.to)}`;
       assert.equal(found, expected);
     });

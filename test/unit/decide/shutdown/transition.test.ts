@@ -15,21 +15,25 @@ const DEADLINE = { ...YES, deadline: 1_000_500 };
 const HURRY = { ...YES, triggerDeadline: 1_000_500 };
 const HURRIED: Phase = { ...DRAINING, deadline: { at: 1_000_500, since: 0, of: 'trigger' } };
 
+const NOTICED: Phase = { ...DRAINING, deadline: { at: 1_000_400, since: 0 } };
+const CALLED_OFF: Phase = { ...DRAINING, canceledBy: 'root', voidLogind: 100 };
+const TAKEN_BACK: Phase = { ...RELEASED, canceledBy: 'root' };
+const RELEASED_EARLY: Phase = { ...RELEASED, releasedSinceBootMs: 50_000 };
+const VOID = { kind: 'no', voidLogind: 100 } as const;
+const BY_TRIGGER = { ...YES, origin: 'trigger' } as const;
+const CANCEL = 'cancel: recovering cluster canceled';
+const LOSE = 'loseCluster: draining offline';
+
 /** A phase, what is read, and the transition with the state after it; "stays" for none. */
 const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
   ['watches while nothing happens', WATCHING, {}, 'stays'],
   ['watches while logind does not answer', WATCHING, { goingDown: UNKNOWN }, 'stays'],
   ['watches whatever an operator releases', WATCHING, { release: 'in a hurry' }, 'stays'],
   ['drains while logind does not answer', DRAINING, { goingDown: UNKNOWN }, 'stays'],
-  ['is canceled when the shutdown is called off', DRAINING, {}, 'cancel: recovering cluster canceled'],
-  ['is canceled even when all pods are gone', DRAINING, { drained: true }, 'cancel: recovering cluster canceled'],
+  ['is canceled when the shutdown is called off', DRAINING, {}, CANCEL],
+  ['is canceled even when all pods are gone', DRAINING, { drained: true }, CANCEL],
   ['gets an earlier deadline', DRAINING, { goingDown: DEADLINE }, 'tighten: draining cluster'],
-  [
-    'keeps the earlier deadline',
-    { ...DRAINING, deadline: { at: 1_000_400, since: 0 } },
-    { goingDown: DEADLINE },
-    'stays',
-  ],
+  ['keeps the earlier deadline', NOTICED, { goingDown: DEADLINE }, 'stays'],
   ['learns its kind', DRAINING, { goingDown: REBOOT }, 'specify: draining cluster'],
   [
     'learns another kind',
@@ -43,69 +47,49 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
   ['keeps the deadline of a trigger while it applies', HURRIED, { goingDown: HURRY }, 'stays'],
   ['keeps it while logind does not answer', HURRIED, { goingDown: UNKNOWN }, 'stays'],
   ['stays released for a minute', RELEASED, { now: 1_059_999 }, 'stays'],
-  [
-    'is canceled when the machine is still up then',
-    RELEASED,
-    { now: 1_060_000 },
-    'cancel: recovering cluster canceled',
-  ],
+  ['is canceled when the machine is still up then', RELEASED, { now: 1_060_000 }, CANCEL],
   [
     'is canceled in time although the clock is set back',
-    { ...RELEASED, releasedSinceBootMs: 50_000 },
+    RELEASED_EARLY,
     { now: -2_600_000, sinceBootMs: 110_000 },
-    'cancel: recovering cluster canceled',
+    CANCEL,
   ],
   [
     'stays released for the minute although the clock is set ahead',
-    { ...RELEASED, releasedSinceBootMs: 50_000 },
+    RELEASED_EARLY,
     { now: 4_600_000, sinceBootMs: 50_100 },
     'stays',
   ],
-  [
-    'is canceled at once when who announced it takes it back',
-    { ...RELEASED, canceledBy: 'root' },
-    {},
-    'cancel: recovering cluster canceled',
-  ],
-  [
-    'is canceled for a trigger that is to begin anew',
-    { ...RELEASED, canceledBy: 'root' },
-    { goingDown: { ...YES, origin: 'trigger' } },
-    'cancel: recovering cluster canceled',
-  ],
+  ['is canceled at once when who announced it takes it back', TAKEN_BACK, {}, CANCEL],
+  ['is canceled for a trigger that is to begin anew', TAKEN_BACK, { goingDown: BY_TRIGGER }, CANCEL],
   ['recovers after the boot', RELEASED, { bootId: 'boot-2' }, 'boot: recovering cluster boot'],
   ['recovers until everything is back', RECOVERING, { bootId: 'boot-2' }, 'stays'],
   ['settles when everything is back', RECOVERING, { bootId: 'boot-2', recovered: true }, 'settle: watching'],
   [
     'that was called off is over although the drain is done by then',
-    { ...DRAINING, canceledBy: 'root', voidLogind: 100 },
-    { goingDown: { kind: 'no', voidLogind: 100 }, drained: true },
-    'cancel: recovering cluster canceled',
+    CALLED_OFF,
+    { goingDown: VOID, drained: true },
+    CANCEL,
   ],
   [
     'that was called off without the cluster is over too',
     { ...DRAINING, mode: 'offline', canceledBy: 'root', voidLogind: 100 },
-    { goingDown: { kind: 'no', voidLogind: 100 } },
+    { goingDown: VOID },
     'cancel: recovering offline canceled',
   ],
   [
     'that was called off is held while a notice takes the machine away',
-    { ...DRAINING, canceledBy: 'root', voidLogind: 100 },
+    CALLED_OFF,
     { goingDown: { ...YES, origin: 'notice' } },
     'stays',
   ],
   [
     'that was called off makes room for a trigger that was given since',
     { ...DRAINING, canceledBy: 'root' },
-    { goingDown: { ...YES, origin: 'trigger' } },
-    'cancel: recovering cluster canceled',
+    { goingDown: BY_TRIGGER },
+    CANCEL,
   ],
-  [
-    'that was called off is not over while logind prepares it',
-    CANCELED,
-    { recovered: true, goingDown: { kind: 'no', voidLogind: 100 } },
-    'stays',
-  ],
+  ['that was called off is not over while logind prepares it', CANCELED, { recovered: true, goingDown: VOID }, 'stays'],
   [
     'that was called off is not over while logind does not answer',
     CANCELED,
@@ -140,19 +124,14 @@ const goingDown: typeof transitions = [
   ['recovers after a boot in mid-drain', DRAINING, { bootId: 'boot-2' }, 'boot: recovering cluster boot'],
   ['keeps a kind that is not named any more', { ...DRAINING, shutdownKind: 'reboot' }, {}, 'stays'],
   ['loses the deadline of a trigger that is taken back', HURRIED, {}, 'relax: draining cluster'],
-  [
-    'keeps that of a notice when a trigger is taken back',
-    { ...DRAINING, deadline: { at: 1_000_400, since: 0 } },
-    {},
-    'stays',
-  ],
+  ['keeps that of a notice when a trigger is taken back', NOTICED, {}, 'stays'],
   ['gets another name', DRAINING, { maintenance: 'taken' }, 'rename: draining cluster'],
   ['stays with the cluster that has the maintenance', DRAINING, { sinceBootMs: 9_000_000 }, 'stays'],
   [
     'loses the cluster when the API server stays silent in mid-drain',
     DRAINING,
     { sinceBootMs: 9_000_000, stall: { forMs: 300_000, refusal: undefined } },
-    'loseCluster: draining offline',
+    LOSE,
   ],
   [
     'waits for an API server that has been silent for some minutes, for budgets protect its pods',
@@ -164,27 +143,17 @@ const goingDown: typeof transitions = [
     'loses the cluster soon when the API server falls silent after all were asked',
     DRAINING,
     { sinceBootMs: 9_000_000, stand: 'ends', stall: { forMs: 15_000, refusal: undefined } },
-    'loseCluster: draining offline',
+    LOSE,
   ],
   [
     'loses the cluster whose API server refuses the drain',
     DRAINING,
     { stall: { forMs: 300_000, refusal: 'a webhook cannot be called' } },
-    'loseCluster: draining offline',
+    LOSE,
   ],
   ['waits for a Node object that was deleted a moment ago', DRAINING, { nodeGoneMs: 29_999 }, 'stays'],
-  [
-    'loses the cluster that has no such node any more',
-    DRAINING,
-    { nodeGoneMs: 30_000 },
-    'loseCluster: draining offline',
-  ],
-  [
-    'loses the cluster where manifests cannot be moved',
-    DRAINING,
-    { manifestsStuck: true },
-    'loseCluster: draining offline',
-  ],
+  ['loses the cluster that has no such node any more', DRAINING, { nodeGoneMs: 30_000 }, LOSE],
+  ['loses the cluster where manifests cannot be moved', DRAINING, { manifestsStuck: true }, LOSE],
   ['stays offline until the cluster has taken over', OFFLINE, { now: 9_000_000 }, 'stays'],
   [
     'hands over to the cluster that has taken over',
@@ -193,7 +162,7 @@ const goingDown: typeof transitions = [
     'handOver: draining cluster',
   ],
   ['stays released while the machine goes down', RELEASED, { now: 9_000_000 }, 'stays'],
-  ['stays released for logind although a trigger is taken back', { ...RELEASED, canceledBy: 'root' }, {}, 'stays'],
+  ['stays released for logind although a trigger is taken back', TAKEN_BACK, {}, 'stays'],
   [
     'begins for the next shutdown even if not everything is back',
     RECOVERING,
@@ -205,10 +174,9 @@ const goingDown: typeof transitions = [
 
 describe('a shutdown', () => {
   it('a new shutdown knows which logind still prepares one that was called off, until the boot', () => {
-    const trigger = { ...YES, origin: 'trigger' } as const;
-    const next = phaseAfter(CANCELED, { ...FACTS, goingDown: trigger });
+    const next = phaseAfter(CANCELED, { ...FACTS, goingDown: BY_TRIGGER });
     assert.ok(next.kind === 'draining' && next.voidLogind === 100 && next.canceledBy === undefined);
-    const booted = phaseAfter(CANCELED, { ...FACTS, bootId: 'boot-2', goingDown: trigger });
+    const booted = phaseAfter(CANCELED, { ...FACTS, bootId: 'boot-2', goingDown: BY_TRIGGER });
     assert.ok(booted.kind === 'draining' && booted.voidLogind === undefined);
   });
 
@@ -251,7 +219,7 @@ describe('a shutdown', () => {
   });
 
   it('says who announced it, and who took it back', () => {
-    const begun = phaseAfter(WATCHING, { ...FACTS, goingDown: { ...YES, origin: 'trigger', requestedBy: 'group' } });
+    const begun = phaseAfter(WATCHING, { ...FACTS, goingDown: { ...BY_TRIGGER, requestedBy: 'group' } });
     assert.ok(begun.kind === 'draining' && begun.requestedBy === 'group');
     const off = phaseAfter({ ...begun, canceledBy: 'root' }, FACTS);
     assert.ok(off.kind === 'recovering' && off.requestedBy === 'group' && off.canceledBy === 'root');
