@@ -20,15 +20,7 @@ type Kind = keyof World;
 
 const FREE: World = {
   node: { metadata: { name: 'n', labels: { zone: 'z' } }, spec: {}, status: {} },
-  pod: {
-    metadata: {
-      name: 'p',
-      namespace: 'x',
-      uid: 'u',
-      labels: { app: 'web' },
-    },
-    spec: {},
-  },
+  pod: { metadata: { name: 'p', namespace: 'x', uid: 'u', labels: { app: 'web' } }, spec: {} },
 };
 
 /** The world after a merge patch of one object. */
@@ -91,20 +83,13 @@ interface Theirs {
 }
 
 const label = (key: string, value: string): object => ({ metadata: { labels: { [key]: value } } });
+const taint = (of: object): object => ({ spec: { taints: [of] } });
 const annotation = (key: string, value: string): object => ({ metadata: { annotations: { [key]: value } } });
 
 const THEIRS: readonly Theirs[] = [
   { name: 'a cordon', on: 'node', patch: { spec: { unschedulable: true } }, sameAs: 'the cordon' },
-  {
-    name: 'a taint',
-    on: 'node',
-    patch: { spec: { taints: [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' }] } },
-  },
-  {
-    name: "an autoscaler's taint",
-    on: 'node',
-    patch: { spec: { taints: [{ key: 'ToBeDeletedByClusterAutoscaler' }] } },
-  },
+  { name: 'a taint', on: 'node', patch: taint({ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' }) },
+  { name: "an autoscaler's taint", on: 'node', patch: taint({ key: 'ToBeDeletedByClusterAutoscaler' }) },
   { name: 'a label of the node', on: 'node', patch: label('team', 'shop') },
   { name: 'an annotation of the node', on: 'node', patch: annotation('weave.works/kured-reboot-in-progress', 'now') },
   {

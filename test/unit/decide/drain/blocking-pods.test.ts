@@ -39,6 +39,16 @@ const JUST_ACTIVE: EvictionRequestStatus = {
     { type: 'Progressing', status: 'True', reason: 'InterceptorActive', message: 'm', lastTransitionTime: ago(5) },
   ],
 };
+const STATIC = pod({ annotations: { 'kubernetes.io/config.mirror': 'x' } });
+const SILENT = request(IMPERATIVE, { heartbeatTime: ago(900) });
+const CANCELED: EvictionRequestStatus = {
+  conditions: [
+    { type: 'Canceled', status: 'True', reason: 'ValidationFailed', message: 'w', lastTransitionTime: ago(60) },
+  ],
+};
+/** The kubelet has ended the pod, and its mirror pod is there still. */
+const endedByKubelet = (completionTime: string): EvictionRequest =>
+  request(IMPERATIVE, {}, { interceptors: [{ name: 'kubelet.k8s.io', message: '', completionTime }] });
 const LEFT = { message: 'Pod p is left to its controller (ControllerTakeOver) until later.', heartbeatTime: ago(5) };
 const UNSEEN: EvictionRequest = { ...request(undefined), status: { conditions: [] } };
 const NEW = { name: 'u', namespace: 'n', creationTimestamp: ago(5) };
@@ -61,82 +71,52 @@ describe('a pod that blocks a drain', () => {
   });
 
   const count = 'Could not evict a pod due to failing eviction requests, number of retries: 3. ';
-  const cases: [string, Pod, EvictionRequest | undefined, Node, string | undefined][] = [
-    ['not while it ends in its time', pod({ deletionTimestamp: ago(5) }), request(IMPERATIVE), READY, undefined],
-    ['when its time is over', pod({ deletionTimestamp: ago(60) }), request(IMPERATIVE), READY, 'NotEnding'],
-    ['by a finalizer', pod({ deletionTimestamp: ago(60), finalizers: ['x/y'] }), undefined, READY, 'Finalizer'],
-    ['on a node that nobody can reach', pod({ deletionTimestamp: ago(60) }), undefined, AWAY, 'NodeUnreachable'],
+  const cases: [string, Pod, EvictionRequest | undefined, string | undefined, Node?][] = [
+    ['not while it ends in its time', pod({ deletionTimestamp: ago(5) }), request(IMPERATIVE), undefined],
+    ['when its time is over', pod({ deletionTimestamp: ago(60) }), request(IMPERATIVE), 'NotEnding'],
+    ['by a finalizer', pod({ deletionTimestamp: ago(60), finalizers: ['x/y'] }), undefined, 'Finalizer'],
+    ['on a node that nobody can reach', pod({ deletionTimestamp: ago(60) }), undefined, 'NodeUnreachable', AWAY],
     [
       'by a budget',
       pod(),
       request(IMPERATIVE, { message: `${count}Blocked by PodDisruptionBudget b: x` }),
-      READY,
       'PodDisruptionBudget',
     ],
-    ['by a refusal', pod(), request(IMPERATIVE, { message: `${count}HTTP 500: x` }), READY, 'EvictionRefused'],
-    ['not when it was just asked for', pod(), request(IMPERATIVE, {}, JUST_ACTIVE), READY, undefined],
-    ['by whoever has not tried to evict it', pod(), request(IMPERATIVE), READY, 'Interceptor'],
-    ['by its controller, to which it is left', pod(), request(IMPERATIVE, LEFT), READY, 'Interceptor'],
-    ['not when it was just left to its controller', pod(), request(IMPERATIVE, LEFT, JUST_ACTIVE), READY, undefined],
-    [
-      'by an evictor that is silent',
-      pod(),
-      request(IMPERATIVE, { heartbeatTime: ago(900) }),
-      READY,
-      'InterceptorSilent',
-    ],
-    ['by nobody who looks at its request', pod(), UNSEEN, READY, 'NoInterceptor'],
-    ['not when its request was just made', pod(), { ...UNSEEN, metadata: NEW }, READY, undefined],
-    ['by an interceptor at work', pod(), request('a.example.com', { heartbeatTime: ago(30) }), READY, 'Interceptor'],
-    ['by one that is silent', pod(), request('a.example.com', { heartbeatTime: ago(900) }), READY, 'InterceptorSilent'],
-    ['not by the kubelet at work', pod(), request('kubelet.k8s.io', { heartbeatTime: ago(30) }), READY, undefined],
-    ['when no interceptor is left', pod(), request(undefined), READY, 'NoInterceptor'],
-    ['as a DaemonSet pod that its interceptor left', pod(OWNED), request(IMPERATIVE), READY, 'NoInterceptor'],
+    ['by a refusal', pod(), request(IMPERATIVE, { message: `${count}HTTP 500: x` }), 'EvictionRefused'],
+    ['not when it was just asked for', pod(), request(IMPERATIVE, {}, JUST_ACTIVE), undefined],
+    ['by whoever has not tried to evict it', pod(), request(IMPERATIVE), 'Interceptor'],
+    ['by its controller, to which it is left', pod(), request(IMPERATIVE, LEFT), 'Interceptor'],
+    ['not when it was just left to its controller', pod(), request(IMPERATIVE, LEFT, JUST_ACTIVE), undefined],
+    ['by an evictor that is silent', pod(), SILENT, 'InterceptorSilent'],
+    ['by nobody who looks at its request', pod(), UNSEEN, 'NoInterceptor'],
+    ['not when its request was just made', pod(), { ...UNSEEN, metadata: NEW }, undefined],
+    ['by an interceptor at work', pod(), request('a.example.com', { heartbeatTime: ago(30) }), 'Interceptor'],
+    ['by one that is silent', pod(), request('a.example.com', { heartbeatTime: ago(900) }), 'InterceptorSilent'],
+    ['not by the kubelet at work', pod(), request('kubelet.k8s.io', { heartbeatTime: ago(30) }), undefined],
+    ['when no interceptor is left', pod(), request(undefined), 'NoInterceptor'],
+    ['as a DaemonSet pod that its interceptor left', pod(OWNED), request(IMPERATIVE), 'NoInterceptor'],
     [
       'not as a static pod that has just ended, whose mirror pod the kubelet still takes away',
-      pod({ annotations: { 'kubernetes.io/config.mirror': 'x' } }),
-      request(IMPERATIVE, {}, { interceptors: [{ name: 'kubelet.k8s.io', message: '', completionTime: ago(5) }] }),
-      READY,
+      STATIC,
+      endedByKubelet(ago(5)),
       undefined,
     ],
-    [
-      'as a static pod that has ended, and whose mirror pod stays',
-      pod({ annotations: { 'kubernetes.io/config.mirror': 'x' } }),
-      request(IMPERATIVE, {}, { interceptors: [{ name: 'kubelet.k8s.io', message: '', completionTime: ago(60) }] }),
-      READY,
-      'NoInterceptor',
-    ],
+    ['as a static pod that has ended, and whose mirror pod stays', STATIC, endedByKubelet(ago(60)), 'NoInterceptor'],
     [
       'as a static pod that the kubelet has from a URL, before anybody asks for it',
       pod({ annotations: { 'kubernetes.io/config.mirror': 'x', 'kubernetes.io/config.source': 'http' } }),
       undefined,
-      READY,
       'NotSupported',
     ],
-    [
-      'when it cannot be evicted at all',
-      pod(),
-      request(
-        undefined,
-        {},
-        {
-          conditions: [
-            { type: 'Canceled', status: 'True', reason: 'ValidationFailed', message: 'w', lastTransitionTime: ago(60) },
-          ],
-        },
-      ),
-      READY,
-      'NotSupported',
-    ],
+    ['when it cannot be evicted at all', pod(), request(undefined, {}, CANCELED), 'NotSupported'],
     [
       'when its request is deleted and held',
       pod(),
       { ...request(IMPERATIVE), metadata: { name: 'u', deletionTimestamp: ago(60), finalizers: ['x.example.com/y'] } },
-      READY,
       'RequestHeld',
     ],
   ];
-  for (const [name, target, given, node, expected] of cases) {
+  for (const [name, target, given, expected, node = READY] of cases) {
     it(name, () => {
       assert.equal(whyBlocking(target, given, node, NOW)?.reason, expected);
     });

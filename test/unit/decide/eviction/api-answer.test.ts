@@ -3,17 +3,19 @@ import { describe, it } from 'node:test';
 import { decideEvictionOutcome, type EvictionAnswer } from '../../../../src/decide/eviction/api-answer.ts';
 import { attemptsOf } from '../../../../src/decide/interceptor/message.ts';
 
-const CONTEXT = {
-  attempt: 1,
-  postponed: 0,
-  evictOnly: false,
-  promiseWords: ['Eviction triggered'],
-  budgets: [],
-};
+const CONTEXT = { attempt: 1, postponed: 0, evictOnly: false, promiseWords: ['Eviction triggered'], budgets: [] };
 
 function answer(status: number, message = '', extra: Partial<EvictionAnswer> = {}): EvictionAnswer {
   return { status, message, causes: [], ...extra };
 }
+
+/** What is said after so many attempts. */
+const tried = (count: number, words: string): string =>
+  `Could not evict a pod due to failing eviction requests, number of retries: ${count}. ${words}`;
+const blocked = (retryAfterMs: number, message: string, more: object = {}): object => {
+  return { kind: 'blocked', retryAfterMs, message, budgets: [], byBudget: false, untilChange: false, ...more };
+};
+const postponed = (retryAfterMs: number, message: string): object => ({ kind: 'postponed', retryAfterMs, message });
 
 describe('an answer of the Eviction API', () => {
   const budgetCause = [
@@ -37,29 +39,20 @@ describe('an answer of the Eviction API', () => {
       '409 otherwise: try again',
       answer(409, 'Operation cannot be fulfilled'),
       {},
-      {
-        kind: 'blocked',
-        retryAfterMs: 2_000,
-        message:
-          'Could not evict a pod due to failing eviction requests, number of retries: 1. HTTP 409: Operation cannot be fulfilled',
-        budgets: [],
-        byBudget: false,
-        untilChange: false,
-      },
+      blocked(2_000, tried(1, 'HTTP 409: Operation cannot be fulfilled')),
     ],
     [
       '429 of a budget: it is named',
       answer(429, "Cannot evict pod as it would violate the pod's disruption budget.", { causes: budgetCause }),
       { attempt: 7 },
-      {
-        kind: 'blocked',
-        retryAfterMs: 128_000,
-        message:
-          'Could not evict a pod due to failing eviction requests, number of retries: 7. Blocked by PodDisruptionBudget pdb: The disruption budget pdb needs 1 healthy pods and has 1 currently',
-        budgets: ['pdb'],
-        byBudget: true,
-        untilChange: false,
-      },
+      blocked(
+        128_000,
+        tried(
+          7,
+          'Blocked by PodDisruptionBudget pdb: The disruption budget pdb needs 1 healthy pods and has 1 currently',
+        ),
+        { budgets: ['pdb'], byBudget: true },
+      ),
     ],
     [
       '429 of a budget that is not processed yet: its Retry-After counts',
@@ -70,25 +63,20 @@ describe('an answer of the Eviction API', () => {
         retryAfterMs: 10_000,
       }),
       {},
-      {
-        kind: 'blocked',
-        retryAfterMs: 10_000,
-        message:
-          'Could not evict a pod due to failing eviction requests, number of retries: 1. Blocked by PodDisruptionBudget pdb: The disruption budget pdb is still being processed by the server.',
-        budgets: ['pdb'],
-        byBudget: true,
-        untilChange: false,
-      },
+      blocked(
+        10_000,
+        tried(
+          1,
+          'Blocked by PodDisruptionBudget pdb: The disruption budget pdb is still being processed by the server.',
+        ),
+        { budgets: ['pdb'], byBudget: true },
+      ),
     ],
     [
       '429 of a busy API server: no failed eviction',
       answer(429, 'too many requests, please try again later', { retryAfterMs: 1_000 }),
       {},
-      {
-        kind: 'postponed',
-        retryAfterMs: 1_000,
-        message: 'The API server asks to slow down: too many requests, please try again later',
-      },
+      postponed(1_000, 'The API server asks to slow down: too many requests, please try again later'),
     ],
     [
       '429 with a promise, for a pod that asks for it: a promise',
@@ -100,56 +88,32 @@ describe('an answer of the Eviction API', () => {
       '429 with the same words for another pod: a refusal',
       answer(429, 'admission webhook "v" denied the request: Eviction triggered evacuation of VMI x'),
       {},
-      {
-        kind: 'blocked',
-        retryAfterMs: 2_000,
-        message:
-          'Could not evict a pod due to failing eviction requests, number of retries: 1. HTTP 429: admission webhook "v" denied the request: Eviction triggered evacuation of VMI x',
-        budgets: [],
-        byBudget: false,
-        untilChange: false,
-      },
+      blocked(
+        2_000,
+        tried(1, 'HTTP 429: admission webhook "v" denied the request: Eviction triggered evacuation of VMI x'),
+      ),
     ],
     [
       '429 of a webhook for a pod with a budget that has room: a refusal, and none of the budget',
       answer(429, 'admission webhook "v" denied the request: not now'),
       { budgets: ['web'] },
-      {
-        kind: 'blocked',
-        retryAfterMs: 2_000,
-        message:
-          'Could not evict a pod due to failing eviction requests, number of retries: 1. HTTP 429: admission webhook "v" denied the request: not now',
-        budgets: [],
-        byBudget: false,
-        untilChange: false,
-      },
+      blocked(2_000, tried(1, 'HTTP 429: admission webhook "v" denied the request: not now')),
     ],
     [
       '500 of several budgets: both named, no quick retry',
       answer(500, several),
       { budgets: ['a', 'b'] },
-      {
-        kind: 'blocked',
-        retryAfterMs: 900_000,
-        message: `Could not evict a pod due to failing eviction requests, number of retries: 1. ${several} Nothing can evict it until only one of them (a, b) selects it.`,
+      blocked(900_000, tried(1, `${several} Nothing can evict it until only one of them (a, b) selects it.`), {
         budgets: ['a', 'b'],
         byBudget: true,
         untilChange: true,
-      },
+      }),
     ],
     [
       '404 of a webhook: a refusal, and no sign that the pod is gone',
       answer(404, 'admission webhook "v" denied the request: no such tenant'),
       { attempt: 3 },
-      {
-        kind: 'blocked',
-        retryAfterMs: 8_000,
-        message:
-          'Could not evict a pod due to failing eviction requests, number of retries: 3. HTTP 404: admission webhook "v" denied the request: no such tenant',
-        budgets: [],
-        byBudget: false,
-        untilChange: false,
-      },
+      blocked(8_000, tried(3, 'HTTP 404: admission webhook "v" denied the request: no such tenant')),
     ],
     [
       '403 of a budget, from Kubernetes 1.37 on: it is named',
@@ -157,32 +121,23 @@ describe('an answer of the Eviction API', () => {
         causes: [{ reason: 'DisruptionBudget', message: 'The disruption budget pdb has negative disruptionsAllowed' }],
       }),
       {},
-      {
-        kind: 'blocked',
-        retryAfterMs: 2_000,
-        message:
-          'Could not evict a pod due to failing eviction requests, number of retries: 1. Blocked by PodDisruptionBudget pdb: The disruption budget pdb has negative disruptionsAllowed',
-        budgets: ['pdb'],
-        byBudget: true,
-        untilChange: false,
-      },
+      blocked(
+        2_000,
+        tried(1, 'Blocked by PodDisruptionBudget pdb: The disruption budget pdb has negative disruptionsAllowed'),
+        { budgets: ['pdb'], byBudget: true },
+      ),
     ],
     [
       '429 of a busy API server after failures: their count stays in the message',
       answer(429, 'busy', { retryAfterMs: 1_000 }),
       { attempt: 10 },
-      {
-        kind: 'postponed',
-        retryAfterMs: 1_000,
-        message:
-          'Could not evict a pod due to failing eviction requests, number of retries: 9. The API server asks to slow down: busy',
-      },
+      postponed(1_000, tried(9, 'The API server asks to slow down: busy')),
     ],
     [
       '403 in a terminating namespace: the namespace does it',
       answer(403, 'forbidden', { causes: [{ reason: 'NamespaceTerminating' }] }),
       {},
-      { kind: 'postponed', retryAfterMs: 5_000, message: 'The namespace is being deleted, and the pod with it.' },
+      postponed(5_000, 'The namespace is being deleted, and the pod with it.'),
     ],
     [
       '503: it says nothing about the pod, and is no attempt of its own',
@@ -210,15 +165,7 @@ describe('an answer of the Eviction API', () => {
       'a webhook that denies it with 503: a refusal',
       answer(503, 'admission webhook "v" denied the request: not now'),
       {},
-      {
-        kind: 'blocked',
-        retryAfterMs: 2_000,
-        message:
-          'Could not evict a pod due to failing eviction requests, number of retries: 1. HTTP 503: admission webhook "v" denied the request: not now',
-        budgets: [],
-        byBudget: false,
-        untilChange: false,
-      },
+      blocked(2_000, tried(1, 'HTTP 503: admission webhook "v" denied the request: not now')),
     ],
   ];
   for (const [name, given, context, expected] of cases) {

@@ -45,44 +45,28 @@ function condition(decision: ReturnType<typeof decideEvictionRequest>): string |
 }
 
 describe('the eviction request controller', () => {
+  const NOT_FOUND = 'Canceled ValidationFailed: Target Pod p-1 was not found.';
+  const GROUPED =
+    'Canceled ValidationFailed: Target Pod p-1 is part of a Workload/PodGroup. Eviction of such pods is currently not supported.';
+  const GONE = 'Evicted PodDeleted: Target Pod p-1 was deleted.';
   const cases: [string, EvictionRequest, Pod | undefined, string | undefined][] = [
-    [
-      'cancels a request without a pod',
-      request(),
-      undefined,
-      'Canceled ValidationFailed: Target Pod p-1 was not found.',
-    ],
+    ['cancels a request without a pod', request(), undefined, NOT_FOUND],
     [
       'ends a request of a drain whose pod is gone before the first status',
       { ...request(), metadata: { ...request().metadata, labels: { [MAINTENANCE_UID_LABEL]: 'm-1' } } },
       undefined,
-      'Evicted PodDeleted: Target Pod p-1 was deleted.',
+      GONE,
     ],
-    [
-      'cancels a request for another UID',
-      request(),
-      pod({ metadata: { name: 'p-1', uid: 'other' } }),
-      'Canceled ValidationFailed: Target Pod p-1 was not found.',
-    ],
-    [
-      'cancels a request for a pod of a workload',
-      request(),
-      pod({ spec: { workloadRef: {} } }),
-      'Canceled ValidationFailed: Target Pod p-1 is part of a Workload/PodGroup. Eviction of such pods is currently not supported.',
-    ],
-    [
-      'cancels a request for a pod of a scheduling group',
-      request(),
-      pod({ spec: { schedulingGroup: {} } }),
-      'Canceled ValidationFailed: Target Pod p-1 is part of a Workload/PodGroup. Eviction of such pods is currently not supported.',
-    ],
+    ['cancels a request for another UID', request(), pod({ metadata: { name: 'p-1', uid: 'other' } }), NOT_FOUND],
+    ['cancels a request for a pod of a workload', request(), pod({ spec: { workloadRef: {} } }), GROUPED],
+    ['cancels a request for a pod of a scheduling group', request(), pod({ spec: { schedulingGroup: {} } }), GROUPED],
     [
       'cancels a request that nobody makes',
       request(STARTED, []),
       pod(),
       'Canceled NoRequesters: Nobody requests the eviction of Pod p-1 any more.',
     ],
-    ['sees that the pod is gone', request(STARTED), undefined, 'Evicted PodDeleted: Target Pod p-1 was deleted.'],
+    ['sees that the pod is gone', request(STARTED), undefined, GONE],
     [
       'sees that the pod has ended',
       request(STARTED),
@@ -96,12 +80,7 @@ describe('the eviction request controller', () => {
       pod(),
       'Canceled Deleted: The EvictionRequest was deleted before Pod p-1 ended.',
     ],
-    [
-      'sees the end of the pod of a request that is being deleted',
-      deleted(STARTED),
-      undefined,
-      'Evicted PodDeleted: Target Pod p-1 was deleted.',
-    ],
+    ['sees the end of the pod of a request that is being deleted', deleted(STARTED), undefined, GONE],
   ];
   for (const [name, given, target, expected] of cases) {
     it(name, () => {

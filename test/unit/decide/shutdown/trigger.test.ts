@@ -53,73 +53,51 @@ describe('a trigger of the control group', () => {
 
 const SCHEDULE: Phase = { ...DRAINING, origin: 'schedule' };
 const NOTICE: Phase = { ...DRAINING, origin: 'notice' };
+const SCHEDULED = { kind: 'scheduled' } as const;
+const PREPARING = { phase: DRAINING, machine: PREPARED };
+const OF_GROUP = { phase: TRIGGERED, inForce: OWN };
+const OF_ROOT = { phase: TRIGGERED, inForce: ROOTS };
 const OFF: Phase = { ...RECOVERING, voidLogind: 100 };
 
 /** Who calls what off, where, and how that is answered; "ends:" where the shutdown that is held is over by it. */
-const called: readonly [string, 'root' | 'group', Partial<TriggerFacts>, RegExp][] = [
-  ['nothing', 'root', {}, /^nothing: No shutdown is announced/],
-  ['a shutdown that logind prepares', 'root', { phase: DRAINING, machine: PREPARED }, /^ends, logind 100: .*canceled;/],
-  [
-    'one that waits offline',
-    'root',
-    { phase: { ...DRAINING, mode: 'offline' }, machine: PREPARED },
-    /^ends, logind 100/,
+const called: Readonly<Record<'root' | 'group', readonly [string, Partial<TriggerFacts>, RegExp][]>> = {
+  root: [
+    ['nothing', {}, /^nothing: No shutdown is announced/],
+    ['a shutdown that logind prepares', PREPARING, /^ends, logind 100: .*canceled;/],
+    ['one that waits offline', { phase: { ...DRAINING, mode: 'offline' }, machine: PREPARED }, /^ends, logind 100/],
+    ['one that the loop has not seen', { machine: PREPARED }, /^refused: .*has just begun; try again/],
+    ['one a second time', { phase: OFF, machine: PREPARED }, /^nothing: The shutdown is canceled already/],
+    ['one a third time', { phase: OFF }, /^nothing: The shutdown is canceled already/],
+    [
+      'one after the lock was released',
+      { phase: RELEASED, machine: PREPARED },
+      /^refused: it is too late, the machine/,
+    ],
+    ['one whose units stop', { phase: DRAINING, machine: { kind: 'stopping' } }, /^refused: it is too late, systemd/],
+    ['one of a logind that is away', { phase: DRAINING, machine: { kind: 'unknown' } }, /^refused: .*does not answer/],
+    ['one that logind has dropped', { phase: DRAINING }, /^nothing: The shutdown is canceled already/],
+    ['one that is scheduled for later', { machine: SCHEDULED }, /^nothing, scheduled: The scheduled/],
+    ['one whose time has nearly come', { phase: SCHEDULE, machine: SCHEDULED }, /^ends, scheduled: /],
+    ['a notice', { phase: NOTICE }, /^refused: a notice takes the machine away/],
+    ['a notice beside logind', { phase: NOTICE, machine: PREPARED }, /^ends, logind 100: .*but a notice takes/],
+    ['its trigger', OF_ROOT, /^ends: The shutdown is canceled;/],
+    ['its trigger and logind', { ...OF_ROOT, machine: PREPARED }, /^ends, logind 100: /],
+    ['its trigger, and not what is scheduled for tomorrow', { ...OF_ROOT, machine: SCHEDULED }, /^ends: The shutdown/],
+    ['the trigger of the group', OF_GROUP, /^ends: The shutdown is canceled;/],
   ],
-  ['one that the loop has not seen', 'root', { machine: PREPARED }, /^refused: .*has just begun; try again/],
-  ['one a second time', 'root', { phase: OFF, machine: PREPARED }, /^nothing: The shutdown is canceled already/],
-  ['one a third time', 'root', { phase: OFF }, /^nothing: The shutdown is canceled already/],
-  [
-    'one after the lock was released',
-    'root',
-    { phase: RELEASED, machine: PREPARED },
-    /^refused: it is too late, the machine/,
+  group: [
+    ['its trigger', OF_GROUP, /^ends: The shutdown is canceled;/],
+    ['its trigger beside logind', { ...OF_GROUP, machine: PREPARED }, /^nothing: .*goes down all/],
+    ['the trigger of root', OF_ROOT, /^refused: .*only root may take it back/],
+    ['a shutdown of logind', PREPARING, /^refused: the control group takes back only/],
+    ['one for later', { machine: SCHEDULED }, /^refused: the control group takes back only/],
+    ['nothing', {}, /^nothing: No shutdown is announced/],
   ],
-  [
-    'one whose units stop',
-    'root',
-    { phase: DRAINING, machine: { kind: 'stopping' } },
-    /^refused: it is too late, systemd/,
-  ],
-  [
-    'one of a logind that is away',
-    'root',
-    { phase: DRAINING, machine: { kind: 'unknown' } },
-    /^refused: .*does not answer/,
-  ],
-  ['one that logind has dropped', 'root', { phase: DRAINING }, /^nothing: The shutdown is canceled already/],
-  ['one that is scheduled for later', 'root', { machine: { kind: 'scheduled' } }, /^nothing, scheduled: The scheduled/],
-  ['one whose time has nearly come', 'root', { phase: SCHEDULE, machine: { kind: 'scheduled' } }, /^ends, scheduled: /],
-  ['a notice', 'root', { phase: NOTICE }, /^refused: a notice takes the machine away/],
-  ['a notice beside logind', 'root', { phase: NOTICE, machine: PREPARED }, /^ends, logind 100: .*but a notice takes/],
-  ['its trigger', 'root', { phase: TRIGGERED, inForce: ROOTS }, /^ends: The shutdown is canceled;/],
-  ['its trigger and logind', 'root', { phase: TRIGGERED, inForce: ROOTS, machine: PREPARED }, /^ends, logind 100: /],
-  [
-    'its trigger, and not what is scheduled for tomorrow',
-    'root',
-    { phase: TRIGGERED, inForce: ROOTS, machine: { kind: 'scheduled' } },
-    /^ends: The shutdown/,
-  ],
-  ['the trigger of the group', 'root', { phase: TRIGGERED, inForce: OWN }, /^ends: The shutdown is canceled;/],
-  ['its trigger', 'group', { phase: TRIGGERED, inForce: OWN }, /^ends: The shutdown is canceled;/],
-  [
-    'its trigger beside logind',
-    'group',
-    { phase: TRIGGERED, inForce: OWN, machine: PREPARED },
-    /^nothing: .*goes down all/,
-  ],
-  ['the trigger of root', 'group', { phase: TRIGGERED, inForce: ROOTS }, /^refused: .*only root may take it back/],
-  [
-    'a shutdown of logind',
-    'group',
-    { phase: DRAINING, machine: PREPARED },
-    /^refused: the control group takes back only/,
-  ],
-  ['one for later', 'group', { machine: { kind: 'scheduled' } }, /^refused: the control group takes back only/],
-  ['nothing', 'group', {}, /^nothing: No shutdown is announced/],
-];
+};
 
 describe('a shutdown that a client calls off', () => {
-  for (const [what, by, facts, expected] of called) {
+  const all = (['root', 'group'] as const).flatMap((by) => called[by].map((row) => [by, ...row] as const));
+  for (const [by, what, facts, expected] of all) {
     it(`${by} calls off ${what}`, () => {
       const answer = cancelAnswer(by, { ...UP, ...facts });
       if ('refusal' in answer) {

@@ -27,6 +27,23 @@ const RIGHT: ClusterFacts = {
   leftOvers: known([]),
 };
 
+type Facts<K extends keyof ClusterFacts> = Partial<Extract<ClusterFacts[K], { kind: 'known' }>['value']>;
+type Change = Partial<ClusterFacts>;
+const policies = (more: Facts<'policies'>): Change => {
+  return { policies: known({ missing: [], warnings: [], refusesPods: false, ...more }) };
+};
+const rights = (more: Facts<'rights'>): Change => ({ rights: known({ missing: [], release: 'on', ...more }) });
+const webhook = (more: Facts<'webhook'>): Change => {
+  return { webhook: known({ isConfigured: true, caUntil: NOW + 1, endpoints: 1, ...more }) };
+};
+const controller = (more: Facts<'controller'>): Change => {
+  return { controller: known({ state: 'alive', holder: 'c', version: '', ...more }) };
+};
+const nodes = (...of: readonly FleetNode[]): Change => ({ nodes: known(of) });
+const resource = (state: 'missing' | 'older', ...fields: readonly string[]): Change => {
+  return { resources: known([{ crd: 'x', state, fields }]) };
+};
+
 /** The result of the only check that is not ok, with its message. */
 function finding(change: Partial<ClusterFacts>): string {
   const wrong = examineCluster({ ...RIGHT, ...change }).filter(({ result }) => result !== 'ok');
@@ -42,8 +59,7 @@ describe('the checks of a cluster', () => {
   });
 
   it('a release account that is left out on purpose is a note, with what is lost', () => {
-    const rights = known({ missing: [], release: 'off' } as const);
-    const check = examineCluster({ ...RIGHT, rights }).find(({ name }) => name === 'rights');
+    const check = examineCluster({ ...RIGHT, ...rights({ release: 'off' }) }).find(({ name }) => name === 'rights');
     assert.equal(check?.result, 'ok');
     assert.match(check.message, /nodemaint-agent-release is left out: gated DaemonSet pods wait for a controller$/);
   });
@@ -59,86 +75,44 @@ describe('the checks of a cluster', () => {
   });
 
   it('nodes that are to have no agent are left out, and counted', () => {
-    const nodes = known([nodeOf('a', 'guarded'), nodeOf('w', 'exempt')]);
-    const agents = examineCluster({ ...RIGHT, nodes }).find(({ name }) => name === 'agents');
+    const some = nodes(nodeOf('a', 'guarded'), nodeOf('w', 'exempt'));
+    const agents = examineCluster({ ...RIGHT, ...some }).find(({ name }) => name === 'agents');
     assert.deepEqual(
       [agents?.result, agents?.message],
       ['ok', '1 node has an agent; 1 can have none, or are to have none'],
     );
     assert.match(
-      finding({ nodes: known([nodeOf('a', 'unguarded'), nodeOf('w', 'exempt')]) }),
+      finding(nodes(nodeOf('a', 'unguarded'), nodeOf('w', 'exempt'))),
       /^fail agents: 1 of 1 nodes are unguarded: a/,
     );
   });
 
   const right = { who: 'agents', verb: 'create', group: 'g', resource: 'things' } as const;
   const cases: readonly [string, Partial<ClusterFacts>, RegExp][] = [
-    [
-      'a missing resource',
-      { resources: known([{ crd: 'x', state: 'missing', fields: [] }]) },
-      /^fail .*x is not installed/,
-    ],
+    ['a missing resource', resource('missing'), /^fail .*x is not installed/],
     [
       'the budget of an older version',
       { replicas: known({ pods: 2, places: ['a'], hasOldBudget: true }) },
       /^warn replicas: the PodDisruptionBudget nodemaint-controller of an older version is there: on the last node of the controller it holds drains, machines that go down and autoscalers/,
     ],
-    [
-      'an older resource',
-      { resources: known([{ crd: 'x', state: 'older', fields: ['status.a'] }]) },
-      /^fail .*without status\.a/,
-    ],
-    [
-      'a missing policy',
-      {
-        policies: known({ missing: ['p', 'the binding of q'], warnings: [], refusesPods: false }),
-      },
-      /^fail .*p, the binding of q/,
-    ],
-    [
-      'a policy that does not fit the cluster',
-      { policies: known({ missing: [], warnings: ['p: bad'], refusesPods: false }) },
-      /^warn .*p: bad/,
-    ],
-    [
-      'a missing right',
-      { rights: known({ missing: [right], release: 'off' }) },
-      /^fail rights: agents may not create things\.g/,
-    ],
+    ['an older resource', resource('older', 'status.a'), /^fail .*without status\.a/],
+    ['a missing policy', policies({ missing: ['p', 'the binding of q'] }), /^fail .*p, the binding of q/],
+    ['a policy that does not fit the cluster', policies({ warnings: ['p: bad'] }), /^warn .*p: bad/],
+    ['a missing right', rights({ missing: [right], release: 'off' }), /^fail rights: agents may not create things\.g/],
     [
       'a release account of which parts are missing',
-      { rights: known({ missing: [], release: 'partly' }) },
+      rights({ release: 'partly' }),
       /^fail rights: parts of the account nodemaint-agent-release are missing$/,
     ],
-    [
-      'no controller',
-      { controller: known({ state: 'missing', holder: '', version: '' }) },
-      /^fail controller: no controller has ever led/,
-    ],
-    ['a dead controller', { controller: known({ state: 'dead', holder: 'c', version: '' }) }, /^fail controller/],
-    [
-      'an older controller',
-      { controller: known({ state: 'alive', holder: 'c', version: '0.0.9' }) },
-      /^warn controller: c leads with version 0\.0\.9/,
-    ],
-    [
-      'a webhook without endpoints',
-      { webhook: known({ isConfigured: true, caUntil: NOW + 1, endpoints: 0 }) },
-      /^fail webhook/,
-    ],
-    [
-      'a webhook without a certificate',
-      { webhook: known({ isConfigured: true, caUntil: undefined, endpoints: 1 }) },
-      /^fail webhook: .*caBundle/,
-    ],
-    [
-      'an expired certificate',
-      { webhook: known({ isConfigured: true, caUntil: NOW, endpoints: 1 }) },
-      /^fail webhook: .*expired/,
-    ],
+    ['no controller', controller({ state: 'missing', holder: '' }), /^fail controller: no controller has ever led/],
+    ['a dead controller', controller({ state: 'dead' }), /^fail controller/],
+    ['an older controller', controller({ version: '0.0.9' }), /^warn controller: c leads with version 0\.0\.9/],
+    ['a webhook without endpoints', webhook({ endpoints: 0 }), /^fail webhook/],
+    ['a webhook without a certificate', webhook({ caUntil: undefined }), /^fail webhook: .*caBundle/],
+    ['an expired certificate', webhook({ caUntil: NOW }), /^fail webhook: .*expired/],
     [
       'an unguarded node',
-      { nodes: known([nodeOf('a', 'guarded'), nodeOf('b', 'unguarded')]) },
+      nodes(nodeOf('a', 'guarded'), nodeOf('b', 'unguarded')),
       /^fail agents: 1 of 2 nodes are unguarded: b/,
     ],
     [
@@ -146,7 +120,7 @@ describe('the checks of a cluster', () => {
       { leftOvers: known(['deployment/nodemaint-notify', 'role/nodemaint-notify']) },
       /^warn left-overs: 2 objects are of an earlier version, such as deployment\/nodemaint-notify, .*upgrade\.md|^warn left-overs: 2 objects/,
     ],
-    ['an outdated agent', { nodes: known([nodeOf('a', 'outdated')]) }, /^warn versions of agents: .*a$/],
+    ['an outdated agent', nodes(nodeOf('a', 'outdated')), /^warn versions of agents: .*a$/],
     [
       'what the person may not read',
       { policies: { kind: 'forbidden', why: 'no right' } },

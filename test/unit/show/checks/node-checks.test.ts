@@ -30,139 +30,99 @@ const WELL: DoctorFacts = {
   apiServerManifests: [],
 };
 
-const cases: [string, Partial<DoctorFacts>, string, Check['result'], RegExp][] = [
-  ['no agent answers', { lock: 'no agent answers at /run' }, 'lock', 'fail', /no agent answers/],
-  ['the lock is not held', { lock: { held: false, message: 'refused' } }, 'lock', 'fail', /refused/],
+const cases: [string, Partial<DoctorFacts>, RegExp][] = [
+  ['no agent answers', { lock: 'no agent answers at /run' }, /^fail lock: .*no agent answers/],
+  ['the lock is not held', { lock: { held: false, message: 'refused' } }, /^fail lock: .*refused/],
   [
     'another file wins',
     { delay: { effectiveMs: 30_000, winner: { path: '/usr/lib/systemd/logind.conf.d/uu.conf', value: '30' } } },
-    'lock delay',
-    'fail',
-    /uu\.conf \(InhibitDelayMaxSec=30\) wins over/,
+    /^fail lock delay: .*uu\.conf \(InhibitDelayMaxSec=30\) wins over/,
   ],
   [
     'somebody else has a lock',
     { otherLocks: [{ ...LOCK, who: 'backup', uid: 1000 }] },
-    'other locks',
-    'warn',
-    /other locks delay a shutdown too, up to the lock delay: backup \(uid 1000, process 7: busy\)$/,
+    /^warn other locks: .*other locks delay a shutdown too, up to the lock delay: backup \(uid 1000, process 7: busy\)$/,
   ],
   [
     'the static pod directory is read-only to the unit',
     { unitPaths: { protectSystem: 'strict', writable: ['-/etc/kubernetes'], needed: ['/etc/kubernetes-b', '/opt/a'] } },
-    'unit paths',
-    'fail',
-    /cannot write \/etc\/kubernetes-b, \/opt\/a$/,
+    /^fail unit paths: .*cannot write \/etc\/kubernetes-b, \/opt\/a$/,
   ],
   [
     'the kubelet has static pods from a URL',
     { kubelet: effectiveKubelet(7, new Map(), { staticPodURL: 'https://user:secret@example.com/pods' }) },
-    'static pods',
-    'warn',
-    /^the kubelet \(process 7\) takes static pods from a URL \(staticPodURL\): [^@]*$/,
+    /^warn static pods: the kubelet \(process 7\) takes static pods from a URL \(staticPodURL\): [^@]*$/,
   ],
   [
     'others could change the kubeconfig',
     { distrusted: ['/srv/kubeconfig is not trusted: its group may write to it'] },
-    'trust',
-    'warn',
-    /\/srv\/kubeconfig is not trusted/,
+    /^warn trust: .*\/srv\/kubeconfig is not trusted/,
   ],
-  ['logind is away', { delay: 'no answer' }, 'lock delay', 'fail', /no answer/],
+  ['logind is away', { delay: 'no answer' }, /^fail lock delay: .*no answer/],
   [
     'a target forces the shutdown',
     { targetTimeoutsMs: { poweroff: WEEK_MS, reboot: 1_800_000 } },
-    'target time-outs',
-    'fail',
-    /reboot\.target after 1800 s$/,
+    /^fail target time-outs: .*reboot\.target after 1800 s$/,
   ],
   [
     "systemd stops pods' slices before the drain",
     { startsAfter: ['kubelet.service', 'containerd.service', 'dbus.service', 'systemd-logind.service'] },
-    'unit order',
-    'fail',
-    /not ordered after kubepods\.slice/,
+    /^fail unit order: .*not ordered after kubepods\.slice/,
   ],
-  ['units stop too early', { startsAfter: ['dbus.service'] }, 'unit order', 'fail', /kubelet\.service, .* runtime/],
+  ['units stop too early', { startsAfter: ['dbus.service'] }, /^fail unit order: .*kubelet\.service, .* runtime/],
   [
     'a process that is no kubelet says that it is',
     { kubelet: undefined, refusedKubelets: [{ pid: 66, uid: 7, reason: 'its user ids are 7, 7, 7, 7' }] },
-    'kubelet shutdown',
-    'warn',
-    /no kubelet of this node is running; not trusted: process 66: its user ids are 7/,
+    /^warn kubelet shutdown: .*no kubelet of this node is running; not trusted: process 66: its user ids are 7/,
   ],
   [
     'others may write to the static pod directory',
     { staticPods: { path: '/srv/pods', isThere: true, distrust: '/srv is not trusted: chmod go-w /srv' } },
-    'static pods',
-    'fail',
-    /manifests are not moved: \/srv is not trusted/,
+    /^fail static pods: .*manifests are not moved: \/srv is not trusted/,
   ],
   [
     'the kubelet kills pods itself',
     { kubelet: effectiveKubelet(1, new Map(), { shutdownGracePeriod: '30s' }) },
-    'kubelet shutdown',
-    'fail',
-    /is on \(30 s\)/,
+    /^fail kubelet shutdown: .*is on \(30 s\)/,
   ],
   [
     'the kubelet runs in a unit that may stop too early',
     { kubeletHome: { unit: 'snap.kubelet.daemon.service', runtime: undefined } },
-    'unit order',
-    'fail',
-    /not ordered after snap\.kubelet\.daemon\.service/,
+    /^fail unit order: .*not ordered after snap\.kubelet\.daemon\.service/,
   ],
   [
     'kubelet and runtime are one unit',
     { kubeletHome: { unit: 'kubelet.service', runtime: 'containerd' } },
-    'kubelet unit',
-    'warn',
-    /together: a drain without an API server ends only static pods/,
+    /^warn kubelet unit: .*together: a drain without an API server ends only static pods/,
   ],
   [
     'another unit is configured',
     { kubeletUnit: 'hyperkube.service' },
-    'kubelet unit',
-    'warn',
-    /stops hyperkube\.service, but the kubelet runs in kubelet\.service/,
+    /^warn kubelet unit: .*stops hyperkube\.service, but the kubelet runs in kubelet\.service/,
   ],
-  ['no kubelet runs', { kubelet: undefined }, 'kubelet shutdown', 'warn', /no kubelet/],
-  ['a kubelet file is broken', { kubelet: 'cannot use x' }, 'kubelet shutdown', 'warn', /cannot use x/],
+  ['no kubelet runs', { kubelet: undefined }, /^warn kubelet shutdown: .*no kubelet/],
+  ['a kubelet file is broken', { kubelet: 'cannot use x' }, /^warn kubelet shutdown: .*cannot use x/],
   [
     'the kubelet has another directory',
     { staticPods: { path: '/a', isThere: true, warning: 'the kubelet has /b' } },
-    'static pods',
-    'fail',
-    /has \/b/,
+    /^fail static pods: .*has \/b/,
   ],
-  [
-    'the directory is not there',
-    { staticPods: { path: '/a', isThere: false } },
-    'static pods',
-    'warn',
-    /does not exist/,
-  ],
+  ['the directory is not there', { staticPods: { path: '/a', isThere: false } }, /^warn static pods: .*does not exist/],
   [
     'the disk is full',
     { storage: { directory: '/var/lib/nodemaint', problem: 'cannot write record.json: ENOSPC' } },
-    'state directory',
-    'fail',
-    /ENOSPC: the agent still holds a shutdown, but loses its state if it restarts/,
+    /^fail state directory: .*ENOSPC: the agent still holds a shutdown, but loses its state if it restarts/,
   ],
-  ['the runtime does not answer', { runtime: 'nothing listens' }, 'runtime', 'fail', /nothing listens/],
+  ['the runtime does not answer', { runtime: 'nothing listens' }, /^fail runtime: .*nothing listens/],
   [
     'the API server does not answer',
     { api: { kind: 'failed', server: '', message: 'no answer' } },
-    'API server',
-    'fail',
-    /no answer/,
+    /^fail API server: .*no answer/,
   ],
   [
     'the kubeconfig points at the API server that leaves with this node',
     { serverIsLocal: true, apiServerManifests: ['kube-apiserver.yaml'] },
-    'own API server',
-    'warn',
-    /this node \(https:\/\/10\.0\.0\.1:6443\).*kube-apiserver\.yaml/,
+    /^warn own API server: .*this node \(https:\/\/10\.0\.0\.1:6443\).*kube-apiserver\.yaml/,
   ],
 ];
 
@@ -223,14 +183,12 @@ describe('the examination of a node', () => {
     assert.match(fix, /^systemctl start nodemaint, whose unit makes \/var\/lib\/nodemaint/);
   });
 
-  for (const [name, facts, check, result, message] of cases) {
+  for (const [name, facts, expected] of cases) {
     it(`the examination finds that ${name}, and says what to do`, () => {
-      const checks = examineNode({ ...WELL, ...facts });
-      const found = checks.find((one) => one.name === check);
-      assert.equal(found?.result, result);
-      assert.match(found?.message ?? '', message);
+      const [found, ...more] = examineNode({ ...WELL, ...facts }).filter(({ result }) => result !== 'ok');
+      assert.match(`${found?.result} ${found?.name}: ${found?.message}`, expected);
       assert.notEqual(found?.fix, '');
-      assert.equal(checks.filter((one) => one.result !== 'ok').length, 1);
+      assert.deepEqual(more, []);
     });
   }
 });
