@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { DrainPlanEntry, PodType } from '../../src/api/node-maintenance.ts';
-import { effectiveDrainPlan, POD_TYPES, targetsCover } from '../../src/decide/maintenance/drain-plan.ts';
+import { effectiveDrainPlan, POD_TYPES } from '../../src/decide/maintenance/drain-plan.ts';
 import { createDrainGroups } from '../../src/controller/cache/drain-groups.ts';
 import type { Drain } from '../../src/decide/drain/overlapping-drains.ts';
 import { type DrainResolution, type NodeResolution, resolveDrains } from '../../src/decide/drain/resolution.ts';
@@ -94,84 +94,6 @@ describe('the resolution of a node that goes down', () => {
         }
       }),
       { numRuns: 300 },
-    );
-  });
-});
-
-describe('the resolution of any maintenances over any nodes', () => {
-  it('the drains end, never take a target back, and keep the plan of the oldest', () => {
-    fc.assert(
-      fc.property(fc.array(maintenance, { minLength: 1, maxLength: 3 }), pods, fc.nat(), (made, all, seed) => {
-        const left: Record<string, readonly DrainPod[]> = { ...all };
-        let drains: Drain[] = [];
-        const total = Object.values(all).flat().length;
-        for (let gone = 0; gone <= total; gone += 1) {
-          for (const [index, { plan, nodes, after }] of made.entries()) {
-            if (after !== gone && !(gone === 0 && index === 0)) continue;
-            if (drains.some(({ name }) => name === `m${index}`)) continue;
-            const fresh = nodes.map((name) => ({ name, pods: [], recorded: [], position: 0 }));
-            drains.push({
-              name: `m${index}`,
-              startedAt: gone,
-              plan: effectiveDrainPlan(plan),
-              nodes: fresh,
-            });
-          }
-          const now = drains.map((drain) => ({
-            ...drain,
-            nodes: drain.nodes.map((node) => ({ ...node, pods: left[node.name] ?? [] })),
-          }));
-          const resolved = resolveDrains(now);
-          for (const drain of now) {
-            const own = resolved.get(drain.name);
-            for (const node of drain.nodes) {
-              const { drainTargets = [], position = 0 } = own?.nodes.find(({ name }) => name === node.name) ?? {};
-              assert.ok(position >= node.position, 'positions only grow');
-              for (const known of Object.values(all).flat()) {
-                assert.ok(
-                  !targetsCover(node.recorded, known) || targetsCover(drainTargets, known),
-                  'targets only grow',
-                );
-              }
-            }
-          }
-          drains = now.map((drain) => {
-            const own = resolved.get(drain.name);
-            const nodes = drain.nodes.map((node) => {
-              const { drainTargets = [], position = 0 } = own?.nodes.find(({ name }) => name === node.name) ?? {};
-              return { ...node, recorded: drainTargets, position };
-            });
-            return { ...drain, nodes };
-          });
-          const busy = [...resolved.values()].flatMap(({ nodes }) =>
-            nodes.filter(({ evicting }) => evicting.length > 0),
-          );
-          const covered = new Set(drains.flatMap(({ nodes }) => nodes.map(({ name }) => name)));
-          const remaining = [...covered].flatMap((name) => left[name] ?? []);
-          if (busy.length === 0) {
-            assert.deepEqual(remaining, [], 'where pods are left, some are being evicted');
-            if (drains.length === made.length) return;
-            continue;
-          }
-          const node = busy[seed % busy.length];
-          const leaving = node?.evicting[seed % node.evicting.length];
-          assert.ok(node !== undefined && leaving !== undefined);
-          // The oldest maintenance of all waits for no other: its plan is kept in order.
-          const [oldest] = drains;
-          if (oldest !== undefined && made.length === 1) {
-            const tier = oldest.plan.findIndex((_, index) =>
-              targetsCover(targetsAfter(oldest.plan, index + 1), leaving),
-            );
-            const earlier = targetsAfter(oldest.plan, tier);
-            const waitsFor = oldest.nodes
-              .flatMap(({ name }) => left[name] ?? [])
-              .filter((each) => targetsCover(earlier, each));
-            assert.deepEqual(waitsFor, [], 'nothing leaves before what its plan has first');
-          }
-          left[node.name] = (left[node.name] ?? []).filter(({ uid }) => uid !== leaving.uid);
-        }
-      }),
-      { numRuns: 1_000 },
     );
   });
 });

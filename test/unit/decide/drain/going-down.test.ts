@@ -138,19 +138,6 @@ const cases: readonly Case[] = [
     leave: ALL,
   },
   {
-    title: 'a node that goes down drains whole beside several of them that are linked by other nodes',
-    maintenances: [shared, person('next', ['one', 'three']), person('far', ['two', 'three']), shutdown('one')],
-    pods: { three: [pod('stuck', 'Default', 0)] },
-    stay: ['held', 'stuck'],
-    leave: ALL,
-  },
-  {
-    title: 'a node that goes down drains whole beside another one that goes down and cannot',
-    maintenances: [shared, shutdown('one'), shutdown('two')],
-    stay: ['held'],
-    leave: ALL,
-  },
-  {
     title: 'the plan of another drain still protects the pods of a node that goes down, without a deadline',
     maintenances: [person('low', ['one', 'two'], 1000), shutdown('one')],
     stay: ['batch'],
@@ -186,21 +173,6 @@ describe('a node that goes down', () => {
       assert.deepEqual(cluster.order, leave);
     });
   }
-
-  it('the other nodes of a drain do not wait for it, and their drain says nothing of it', () => {
-    const cluster = new Cluster({ maintenances: [shared, shutdown('one')], stay: ['batch'] });
-    const resolved = cluster.drain();
-    assert.deepEqual(cluster.pods['two'], []);
-    const nodes = resolved.get('shared')?.nodes ?? [];
-    assert.deepEqual(
-      nodes.map(({ name, message }) => [name, message]),
-      [
-        ['one', 'Evacuating'],
-        ['two', 'Drained'],
-      ],
-    );
-    assert.equal(resolved.get('shared')?.drained, false);
-  });
 
   it('the drain of several nodes is as far as its last node, and drained when all of them are', () => {
     const cluster = new Cluster({ maintenances: [shared, shutdown('one')], stay: ['held'] });

@@ -32,9 +32,22 @@ class Bench {
   mayLead: (isAnswered: boolean) => boolean = () => true;
   /** Whether the server answers. */
   isReachable = true;
-  /** Called after each sleep of the election. */
-  afterSleep: () => void = () => undefined;
+  #change = { ms: Infinity, act: (): unknown => undefined };
   #version = 0;
+
+  /** Does something once, after the sleep of the election that ends so late. */
+  at(ms: number, act: () => unknown): void {
+    const once = (): void => {
+      this.#change.ms = Infinity;
+      act();
+    };
+    this.#change = { ms, act: once };
+  }
+
+  /** Runs until the candidate leads, which then stops. */
+  async runOnce(): Promise<void> {
+    await this.run(async () => await Promise.resolve(this.stop.abort()));
+  }
 
   /** Sets the Lease as another client. */
   write(holderIdentity: string): void {
@@ -59,7 +72,7 @@ class Bench {
         await new Promise(setImmediate);
         signal.throwIfAborted();
         this.elapsedMs += ms;
-        this.afterSleep();
+        if (this.elapsedMs >= this.#change.ms) this.#change.act();
       },
     };
   }
@@ -103,68 +116,46 @@ async function aborted(signal: AbortSignal): Promise<void> {
   await promise;
 }
 
+/** How long a candidate leads that keeps on until it has lost its term. */
+async function leads(bench: Bench): Promise<number> {
+  let lostAt = 0;
+  await bench.run(async ({ signal }) => {
+    await aborted(signal);
+    lostAt = bench.elapsedMs;
+    assert.equal((signal.reason as NodemaintError).code, 'LEASE_LOST');
+    bench.stop.abort();
+  });
+  return lostAt;
+}
+
 describe('the leader election', () => {
   it('the first candidate takes the Lease at once, renews it, and gives it back when it stops', async () => {
     const bench = new Bench();
-    bench.afterSleep = () => {
-      if (bench.elapsedMs === 2 * RETRY_MS) bench.stop.abort();
-    };
-    await bench.run(async () => {
-      await aborted(bench.stop.signal);
-    });
-    assert.deepEqual(bench.log, [
-      '0 follows',
-      '0 POST us',
-      '0 leads',
-      '2000 PUT us',
-      '4000 PUT us',
-      '4000 follows',
-      '4000 PUT nothing',
-    ]);
+    bench.at(2 * RETRY_MS, () => bench.stop.abort());
+    await bench.run(async () => await aborted(bench.stop.signal));
+    const renewed = ['2000 PUT us', '4000 PUT us', '4000 follows', '4000 PUT nothing'];
+    assert.deepEqual(bench.log, ['0 follows', '0 POST us', '0 leads', ...renewed]);
     assert.equal(bench.lease?.metadata.annotations?.['example.com/options'], 'x', 'also when nobody leads any more');
   });
 
   it('the term of a leader that cannot renew ends at the renew deadline, before another candidate may take the Lease', async () => {
     const bench = new Bench();
-    let lostAt = 0;
-    await bench.run(async (term) => {
-      bench.isReachable = false;
-      await aborted(term.signal);
-      lostAt = bench.elapsedMs;
-      assert.equal((term.signal.reason as NodemaintError).code, 'LEASE_LOST');
-      bench.stop.abort();
-    });
-    assert.equal(lostAt, RENEW_DEADLINE_MS);
+    bench.at(1, () => (bench.isReachable = false));
+    assert.equal(await leads(bench), RENEW_DEADLINE_MS);
     assert.deepEqual(bench.log, ['0 follows', '0 POST us', '0 leads', '10000 follows']);
   });
 
   it('the renew deadline counts from the last renewal', async () => {
     const bench = new Bench();
-    let lostAt = 0;
-    bench.afterSleep = () => {
-      if (bench.elapsedMs === 3 * RETRY_MS) bench.isReachable = false;
-    };
-    await bench.run(async (term) => {
-      await aborted(term.signal);
-      lostAt = bench.elapsedMs;
-      bench.stop.abort();
-    });
-    assert.equal(lostAt, 2 * RETRY_MS + RENEW_DEADLINE_MS);
+    bench.at(3 * RETRY_MS, () => (bench.isReachable = false));
+    assert.equal(await leads(bench), 2 * RETRY_MS + RENEW_DEADLINE_MS);
   });
 
   it('the term of a leader ends when another candidate has the Lease, which is not written then', async () => {
     const bench = new Bench();
-    let lostAt = 0;
-    bench.afterSleep = () => {
-      if (bench.elapsedMs === RETRY_MS) bench.write('other');
-    };
-    await bench.run(async (term) => {
-      await aborted(term.signal);
-      lostAt = bench.elapsedMs;
-      bench.stop.abort();
-    });
+    bench.at(RETRY_MS, () => bench.write('other'));
     // The first renewal fails with a conflict; the next one reads the Lease.
-    assert.equal(lostAt, 2 * RETRY_MS);
+    assert.equal(await leads(bench), 2 * RETRY_MS);
     assert.deepEqual(bench.log, ['0 follows', '0 POST us', '0 leads', '4000 follows']);
     assert.equal(bench.lease?.spec?.holderIdentity, 'other');
   });
@@ -172,48 +163,31 @@ describe('the leader election', () => {
   it('a candidate takes the Lease of another one when it has not observed a change for the duration of the Lease', async () => {
     const bench = new Bench();
     bench.write('other');
-    bench.afterSleep = () => {
-      if (bench.elapsedMs === 4_000) bench.write('other');
-    };
-    await bench.run(async () => {
-      bench.stop.abort();
-      await Promise.resolve();
-    });
+    bench.at(4_000, () => bench.write('other'));
+    await bench.runOnce();
     assert.deepEqual(bench.log, ['0 follows', '19000 PUT us', '19000 leads', '19000 follows', '19000 PUT nothing']);
   });
 
   it('a leader that does not see what it decides from gives the Lease back, and stands again when it does', async () => {
     const bench = new Bench();
-    const BLIND_AT = 2 * RETRY_MS;
-    const SEES_AT = 30_000;
-    bench.mayLead = () => bench.elapsedMs < BLIND_AT || bench.elapsedMs >= SEES_AT;
+    bench.mayLead = () => bench.elapsedMs < 2 * RETRY_MS || bench.elapsedMs >= 30_000;
     let terms = 0;
     await bench.run(async (term) => {
       terms += 1;
       if (terms === 2) bench.stop.abort();
       else await aborted(term.signal);
     });
-    assert.deepEqual(bench.log, [
-      '0 follows',
-      '0 POST us',
-      '0 leads',
-      '2000 PUT us',
-      '4000 PUT us',
-      '4000 follows',
-      '4000 PUT nothing',
-      '30000 PUT us',
-      '30000 leads',
-      '30000 follows',
-      '30000 PUT nothing',
-    ]);
+    const [blind, again] = [
+      ['2000 PUT us', '4000 PUT us', '4000 follows', '4000 PUT nothing'],
+      ['30000 PUT us', '30000 leads', '30000 follows', '30000 PUT nothing'],
+    ];
+    assert.deepEqual(bench.log, ['0 follows', '0 POST us', '0 leads', ...blind, ...again]);
   });
 
   it('a candidate that does not see leaves a free Lease alone', async () => {
     const bench = new Bench();
     bench.mayLead = () => false;
-    bench.afterSleep = () => {
-      if (bench.elapsedMs >= 60_000) bench.stop.abort();
-    };
+    bench.at(60_000, () => bench.stop.abort());
     await bench.run(() => Promise.reject(new Error('it does not lead')));
     assert.deepEqual(bench.log, ['0 follows']);
   });
@@ -222,17 +196,9 @@ describe('the leader election', () => {
     const bench = new Bench();
     const told: boolean[] = [];
     bench.isReachable = false;
-    bench.mayLead = (isAnswered) => {
-      told.push(isAnswered);
-      return true;
-    };
-    bench.afterSleep = () => {
-      bench.isReachable = bench.elapsedMs >= 2_000;
-    };
-    await bench.run(async () => {
-      bench.stop.abort();
-      await Promise.resolve();
-    });
+    bench.mayLead = (isAnswered) => told.push(isAnswered) > 0;
+    bench.at(2_000, () => (bench.isReachable = true));
+    await bench.runOnce();
     assert.deepEqual(told, [true, false, false]);
   });
 
