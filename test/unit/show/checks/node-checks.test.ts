@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Check, examineNode, type DoctorFacts } from '../../../../src/show/checks/node-checks.ts';
+import { examineNode, type DoctorFacts } from '../../../../src/show/checks/node-checks.ts';
 import { effectiveKubelet } from '../../../../src/decide/machine/kubelet-config.ts';
 
 const WEEK_MS = 604_800_000;
