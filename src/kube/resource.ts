@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { KubeObject } from '../api/meta.ts';
 import { EVICTION_REQUEST_API_VERSION, NODE_MAINTENANCE_API_VERSION } from '../api/names.ts';
 import { NodemaintError } from '../errors.ts';
@@ -92,6 +93,25 @@ export function answeredStatus(response: KubeResponse): number {
   return isReplaced ? 409 : response.status;
 }
 
+/** How long the API server asks its client to wait, in milliseconds; undefined where it does not say. */
+export function retryAfterMs({ headers }: KubeResponse): number | undefined {
+  const seconds = Number(headers['retry-after'] ?? Number.NaN);
+  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
+}
+
+/** A request that the API server has no time for is sent so many times, with pauses of at most so long. */
+const BUSY = { tries: 4, pauseMs: 5_000 };
+
+/** The answer to a request, which is sent again as the API server asks where it is busy (as client-go does for Retry-After). */
+async function answerOf(client: KubeClient, request: KubeRequest, signal: AbortSignal): Promise<KubeResponse> {
+  for (let tries = 1; ; tries += 1) {
+    const response = await client.send(request, signal);
+    const pauseMs = response.status === 429 || response.status === 503 ? retryAfterMs(response) : undefined;
+    if (pauseMs === undefined || tries === BUSY.tries) return response;
+    await delay(Math.min(pauseMs, BUSY.pauseMs), undefined, { signal });
+  }
+}
+
 /**
  * Sends a request that is expected to succeed, and returns the object. Returns undefined for the statuses in `absent`
  * (typically 404, 409); throws API_REFUSED with the server's own words for every other failure.
@@ -102,7 +122,7 @@ export async function sendForObject<T>(
   absent: readonly number[],
   signal: AbortSignal,
 ): Promise<T | undefined> {
-  const response = await client.send(request, signal);
+  const response = await answerOf(client, request, signal);
   if (absent.includes(answeredStatus(response))) return undefined;
   if (response.status >= 200 && response.status < 300) return response.body as T;
   throw new NodemaintError(

@@ -2,7 +2,7 @@ import type { Pod } from '../../api/pod.ts';
 import type { EvictionAnswer } from '../../decide/eviction/api-answer.ts';
 import { decideShorterEnd } from '../../decide/deadline/terminating-pod.ts';
 import type { KubeClient } from '../client.ts';
-import { objectPath, PODS, sendForObject, statusCauses, statusMessage } from '../resource.ts';
+import { objectPath, PODS, retryAfterMs, sendForObject, statusCauses, statusMessage } from '../resource.ts';
 
 /** What may be asked beside the end of the pod (DeleteOptions). */
 export interface EndOptions {
@@ -36,12 +36,12 @@ export async function postEviction(
   // In the path, so that webhooks learn of it.
   const path = `${objectPath(PODS, pod.metadata, 'eviction')}${dryRun === undefined ? '' : '?dryRun=All'}`;
   const response = await client.send({ method: 'POST', path, body, behindWebhooks: true }, signal);
-  const retryAfter = Number(response.headers['retry-after']);
+  const pauseMs = retryAfterMs(response);
   return {
     status: response.status,
     message: statusMessage(response),
     causes: statusCauses(response),
-    ...(Number.isFinite(retryAfter) ? { retryAfterMs: retryAfter * 1000 } : {}),
+    ...(pauseMs === undefined ? {} : { retryAfterMs: pauseMs }),
   };
 }
 

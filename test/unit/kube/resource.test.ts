@@ -31,4 +31,28 @@ describe('the answer to a write of one object', () => {
   it('a patch that is invalid otherwise is refused', async () => {
     await assert.rejects(sendForObject(refusing('spec.nodeName'), APPLY, [404, 409], NEVER), { code: 'API_REFUSED' });
   });
+
+  it('a write that the API server has no time for is sent again as it asks, and refused where it stays busy', async () => {
+    const ok = { metadata: { name: 'p' } };
+    const answers = (busy: number, status: number): { readonly client: KubeClient; readonly sent: () => number } => {
+      let sent = 0;
+      const send: KubeClient['send'] = () => {
+        sent += 1;
+        const isBusy = sent <= busy;
+        return Promise.resolve({
+          status: isBusy ? status : 200,
+          headers: isBusy ? { 'retry-after': '0' } : {},
+          body: ok,
+        });
+      };
+      return { client: { ...refusing(''), send }, sent: () => sent };
+    };
+    for (const status of [429, 503]) assert.equal(await sendForObject(answers(2, status).client, APPLY, [], NEVER), ok);
+    const flooded = answers(Infinity, 429);
+    await assert.rejects(sendForObject(flooded.client, APPLY, [], NEVER), { code: 'API_REFUSED' });
+    assert.equal(flooded.sent(), 4);
+    const failing = answers(Infinity, 500);
+    await assert.rejects(sendForObject(failing.client, APPLY, [], NEVER), { code: 'API_REFUSED' });
+    assert.equal(failing.sent(), 1, 'another failure is none of being busy');
+  });
 });
