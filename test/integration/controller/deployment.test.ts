@@ -215,21 +215,22 @@ describe('the Deployment of the controller on real nodes', () => {
     let early: readonly string[] = [];
     await until('the application is gone', async () => {
       // The replicas are read first: what is seen of the application then was there before.
-      const replicas = await onNodes('nodemaint-system', SELECTOR);
-      const left = replicas.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+      const pods = await onNodes('nodemaint-system', SELECTOR);
+      const left = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
       const apps = await onNodes('default', 'app=web');
       if (apps.length > 0 && left.length < 2)
-        early = [...replicas, ...apps].map((pod) => JSON.stringify([pod.metadata, pod.spec.nodeName, pod.status]));
+        early = [...pods, ...apps].map((pod) => JSON.stringify([pod.metadata, pod.spec.nodeName, pod.status]));
       return apps.length === 0;
     });
     assert.deepEqual(early, [], 'the replicas stay while the application is there');
     const blocking = 'jsonpath={.status.nodeStatuses[*].podsBlocking[*].message}';
     const says = async (): Promise<string> => await kubectl('get', 'nm', 'everything', '-o', blocking);
     await until('the drain names the budget', async () => (await says()).includes('PodDisruptionBudget nodemaint-con'));
-    assert.equal((await onNodes('nodemaint-system', SELECTOR)).length, 1, 'one replica is left');
+    const replicas = async (): Promise<number> => (await onNodes('nodemaint-system', SELECTOR)).length;
+    await until('one replica is left', async () => (await replicas()) === 1);
     const deletedAt = Date.now();
     await kubectl('delete', 'poddisruptionbudget', '-n', 'nodemaint-system', 'nodemaint-controller');
-    await until('no replica is left', async () => (await onNodes('nodemaint-system', SELECTOR)).length === 0);
+    await until('no replica is left', async () => (await replicas()) === 0);
     await until('the Lease has no holder', async () => (await leader()) === '');
     context.diagnostic(`the last replica was gone ${Date.now() - deletedAt} ms after its budget`);
   });
