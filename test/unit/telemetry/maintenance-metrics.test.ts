@@ -70,3 +70,28 @@ describe('the metrics of maintenances', () => {
     assert.ok(ages.some((line) => line.includes('"m-149"')));
   });
 });
+
+describe('the metrics of evictions', () => {
+  it('the metrics of evictions have the names of both KEPs', async () => {
+    const one = new Map([['a.example.com', 1]]);
+    const counts = { active: one, processed: one, requesters: one, podInterceptors: one, inBackground: 2 };
+    const nodes = countNodes([], '0.1.0', NOW);
+    const metrics = createControllerMetrics(() => ({ ...counts, maintenances: countMaintenances([], NOW), nodes }));
+    metrics.evictionAttempted('blocked');
+    metrics.evictionBegun();
+    metrics.queue('evictionrequests').added();
+    const lines = (await metrics.text()).split('\n');
+    for (const line of [
+      'evictionrequest_controller_imperative_evictions_total{outcome="blocked"} 1',
+      'evictionrequest_controller_active_interceptor{interceptor="a.example.com"} 1',
+      'evictionrequest_controller_processed_interceptor{interceptor="a.example.com"} 1',
+      'evictionrequest_controller_active_requester{requester="a.example.com"} 1',
+      'evictionrequest_controller_pod_interceptors{interceptor="a.example.com"} 1',
+      'pod_evacuations_total 1',
+      'pod_evacuations_in_progress 2',
+      'workqueue_adds_total{name="evictionrequests"} 1',
+    ]) {
+      assert.ok(lines.includes(line), `${line} is not in\n${lines.join('\n')}`);
+    }
+  });
+});
