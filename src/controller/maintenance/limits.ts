@@ -63,29 +63,50 @@ function placesElsewhere(known: Known, own: ReadonlySet<string>, flight: FlightO
   });
 }
 
-/** Splits the evictions that a resolution asks for by the limits of evictions in flight at `now`. */
-export function limitEvictions(
-  context: ControllerContext,
-  intents: readonly EvictionIntent[],
-  now: number,
-): ReturnType<typeof admitEvictions<EvictionIntent & EvictionCandidate>> {
+/** Splits the evictions of maintenances by the limits of evictions in flight. */
+export interface EvictionLimiter {
+  /** Which of the evictions that the resolution of a maintenance asks for may begin at `now`, in milliseconds since the epoch. */
+  split(
+    maintenance: string,
+    intents: readonly EvictionIntent[],
+    now: number,
+  ): ReturnType<typeof admitEvictions<EvictionIntent & EvictionCandidate>>;
+  /** Forgets a maintenance that does not drain any more. */
+  forget(maintenance: string): void;
+}
+
+/** Creates it. What it has admitted counts until our copies show its request: many maintenances may begin in the same moment. */
+export function createEvictionLimiter(context: ControllerContext): EvictionLimiter {
   const { maxEvictionsPerNode, maxEvictionsPerNamespace, maxEvictionTime } = context.options;
-  if (maxEvictionsPerNode === undefined && maxEvictionsPerNamespace === undefined) {
-    const free = intents.map(({ node, pod }) => ({
-      node,
-      pod,
-      namespace: pod.namespace,
-      flight: 'not-begun' as const,
-    }));
-    return { admitted: free, overLimit: [] };
-  }
-  const overdueBefore = maxEvictionTime === 0 ? -Infinity : now - maxEvictionTime;
-  const flight = createFlights(context, overdueBefore);
-  const candidates = intents.map(({ node, pod }) => {
-    const { namespace, name, uid } = pod;
-    const request = context.requests.get(requestKeyOf(pod));
-    return { node, pod, namespace, flight: flight({ namespace, name, uid, request }) };
-  });
-  const elsewhere = placesElsewhere(context, new Set(intents.map(({ pod }) => pod.uid)), flight);
-  return admitEvictions(candidates, context.options, elsewhere);
+  const isLimited = maxEvictionsPerNode !== undefined || maxEvictionsPerNamespace !== undefined;
+  /** By maintenance. */
+  const admittedOf = new Map<string, readonly EvictionIntent[]>();
+  const notYetRequested = (own: ReadonlySet<string>): readonly EvictionPlace[] =>
+    [...admittedOf.values()]
+      .flat()
+      .filter(({ pod }) => !own.has(pod.uid) && context.requests.get(requestKeyOf(pod)) === undefined)
+      .filter(({ pod }) => podByUid(context.pods, pod) !== undefined)
+      .map(({ node, pod: { namespace } }) => ({ node, namespace }));
+  return {
+    split: (maintenance, intents, now) => {
+      const overdueBefore = maxEvictionTime === 0 ? -Infinity : now - maxEvictionTime;
+      const flight = createFlights(context, overdueBefore);
+      const candidates = intents.map(({ node, pod }) => {
+        const { namespace, name, uid } = pod;
+        const request = isLimited ? context.requests.get(requestKeyOf(pod)) : undefined;
+        const how = isLimited ? flight({ namespace, name, uid, request }) : 'not-begun';
+        return { node, pod, namespace, flight: how };
+      });
+      if (!isLimited) return { admitted: candidates, overLimit: [] };
+      const own = new Set(intents.map(({ pod }) => pod.uid));
+      admittedOf.delete(maintenance);
+      const elsewhere = [...placesElsewhere(context, own, flight), ...notYetRequested(own)];
+      const split = admitEvictions(candidates, context.options, elsewhere);
+      admittedOf.set(maintenance, split.admitted);
+      return split;
+    },
+    forget: (maintenance) => {
+      admittedOf.delete(maintenance);
+    },
+  };
 }

@@ -27,7 +27,7 @@ import { podByUid } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
 import { type EvictionIntent, requestKeyOf } from './wanted-evictions.ts';
 import type { Draining } from './known-drains.ts';
-import { limitEvictions } from './limits.ts';
+import { createEvictionLimiter, type EvictionLimiter } from './limits.ts';
 import { NOTHING_REFUSED, type Refused, refusedPod } from './refusals.ts';
 import { createGroupResolver, type ResolverParts, type Verdict } from './drain-verdicts.ts';
 
@@ -59,6 +59,7 @@ interface Scope {
   readonly context: ControllerContext;
   readonly refused: Refused;
   readonly areBudgetsAsked: (node: string) => boolean;
+  readonly limiter: EvictionLimiter;
 }
 
 function nodeOf({ nodes }: ControllerContext, name: string): NodeIdentity {
@@ -131,7 +132,7 @@ type Draws = Extract<Verdict, { kind: 'drains' }>;
 
 /** What a drain has come to, and what is to be requested for it. */
 function observeDrain(
-  { context, refused, areBudgetsAsked }: Scope,
+  { context, refused, areBudgetsAsked, limiter }: Scope,
   maintenance: NodeMaintenance,
   draws: Draws,
   now: number,
@@ -141,7 +142,7 @@ function observeDrain(
     context.requests.get(`${metadata.namespace}/${metadata.uid}`);
   const beganOn = (node: string): number | undefined => drainBegan(maintenance, nodeOf(context, node));
   const { intents, againAt } = intentsOf(context, draws, beganOn, now);
-  const { admitted, overLimit } = limitEvictions(context, intents, now);
+  const { admitted, overLimit } = limiter.split(maintenance.metadata.name, intents, now);
   const overLimitOn = countByNode(overLimit);
   const observeNode = (node: NodeResolution): NodeObservation => {
     const known = context.pods.on(node.name);
@@ -188,10 +189,12 @@ export function createDrainObserver(
 ): DrainObserver {
   const { refused = NOTHING_REFUSED, latest = (copy) => copy, onChange = () => undefined } = parts;
   const resolver = createGroupResolver(context, { latest, onChange });
-  const scope = { context, refused, areBudgetsAsked: createBudgetsAsked(context) };
+  const limiter = createEvictionLimiter(context);
+  const scope = { context, refused, areBudgetsAsked: createBudgetsAsked(context), limiter };
   return {
     forget: (name) => {
       resolver.forget(name);
+      limiter.forget(name);
     },
     observe: (maintenance, now) => {
       const nothing = { status: {}, resolution: undefined, intents: [] };

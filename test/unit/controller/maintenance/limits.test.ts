@@ -104,4 +104,29 @@ describe('the evictions that a maintenance asks for within the limits', () => {
     assert.equal(observe(pods, []).againAt, NOW + 1_000);
     assert.equal(observe(pods.slice(0, 2), []).againAt, undefined);
   });
+
+  it('the evictions that another maintenance was let have in the same moment count before their requests are seen', () => {
+    const nodes = ['one', 'two', 'three'];
+    const maintenances = nodes.map((node) => drainOf(`m-${node}`, [node]));
+    const indexes = indexesOf(
+      {
+        maintenances,
+        requests: [],
+        pods: nodes.flatMap((node) => ['a', 'b'].map((name) => podOf(`${name}-${node}`, node))),
+        nodes: nodes.map((name) => ({ metadata: { name, uid: `uid-${name}` } })),
+      },
+      { now: () => NOW },
+    );
+    const options = { maxEvictionsPerNamespace: 3, maxEvictionTime: 60 * MINUTE };
+    const part = { options, ungated: { on: () => [] }, ...indexes };
+    const observer = createDrainObserver(part as unknown as ControllerContext);
+    const admitted = (): readonly number[] => maintenances.map((each) => observer.observe(each, NOW).intents.length);
+    assert.deepEqual(admitted(), [2, 1, 0]);
+    assert.deepEqual(admitted(), [2, 1, 0], 'whoever was let have a place keeps it');
+    observer.forget('m-one');
+    assert.deepEqual(
+      maintenances.slice(1).map((each) => observer.observe(each, NOW).intents.length),
+      [2, 1],
+    );
+  });
 });
