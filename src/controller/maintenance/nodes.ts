@@ -2,7 +2,6 @@ import { CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
 import { identityOf, recordedNode } from '../../decide/maintenance/recorded-node.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
-import { pauseMs } from '../../decide/eviction/back-off.ts';
 import { isControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { decideNodeConditions } from '../../decide/maintenance/node-conditions.ts';
 import { isKeptByAll, keptBy } from '../../decide/kept-pods/kept-pods.ts';
@@ -17,6 +16,7 @@ import { after, type Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
+import { createUndoneWrites } from '../undone-writes.ts';
 import type { Refusals } from './refusals.ts';
 import { createWaitingReports } from '../../kube/maintenance/waiting-reports.ts';
 
@@ -25,20 +25,10 @@ const PARALLEL = 64;
 /** What an empty node says changes together with what its maintenance does, which is decided first. */
 const EMPTY_NODE_WAITS_MS = 1_000;
 
-/** The second time that somebody uncordons a node it is cordoned after this pause, which doubles with each further one. */
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 5 * 60_000;
-
 /** What becomes of a node. */
 interface NodeIntent extends Required<ConditionsIntent> {
   /** Whether load balancers are to leave it out. */
   readonly leavesOut: boolean;
-}
-
-/** How often in a row somebody has uncordoned a node during its maintenance, and when it was cordoned again last, by the monotonic clock. */
-interface Reverts {
-  readonly count: number;
-  readonly lastAt: number;
 }
 
 /**
@@ -107,13 +97,13 @@ function isBeginning(intent: NodeIntent): boolean {
 /** One step of one node, by its name: its cordon and its conditions are what the maintenances in progress make of them. */
 export function createNodeReconciler(context: ControllerContext, refusals: Refusals): Reconcile {
   const waiting = createWaitingReports(context.clock);
-  const reverts = new Map<string, Reverts>();
+  const uncordoned = createUndoneWrites(context.clock);
   return async (name, signal) => {
     return await refusals.during(name, signal, async () => {
       const node = context.nodes.get(name);
       if (node === undefined) {
         waiting.leftMs(name, false);
-        reverts.delete(name);
+        uncordoned.forget(name);
         return {};
       }
       // Of a status of very many nodes, they have what concerns this one.
@@ -129,13 +119,8 @@ export function createNodeReconciler(context: ControllerContext, refusals: Refus
       const report = (): Promise<boolean> => syncConditions(context.client, intent, context.clock.now(), signal);
       // Without a change of the cordon, the note changes in the same write as the conditions, or in one of its own.
       if (!isCordonDue(intent) && (await report())) return {};
-      if (state.maintenances.length === 0) reverts.delete(name);
-      const before = reverts.get(name);
-      // Two programs must not write again and again without a pause.
-      const restMs =
-        before === undefined || !isReverted(intent)
-          ? 0
-          : before.lastAt + pauseMs(FIRST_PAUSE_MS, before.count - 1, LONGEST_PAUSE_MS) - context.clock.monotonic();
+      if (state.maintenances.length === 0) uncordoned.forget(name);
+      const restMs = isReverted(intent) ? uncordoned.restMs(name) : 0;
       if (restMs > 0) {
         await report();
         return { againMs: restMs };
@@ -148,7 +133,7 @@ export function createNodeReconciler(context: ControllerContext, refusals: Refus
         await report();
         throw error;
       }
-      if (isReverted(intent)) reverts.set(name, { count: (before?.count ?? 0) + 1, lastAt: context.clock.monotonic() });
+      if (isReverted(intent)) uncordoned.rewritten(name);
       // A node that was changed comes back into the queue.
       if (!changed) await report();
       return {};

@@ -22,6 +22,7 @@ import { podByUid } from '../cache/pods.ts';
 import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
 import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations, graceOptions, hasDeadline } from '../deadline.ts';
+import { createUndoneWrites, type UndoneWrites } from '../undone-writes.ts';
 import { createRequestCleanup } from './request-cleanup.ts';
 import type { GroupedEvictions } from '../eviction/grouped-pods.ts';
 import type { EvictionIntent, EvictionIntents } from './wanted-evictions.ts';
@@ -69,6 +70,7 @@ function maintenanceLabel(
 interface Scope {
   readonly context: ControllerContext;
   readonly applied: RequestNotes<Applied>;
+  readonly withdrawn: UndoneWrites;
 }
 
 /**
@@ -134,15 +136,30 @@ async function isLeaving(
   return true;
 }
 
-/** Asks for the pod. Returns when to look again. */
+/**
+ * Whether somebody has taken our entry out of the request, which anybody may who may delete the pod: without another requester
+ * that cancels it.
+ */
+function isWithdrawn({ applied }: Scope, known: EvictionRequest | undefined): boolean {
+  if (known === undefined || known.metadata.deletionTimestamp !== undefined) return false;
+  return applied.of(known).labels !== undefined && !isRequestedBy(known, MAINTENANCE_REQUESTER);
+}
+
+/** Asks for the pod. Returns when to look again, and what somebody does against it. */
 async function askFor(
   scope: Scope,
   key: string,
   intent: DrainIntent,
   signal: AbortSignal,
-): Promise<{ readonly againMs?: number }> {
-  const { context } = scope;
+): Promise<{ readonly againMs?: number; readonly refused?: string }> {
+  const { context, withdrawn } = scope;
   const known = context.requests.get(key);
+  if (isWithdrawn(scope, known)) {
+    const refused = `somebody takes the entry ${MAINTENANCE_REQUESTER} of this drain out of its requesters; to end the drain, complete the maintenance`;
+    const restMs = withdrawn.restMs(key);
+    if (restMs > 0) return { againMs: restMs, refused };
+    withdrawn.rewritten(key);
+  }
   const leaving = await isLeaving(context, intent.pod, signal);
   const isTimed = leaving ? hasDeadline(context, intent.node) : known !== undefined && isFinished(known);
   const again = isTimed ? { againMs: AGAIN_MS } : {};
@@ -184,7 +201,8 @@ export function createRequestReconciler(
   grouped: GroupedEvictions,
 ): Reconcile {
   const cleanup = createRequestCleanup(context);
-  const scope = { context, applied: createRequestNotes<Applied>(() => ({})) };
+  const applied = createRequestNotes<Applied>(() => ({}));
+  const scope = { context, applied, withdrawn: createUndoneWrites(context.clock) };
   return async (key, signal) => {
     const intent = drainIntentOf(context, intents, key);
     const member = intent === undefined ? undefined : groupedPod(context, intent.pod);
@@ -193,8 +211,9 @@ export function createRequestReconciler(
       grouped.forget(key);
       const known = context.requests.get(key);
       if (known === undefined) cleanup.forget(key);
-      if (known === undefined || isFinished(known)) scope.applied.forget(key);
+      if (known === undefined || (isFinished(known) && intent === undefined)) scope.applied.forget(key);
       if (intent !== undefined) return await askFor(scope, key, intent, signal);
+      scope.withdrawn.forget(key);
       if (known !== undefined) await cleanup.act(known, signal);
       return {};
     });

@@ -66,6 +66,29 @@ describe('the request that a drain makes', () => {
   });
 });
 
+describe('an entry of a drain that somebody takes out of a request', () => {
+  it('the entry is written again with a pause that doubles, and the pod says who does what', async () => {
+    const cluster = drainedCluster({ app: 'web' });
+    await using _ = cluster.lead();
+    const withdraw = async (): Promise<void> => {
+      await waitFor('the request is asked for', () => isActive(cluster), QUICK);
+      const made = cluster.get('Request', 'n/u') ?? assert.fail();
+      const { status: _, ...rest } = { ...made, spec: { ...made.spec, requesters: [] } };
+      cluster.put('Request', rest);
+      await waitFor('it is taken out', () => cluster.get('Request', 'n/u')?.spec.requesters?.length !== 1, QUICK);
+    };
+    const creations = (): number =>
+      cluster.requests.filter(({ method, path }) => method === 'PATCH' && path.endsWith('/evictionrequests/u')).length;
+    for (let times = 0; times < 3; times += 1) await withdraw();
+    const blocking = (): string =>
+      JSON.stringify(cluster.get('Maintenance', 'm')?.status?.nodeStatuses?.[0]?.podsBlocking ?? []);
+    await waitFor('the pod says it', () => blocking().includes('takes the entry nodemaintenance.k8s.io'), QUICK);
+    const before = creations();
+    await waitFor('the entry is back', () => isActive(cluster), QUICK);
+    assert.ok(creations() - before <= 2, 'it is written once, and not as fast as it is taken out');
+  });
+});
+
 describe('a pod that is gone before the loop of its maintenance has its turn', () => {
   /** What the step of its request sends, where the copies have these pods. */
   const sentWhere = async (pods: readonly Pod[]): Promise<readonly string[]> => {
