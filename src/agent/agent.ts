@@ -1,215 +1,432 @@
-import { nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
-import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
+/**
+ * The node agent: one loop that decides the phase from facts that are read, runs the steps that act on it, and waits for an
+ * event. What reads the facts changes nothing: what acts is a step with a name. Each iteration reads everything again, so a
+ * lost signal, a restart or a reboot changes nothing.
+ */
 import { askedRelease } from '../decide/machine/cluster-release.ts';
-import type { Phase } from '../decide/shutdown/phase.ts';
-import { standOf } from '../decide/wait/progress.ts';
-import type { RetentionFacts } from '../decide/static-pod/parked.ts';
-import type { AgentContext } from './context.ts';
-import { buildStatus, phaseWithLock } from './status-report.ts';
+import { nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
+import { loopPauseMs } from '../decide/shutdown/loop-pause.ts';
+import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
+import { type Phase, remakeAt } from '../decide/shutdown/phase.ts';
+import { effectiveDrains, type RetentionFacts } from '../decide/static-pod/parked.ts';
+import type { Cluster } from './cluster.ts';
+import { SystemdStatus } from './control/systemd-status.ts';
 import type { AgentStatus } from './control/status.ts';
-import { createSystemdStatus } from './control/systemd-status.ts';
-import { createFirstQuestion } from './shutdown/first-question.ts';
+import { keepAnnotations } from './drain/deadline.ts';
 import { createHandOver, type HandOver } from './drain/offline/hand-over.ts';
-import { type LoopDependencies, runLoop } from './loop.ts';
-import { type PhaseFactDependencies, readPhaseFacts } from './shutdown/facts.ts';
-import { type CallingOff, createPhaseMachine, type PhaseMachine } from './phase/phase-machine.ts';
+import { passOverPods, type StaticPodPass } from './drain/pod-pass.ts';
+import { createStepRunner, type Iteration, type Step, type StepRunner, type Steps } from './iteration/step.ts';
+import { keepNoticeCordon } from './notices/cordon.ts';
+import type { AgentParts } from './parts.ts';
+import { type CallingOff, PhaseMachine } from './phase/phase-machine.ts';
 import type { AgentRecord } from './phase/record.ts';
+import { endsPhase, FirstQuestion, readPhaseFacts } from './shutdown/facts.ts';
+import { completeOwn, createFailedPodRemoval, ensureMaintenance } from './shutdown/maintenance.ts';
 import type { IterationObservation } from './shutdown/story-recorder.ts';
-import { createStaticPodPasses, type StaticPodPasses } from './drain/pod-pass.ts';
-import { createStepRunner } from './iteration/step.ts';
-import { createFirstSteps, createSteps } from './steps.ts';
-import { createStorage } from './storage-problem.ts';
+import { buildStatus, phaseWithLock, presenceFactsOf } from './status.ts';
+import { Storage } from './storage-problem.ts';
+
+/** Whether the machine is not held for a shutdown. */
+function isUp({ kind }: Phase): boolean {
+  return kind === 'watching' || kind === 'recovering';
+}
+
+/** Whether the story of a shutdown has something to tell of the iteration. */
+function isTold({ phase, transition }: Iteration): boolean {
+  return phase.kind !== 'watching' || transition !== undefined;
+}
 
 /** A running agent. */
-export interface Agent {
-  status(): AgentStatus;
+export class Agent {
+  /** The steps before the phase is decided, whose outcome is one of its facts. */
+  readonly firstSteps: Steps;
+  /**
+   * The steps after that, in the order in which they run. Each reads its own facts and fails by itself. The order matters in
+   * four places: hooks run before the lock is released, the maintenance is created before anything slow is read and before
+   * pods leave, the static pods are located before they are moved, and the state is shown last. The lock does not wait for an
+   * API server that does not answer, nor the maintenance for logind or for the disk.
+   */
+  readonly steps: Steps;
+  readonly #parts: AgentParts;
+  readonly #phases: PhaseMachine;
+  readonly #handOver: HandOver;
+  readonly #firstQuestion: FirstQuestion;
+  readonly #storage: Storage;
+  readonly #systemd: SystemdStatus;
+  readonly #runner: StepRunner;
+  readonly #releaseMemory: () => void;
+  readonly #startedAt: number;
+  /** When this process began to ask, in milliseconds since the boot. */
+  readonly #startedSinceBootMs: number;
+  /** The last pass over the pods that succeeded; undefined before it. */
+  #lastPass: StaticPodPass | undefined;
+  /** Whether a drain of this node was known in the last iteration, and whether the directory has to be looked for since. */
+  #wasDrained = false;
+  #isToLocate = false;
+
+  /** `initial` is the record that was read from the disk. */
+  constructor(parts: AgentParts, initial: AgentRecord, releaseMemory = (): void => undefined) {
+    const { clock, log, nodeName, state, announce } = parts;
+    this.#parts = parts;
+    this.#releaseMemory = releaseMemory;
+    this.#startedAt = clock.now();
+    this.#startedSinceBootMs = clock.monotonic();
+    const readFacts = (phase: Phase, signal: AbortSignal): ReturnType<typeof readPhaseFacts> =>
+      readPhaseFacts(parts, this.#knownOf(phase), phase, signal);
+    this.#phases = new PhaseMachine({ nodeName, state, log, readFacts, announce }, initial);
+    this.#handOver = createHandOver(parts);
+    this.#firstQuestion = new FirstQuestion(clock);
+    this.#storage = new Storage(parts);
+    this.#systemd = new SystemdStatus((line) => parts.notify(line), clock);
+    this.#runner = createStepRunner(log);
+    this.firstSteps = this.#stepsBefore();
+    this.steps = this.#stepsAfter();
+  }
+
+  status(): AgentStatus {
+    const { nodeName, detector, lock, otherLocks, cluster, drain, locator, notices } = this.#parts;
+    const { phase, last } = this.#phases.record;
+    return buildStatus({
+      nodeName,
+      startedAt: this.#startedAt,
+      phase,
+      changedAt: this.#phases.changedAt,
+      lastShutdown: last,
+      lastPass: this.#lastPass,
+      storageProblem: this.#storage.problem(),
+      cluster,
+      controller: drain.observer?.state(),
+      scheduled: detector.scheduled(),
+      lock: lock.status(phase),
+      otherLocks: otherLocks.status(),
+      warnings: [...locator.warnings(), ...notices.problems()],
+    });
+  }
+
   /** Ends the drain at once, for an operator in a hurry. Throws USAGE where no shutdown is held. */
-  release(reason: string): void;
+  release(reason: string): void {
+    this.#phases.release(reason);
+  }
+
   /** Makes durable that somebody called off the shutdown of this phase; false where the phase is another one meanwhile. */
-  callOff(shutdown: Phase, wish: CallingOff): Promise<boolean>;
+  callOff(shutdown: Phase, wish: CallingOff): Promise<boolean> {
+    return this.#phases.callOff(shutdown, wish);
+  }
+
   /** Runs until `stop` is aborted and nothing is under way that only this agent can finish, or `signal` is aborted. */
-  run(stop: AbortSignal, signal: AbortSignal): Promise<void>;
-}
+  async run(stop: AbortSignal, signal: AbortSignal): Promise<void> {
+    const { lock, notify, wakeup } = this.#parts;
+    // Before the first iteration, which may have to wait for an API server.
+    await notify(phaseWithLock(this.#phase, lock.status(this.#phase)));
+    stop.addEventListener('abort', () => {
+      wakeup.notify();
+    });
+    try {
+      while (!signal.aborted && (await this.#turn(stop, signal)) === 'goOn');
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+    // In mid-drain the lock stays: the next agent goes on, and without one the lock's holder lets it go after a time.
+    const { kind } = this.#phase;
+    if ((kind === 'watching' || kind === 'released') && !signal.aborted) await lock.release(signal);
+  }
 
-/** What the rules about parked manifests have to know; `startedSinceBootMs` is when this process began to ask. */
-function retentionReader(
-  { config, clock, cluster }: AgentContext,
-  startedSinceBootMs: number,
-): (phase: Phase) => RetentionFacts {
-  const { own, maintenances } = cluster?.cluster ?? {};
-  return (phase) => ({
-    phase,
-    onBoot: config.onBoot,
-    clusterConfigured: cluster !== undefined,
-    own: own?.own().map(({ metadata }) => metadata.name) ?? [],
-    drains: maintenances?.synced() === true ? maintenances.drains() : undefined,
-    apiSilent: clock.monotonic() - startedSinceBootMs >= config.apiWaitSec * 1000,
-  });
-}
+  get #phase(): Phase {
+    return this.#phases.record.phase;
+  }
 
-/** While the node drains, its Node object is read this often. */
-const NODE_EVERY_MS = 15_000;
+  /** An iteration, and the wait for the next one. */
+  async #turn(stop: AbortSignal, signal: AbortSignal): Promise<'stop' | 'goOn'> {
+    const { markProgress, runtime, wakeup } = this.#parts;
+    markProgress();
+    const isFollowed = await this.#iterate(signal);
+    if (stop.aborted && !isFollowed && (await this.#mayStop(signal))) return 'stop';
+    if (!this.#isBusy() && this.#phase.kind === 'watching') {
+      runtime.close();
+      this.#releaseMemory();
+    }
+    markProgress();
+    if (!isFollowed) await wakeup.wait(this.#pauseMs(), signal);
+    return 'goOn';
+  }
 
-async function nodeGoneMs({ cluster }: AgentContext, signal: AbortSignal): Promise<number> {
-  const node = await cluster?.ownNode.observe(NODE_EVERY_MS, signal);
-  return node?.kind === 'absent' ? node.forMs : 0;
-}
+  /**
+   * One iteration: the phase is decided once, then every step acts on it. Nothing keeps a step from running, not even a phase
+   * that could not be decided: the steps then go by the phase before, which is still the right one to hold the shutdown.
+   * Returns whether the next iteration should follow at once.
+   */
+  async #iterate(signal: AbortSignal): Promise<boolean> {
+    await this.#runner.runAll(this.firstSteps, { phase: this.#phase, transition: undefined }, signal);
+    const decided = await this.#runner.attempt('decide the phase', () => this.#phases.decide(signal), signal);
+    const iteration: Iteration = { phase: this.#phase, transition: decided?.value };
+    await this.#runner.runAll(this.steps, iteration, signal);
+    if (decided === undefined) return false;
+    const pass = this.#lastPass;
+    return iteration.transition !== undefined || (pass?.phase === iteration.phase && endsPhase(pass));
+  }
 
-function manifestsStuck({ staticPods }: AgentContext): boolean {
-  return staticPods.pods.stuck().size > 0;
-}
+  /** Whether the agent may end although its phase is not over: a restart or an upgrade ends this process only. */
+  async #mayStop(signal: AbortSignal): Promise<boolean> {
+    // Where systemd stops all units, ending this one would let the machine go down before the drain is over.
+    return this.#phase.kind !== 'draining' || !(await this.#parts.detector.managerStopping(signal));
+  }
 
-function openHandOver(context: AgentContext): HandOver {
-  const { config, clock, log, node, machine, cluster } = context;
-  return createHandOver({
-    config,
-    nodeName: node.name,
-    clock,
-    log,
-    cluster: cluster?.cluster.own,
-    ownNode: cluster?.ownNode,
-    client: cluster?.client,
-    offlinePods: machine.offlinePods,
-    manifestsStuck: () => manifestsStuck(context),
-  });
-}
+  #pauseMs(): number {
+    const { notices, detector } = this.#parts;
+    return loopPauseMs({
+      phase: this.#phase,
+      isBusy: this.#isBusy(),
+      noticeDueInMs: notices.dueInMs(),
+      shutdownBeginsInMs: detector.beginsInMs(),
+    });
+  }
 
-/** Everything that reads the phase's facts; what the steps of the iterations have come to is in `earlier`. */
-function phaseFactReader(
-  context: AgentContext,
-  earlier: Pick<PhaseFactDependencies, 'startedSinceBootMs' | 'firstQuestion' | 'handedOver' | 'lastPass'>,
-): (phase: Phase, signal: AbortSignal) => ReturnType<typeof readPhaseFacts> {
-  const { config, clock, node, machine, notices, cluster, drain } = context;
-  const dependencies: PhaseFactDependencies = {
-    nodeName: node.name,
-    bootId: node.bootId,
-    limits: config,
-    clock,
-    detector: machine.detector,
-    notices,
-    cluster: cluster?.cluster.own,
-    stall: () => drain.observer?.stall(),
-    standOf: (name) => standOf(cluster?.cluster.maintenances.get(name), node.name),
-    nodeGoneMs: (signal) => nodeGoneMs(context, signal),
-    manifestsStuck: () => manifestsStuck(context),
-    ...earlier,
-  };
-  return (phase, signal) => readPhaseFacts(dependencies, phase, signal);
-}
+  /** Whether requests, moves or ending pods are followed, of which no event tells everything. */
+  #isBusy(): boolean {
+    const { cluster, drain } = this.#parts;
+    const { decision, unrecorded } = this.#lastPass ?? {};
+    if (unrecorded !== undefined && unrecorded.size > 0) return true;
+    // Parked pods that have ended need no polling: the watches of the cluster and of the directory wake the loop.
+    const isEnding = decision?.progress.some(({ state }) => state !== 'ended') === true;
+    // The outcome of an action is seen, and shown, by the pass after it.
+    const hasActed = (decision?.actions.length ?? 0) > 0;
+    if (isEnding || hasActed || cluster === undefined) return isEnding || hasActed;
+    return cluster.requests.list().length > 0 || drain.observer?.isBusy() === true;
+  }
 
-function statusReader(
-  { clock, node, machine, notices, cluster, staticPods, drain }: AgentContext,
-  phases: PhaseMachine,
-  lastPass: StaticPodPasses['last'],
-  storageProblem: () => string | undefined,
-): () => AgentStatus {
-  const dependencies = {
-    nodeName: node.name,
-    startedAt: clock.now(),
-    phase: () => phases.record().phase,
-    changedAt: phases.changedAt,
-    lastShutdown: () => phases.record().last,
-    lastPass,
-    storageProblem,
-    cluster: cluster && { ...cluster, controller: () => drain.observer?.state() },
-    detector: machine.detector,
-    lock: machine.lock,
-    otherLocks: machine.otherLocks,
-    warnings: () => [...staticPods.warnings(), ...notices.problems()],
-  };
-  return () => buildStatus(dependencies);
-}
+  /** What the steps have come to that the facts of the phase are read with. */
+  #knownOf(phase: Phase): Parameters<typeof readPhaseFacts>[1] {
+    return {
+      startedSinceBootMs: this.#startedSinceBootMs,
+      askedSinceBootMs: this.#firstQuestion.askedAt(phase),
+      handedOver: this.#handOver.isDone(),
+      lastPass: this.#lastPass,
+    };
+  }
 
-/** Reads what a person has written in the cluster to let the machine go. */
-function releaseReader({ cluster, node }: AgentContext): (maintenance: string) => string | undefined {
-  return (maintenance) => askedRelease(cluster?.cluster.maintenances.get(maintenance), node.name);
-}
+  /** What the rules about parked manifests have to know. */
+  #retention(phase: Phase): RetentionFacts {
+    const { config, clock, cluster } = this.#parts;
+    return {
+      phase,
+      onBoot: config.onBoot,
+      clusterConfigured: cluster !== undefined,
+      own: cluster?.own.own().map(({ metadata }) => metadata.name) ?? [],
+      drains: cluster?.maintenances.synced() === true ? cluster.maintenances.drains() : undefined,
+      apiSilent: clock.monotonic() - this.#startedSinceBootMs >= config.apiWaitSec * 1000,
+    };
+  }
 
-/** What the story of a shutdown takes from the status at the end of an iteration. */
-function observationReader(
-  { cluster, node, machine }: AgentContext,
-  record: () => AgentRecord,
-  status: () => AgentStatus,
-): () => IterationObservation {
-  return () => {
-    const { phase, offlineTargets } = record();
+  #isDrained(phase: Phase): boolean {
+    return effectiveDrains(this.#retention(phase)).length > 0;
+  }
+
+  /** What the story of a shutdown takes from the status at the end of an iteration. */
+  #observation(): IterationObservation {
+    const { cluster, nodeName, otherLocks } = this.#parts;
+    const { phase, offlineTargets } = this.#phases.record;
     const name = phase.kind === 'watching' ? '' : phase.maintenance;
-    const recorded = nodeStatusOf(cluster?.cluster.maintenances.get(name)?.status, node.name);
+    const recorded = nodeStatusOf(cluster?.maintenances.get(name)?.status, nodeName);
     const last = (offlineTargets.length > 0 ? offlineTargets : (recorded?.drainTargets ?? [])).at(-1);
     const tier = last === undefined ? undefined : { podType: last.podType, podPriority: last.podPriority };
-    const { waitingFor, parked } = status();
-    const kubeletEnds = machine.otherLocks.hasKubelets();
+    const { waitingFor, parked } = this.status();
+    const kubeletEnds = otherLocks.hasKubelets();
     return { waitingFor, parked, tier, kubeletEnds, budgetsNotAsked: recorded?.budgetsNotAsked === true };
-  };
-}
+  }
 
-/** Whether requests, moves or ending pods are followed, of which no event tells everything. */
-function isBusy({ cluster, drain }: AgentContext, lastPass: StaticPodPasses['last']): boolean {
-  const { decision, unrecorded } = lastPass() ?? {};
-  if (unrecorded !== undefined && unrecorded.size > 0) return true;
-  // Parked pods that have ended need no polling: the watches of the cluster and of the directory wake the loop.
-  const isEnding = decision?.progress.some(({ state }) => state !== 'ended') === true;
-  // The outcome of an action is seen, and shown, by the pass after it.
-  const hasActed = (decision?.actions.length ?? 0) > 0;
-  if (isEnding || hasActed || cluster === undefined) return isEnding || hasActed;
-  return cluster.cluster.requests.list().length > 0 || drain.observer?.isBusy() === true;
-}
+  /**
+   * An offline drain that is handed over goes on in the cluster in this iteration, and a machine that a person lets go through
+   * the cluster is released in it.
+   */
+  #stepsBefore(): Steps {
+    return [
+      {
+        name: 'hand an offline drain over to the cluster',
+        run: async (_turn, signal) => void (await this.#handOver.attempt(this.#phases.record, signal)),
+      },
+      {
+        name: 'hear whether a person lets the machine go',
+        run: async () => {
+          const { cluster, nodeName } = this.#parts;
+          if (this.#phase.kind !== 'draining') return;
+          const asked = askedRelease(cluster?.maintenances.get(this.#phase.maintenance), nodeName);
+          if (asked !== undefined) this.release(`released through the cluster by ${asked}`);
+        },
+      },
+    ];
+  }
 
-/** Puts the agent together from its parts and the record that was read from the disk. */
-export function createAgent(context: AgentContext, initial: AgentRecord, releaseMemory = (): void => undefined): Agent {
-  const { clock, log, state, node, machine, notices, people, cluster, staticPods, drain } = context;
-  const startedSinceBootMs = clock.monotonic();
-  const retentionFacts = retentionReader(context, startedSinceBootMs);
-  const passes = createStaticPodPasses({
-    staticPods: staticPods.pods,
-    manual: staticPods.manual,
-    retentionFacts,
-    drain: (facts, signal) => drain.step.pass(facts, signal),
-    unrecorded: cluster?.unrecorded,
-    interceptor: cluster?.interceptor,
-  });
-  const firstQuestion = createFirstQuestion(clock);
-  const handOver = openHandOver(context);
-  const earlier = { startedSinceBootMs, firstQuestion, handedOver: () => handOver.isDone(), lastPass: passes.last };
-  const readFacts = phaseFactReader(context, earlier);
-  const announce = people.announce.bind(people);
-  const phases = createPhaseMachine({ nodeName: node.name, state, log, readFacts, announce }, initial);
-  const storage = createStorage({ state, journal: staticPods.journal, nodeName: node.name, announce, clock });
-  const status = statusReader(context, phases, passes.last, storage.problem);
-  const turn = (): string | undefined => {
-    const { phase } = phases.record();
-    const name = phase.kind === 'draining' ? phase.maintenance : '';
-    return turnWaitOf(cluster?.cluster.maintenances.get(name))?.message;
-  };
-  const isHeld = (): boolean => machine.lock.status(phases.record().phase).held;
-  const shown = { phase: () => phases.record().phase, isHeld, problem: storage.problem, turn, status };
-  const showStatus = createSystemdStatus(shown, (line) => people.notify(line), clock);
-  const observation = observationReader(context, phases.record, status);
-  const loop: LoopDependencies = {
-    machine: phases,
-    firstSteps: createFirstSteps({ handOver, ...phases, askedRelease: releaseReader(context) }),
-    steps: createSteps(context, { phases, passes, firstQuestion, retentionFacts, storage, observation, showStatus }),
-    runner: createStepRunner(log),
-    lastPass: passes.last,
-    isBusy: () => isBusy(context, passes.last),
-    detector: machine.detector,
-    notices,
-    lock: machine.lock,
-    ...context.loop,
-    rest: () => {
-      machine.runtime.close();
-      releaseMemory();
-    },
-  };
-  return {
-    status,
-    release: phases.release,
-    callOff: phases.callOff,
-    run: async (stop, signal) => {
-      // Before the first iteration, which may have to wait for an API server.
-      const { phase } = phases.record();
-      await people.notify(phaseWithLock(phase, machine.lock.status(phase)));
-      await runLoop(loop, stop, signal);
-    },
-  };
+  #stepsAfter(): Steps {
+    const { cluster, detector, directoryWatch, story } = this.#parts;
+    return [
+      { name: 'restore a lost shutdown', run: (_turn, signal) => detector.restore(signal) },
+      {
+        name: 'record what happens to the shutdown',
+        run: async (turn) => {
+          if (isTold(turn)) story.recordTransition(turn);
+        },
+      },
+      ...this.#transitionSteps(),
+      { concurrent: [this.#machineSteps(), cluster === undefined ? [] : [this.#maintenanceStep(cluster)]] },
+      ...(cluster === undefined ? [] : this.#clusterSteps(cluster)),
+      { name: 'locate the static pods', run: (turn, signal) => this.#locate(turn, signal) },
+      { name: 'drain the node and move static pods', run: (_turn, signal) => this.#passOverPods(signal) },
+      {
+        name: 'watch the static pod directory',
+        run: () => directoryWatch.set((this.#lastPass?.view.parked ?? []).length > 0),
+      },
+      {
+        name: 'record what the shutdown does',
+        run: async (turn) => {
+          if (isTold(turn)) story.recordProgress(turn, this.#observation());
+        },
+      },
+      { name: 'write again what the disk refused', run: () => this.#storage.retry() },
+      { name: 'show the state to systemd', run: () => this.#showState() },
+    ];
+  }
+
+  /** The steps that follow a transition, in the iteration that made it. */
+  #transitionSteps(): readonly Step[] {
+    const { cluster, hooks, notices } = this.#parts;
+    return [
+      {
+        name: 'forget an earlier maintenance of the same name',
+        run: async ({ phase, transition }) => {
+          if (transition === undefined || phase.kind !== 'draining') return;
+          const { from } = transition;
+          const isOther = from.kind === 'watching' || from.maintenance !== phase.maintenance;
+          if (isOther) cluster?.own.forget(phase.maintenance);
+        },
+      },
+      {
+        // Whoever waits for the drain hears of it before the hooks, which may take long, and of its end after them.
+        name: 'serve the notices of a drain',
+        run: async ({ phase }) => {
+          if (phase.kind === 'draining') await notices.reconcile(phase);
+        },
+      },
+      {
+        name: 'run the hooks',
+        run: async ({ transition }, signal) => {
+          if (transition !== undefined) await hooks.run(transition, signal);
+        },
+      },
+    ];
+  }
+
+  /** The steps that keep the machine up while its shutdown is held. */
+  #machineSteps(): readonly Step[] {
+    const { lock, otherLocks, offlinePods, knownPods, notices } = this.#parts;
+    return [
+      { name: 'keep the shutdown lock', run: ({ phase }, signal) => lock.reconcile(phase, signal) },
+      { name: 'watch the locks of others', run: ({ phase }, signal) => otherLocks.reconcile(phase, signal) },
+      {
+        name: 'serve the notices',
+        run: async ({ phase }) => {
+          if (phase.kind !== 'draining') await notices.reconcile(phase);
+        },
+      },
+      {
+        name: 'start the kubelet again',
+        run: async ({ phase }, signal) => {
+          if (isUp(phase)) await offlinePods.giveBack(signal);
+        },
+      },
+      {
+        name: "remember the node's pods",
+        run: async ({ phase }, signal) => {
+          if (isUp(phase)) await knownPods.refresh('up', signal);
+          else if (phase.kind === 'draining' && phase.mode === 'cluster') await knownPods.refresh('goingDown', signal);
+        },
+      },
+    ];
+  }
+
+  #maintenanceStep({ own }: Cluster): Step {
+    const { clock, config } = this.#parts;
+    return {
+      name: 'create the maintenance',
+      run: async ({ phase }, signal) => {
+        if (phase.kind === 'draining' && clock.monotonic() < remakeAt(phase)) return;
+        this.#firstQuestion.note(phase);
+        await ensureMaintenance(own, config.drainPlan, phase, signal);
+      },
+    };
+  }
+
+  /** The other steps that write to the cluster. */
+  #clusterSteps(cluster: Cluster): readonly Step[] {
+    const { config, log, nodeName, notices, drain, lock } = this.#parts;
+    const { maintenances, own, overduePods, presence, requests } = cluster;
+    const removeFailedPods = createFailedPodRemoval(cluster, log);
+    return [
+      {
+        name: 'write the deadline and the kind of the shutdown',
+        run: ({ phase }, signal) => keepAnnotations({ cluster, log }, phase, signal),
+      },
+      { name: 'end overdue pods', run: (_turn, signal) => overduePods.reconcile(signal) },
+      {
+        name: 'complete the maintenances',
+        run: ({ phase }, signal) => completeOwn(own, config.onBoot, phase, signal),
+      },
+      {
+        name: 'cordon for a notice',
+        run: (_turn, signal) => keepNoticeCordon(cluster, nodeName, notices.cordon(), signal),
+      },
+      {
+        name: 'remove failed pods',
+        run: async ({ phase }, signal) => {
+          if (config.removeFailedPods) await removeFailedPods(phase, signal);
+        },
+      },
+      {
+        name: 'show the agent on its Node',
+        run: async ({ phase }) => {
+          presence.show(presenceFactsOf(this.#phases.record, lock.status(phase), maintenances));
+        },
+      },
+      {
+        name: 'watch the eviction requests',
+        run: async ({ phase }) => {
+          requests.watch(this.#isDrained(phase) || drain.observer?.isBusy() === true);
+        },
+      },
+    ];
+  }
+
+  /**
+   * Looks for the static pod directory again when a drain of this node begins: the kubelet may have been restarted with
+   * another directory since. A look that fails is repeated in the next iteration.
+   */
+  async #locate({ phase, transition }: Iteration, signal: AbortSignal): Promise<void> {
+    const isDrained = this.#isDrained(phase);
+    const begins = transition?.name === 'begin' && transition.from.kind === 'watching';
+    this.#isToLocate ||= begins || (isDrained && !this.#wasDrained);
+    this.#wasDrained = isDrained;
+    if (!this.#isToLocate) return;
+    await this.#parts.locator.relocate(signal);
+    this.#isToLocate = false;
+  }
+
+  async #passOverPods(signal: AbortSignal): Promise<void> {
+    const { record } = this.#phases;
+    this.#lastPass = await passOverPods(
+      this.#parts,
+      {
+        record,
+        retention: this.#retention(record.phase),
+        saveTargets: (targets) => this.#phases.saveTargets(targets),
+      },
+      signal,
+    );
+  }
+
+  async #showState(): Promise<void> {
+    const { cluster, lock } = this.#parts;
+    const phase = this.#phase;
+    const turn = phase.kind === 'draining' ? turnWaitOf(cluster?.maintenances.get(phase.maintenance)) : undefined;
+    const shown = [lock.status(phase).held, this.#storage.problem(), turn?.message];
+    await this.#systemd.show(phase, JSON.stringify(shown), () => this.status());
+  }
 }

@@ -10,16 +10,14 @@ const ASK_MS = 2_000;
 
 /** What the commands ask of the machine and the clock. */
 interface Surroundings {
-  readonly machine: {
-    readonly detector: Pick<ShutdownDetector, 'course' | 'trigger' | 'triggered' | 'withdraw' | 'cancelScheduled'>;
-  };
+  readonly detector: Pick<ShutdownDetector, 'course' | 'trigger' | 'triggered' | 'withdraw' | 'cancelScheduled'>;
   readonly clock: Pick<Clock, 'now'>;
 }
 
 /** The commands of the control socket, as an agent that runs carries them out until `living` is aborted. */
 export function createControlCommands(
   agent: Pick<Agent, 'status' | 'release' | 'callOff'>,
-  { machine: { detector }, clock }: Surroundings,
+  { detector, clock }: Surroundings,
   living: AbortSignal,
 ): ControlCommands {
   const asking = (): AbortSignal => AbortSignal.any([living, AbortSignal.timeout(ASK_MS)]);

@@ -1,47 +1,32 @@
 import type { AgentConfig } from '../config/schema.ts';
-import { uncleanShutdownEvent } from '../decide/shutdown/events.ts';
 import type { KubeletScope } from '../decide/machine/kubelet-config.ts';
+import { uncleanShutdownEvent } from '../decide/shutdown/events.ts';
 import { phaseAtStart } from '../decide/shutdown/lost-record.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import { within } from '../host/dbus/time-limit.ts';
 import { openStateFiles } from '../host/files/state-files.ts';
 import { createMemoryRelease } from '../host/memory.ts';
-import type { Log } from '../telemetry/log.ts';
-import { type Agent, createAgent } from './agent.ts';
+import { Agent } from './agent.ts';
 import { createControlCommands } from './control-commands.ts';
 import { createControlDispatcher } from './control/handler.ts';
 import { openControlSocket } from './control/socket.ts';
-import { type MachineAccess, openMachine, watchMachine } from './machine-parts.ts';
-import { findNodeName, rememberNodeName } from './node-name.ts';
-import { learnSoftReboots, markSoftReboot, readBootId } from './shutdown/boot-id.ts';
-import { createLockReconciler, type LockReconciler } from './shutdown/lock.ts';
-import { createShutdownLock } from './shutdown/lock-kind.ts';
-import { type AgentRecord, readRecord } from './phase/record.ts';
-import { markRunning, unmarkRunning } from './shutdown/unclean.ts';
-import { findStaticPods, type StaticPodLocator } from './static-pods/directory-in-use.ts';
-import { createManualRequests } from './static-pods/manual.ts';
 import { createWakeup } from './iteration/wakeup.ts';
 import {
   type AgentDependencies,
-  type Beginning,
   type Foundation,
   openApi,
-  openContext,
   type Opened,
-} from './open-context.ts';
-
-async function readBeginning(
-  { config, dependencies: { log }, machine: { host }, signal }: Foundation,
-  recorded: AgentRecord,
-  locator: StaticPodLocator,
-): Promise<Beginning> {
-  if (host !== undefined) await learnSoftReboots(host.systemd, config.runDirectory, signal);
-  const bootId = await readBootId(config);
-  const phase = phaseAtStart(recorded.phase, locator.store().mover.parkSteps().values(), bootId);
-  log.debug({ bootId, phase }, 'read the state of the agent before');
-  return { bootId, record: { ...recorded, phase } };
-}
+  openMachine,
+  openParts,
+  watchMachine,
+} from './open.ts';
+import { findNodeName, rememberNodeName } from './node-name.ts';
+import { readRecord } from './phase/record.ts';
+import { learnSoftReboots, markRunning, markSoftReboot, readBootId, unmarkRunning } from './shutdown/boot-id.ts';
+import { createLockReconciler, createShutdownLock } from './shutdown/lock.ts';
+import { findStaticPods } from './static-pods/directory-in-use.ts';
+import { createManualRequests } from './static-pods/manual.ts';
 
 /** The connections to the cluster wait so long at most for the first attempt to take the lock, as where the bus hangs. */
 const LOCK_FIRST_MS = 2_000;
@@ -50,7 +35,7 @@ const LOCK_FIRST_MS = 2_000;
  * Begins to take the lock, before anything that it does not need: until then a shutdown would not wait. Not where this boot's
  * shutdown has been released already. Resolves after the attempt; never rejects.
  */
-async function takeLock({ lock, signal }: Foundation, { bootId, record: { phase } }: Beginning): Promise<void> {
+async function takeLock({ lock, signal, bootId, record: { phase } }: Foundation): Promise<void> {
   if (phase.kind === 'released' && phase.bootId === bootId) return;
   await lock.take(signal).catch(() => undefined);
 }
@@ -59,20 +44,6 @@ async function takeLock({ lock, signal }: Foundation, { bootId, record: { phase 
 async function lockFirst(lockTried: Promise<void>, clock: Clock, living: AbortSignal): Promise<void> {
   const late = (): Error => new Error('the lock is not taken yet');
   await within(clock, { ms: LOCK_FIRST_MS, work: lockTried, late }, living).catch(() => undefined);
-}
-
-function lockOf(
-  config: AgentConfig,
-  { host }: MachineAccess,
-  { clock, log, wake }: { readonly clock: Clock; readonly log: Log; readonly wake: () => void },
-): LockReconciler {
-  return createLockReconciler({
-    kind: config.lock,
-    lock: createShutdownLock(config, host, log, wake),
-    host,
-    clock,
-    log,
-  });
 }
 
 interface Begun {
@@ -84,17 +55,12 @@ interface Begun {
 }
 
 /** Takes the lock, and opens everything else meanwhile. Where that fails, the lock is given back. */
-async function openUnderLock(
-  foundation: Foundation,
-  beginning: Beginning,
-  rest: Parameters<typeof openContext>[2],
-): Promise<Begun> {
-  const { lock, state, signal } = foundation;
-  const { bootId, record } = beginning;
-  const lockTried = takeLock(foundation, beginning);
+async function openUnderLock(foundation: Foundation): Promise<Begun> {
+  const { lock, state, signal, bootId, record } = foundation;
+  const lockTried = takeLock(foundation);
   try {
     const wasUnclean = await markRunning(state, bootId);
-    return { opened: await openContext(foundation, beginning, rest), wasUnclean, lockTried };
+    return { opened: await openParts(foundation), wasUnclean, lockTried };
   } catch (error) {
     await lockTried;
     // Nobody would give it back; in mid-drain it stays for the next agent, as always.
@@ -105,20 +71,20 @@ async function openUnderLock(
 
 /** Runs the loop and everything beside it; what is beside it ends with `lifetime`, after the loop. */
 async function runParts(
-  { context, watchdog, events, metrics }: Opened,
+  { parts, watchdog, events, metrics }: Opened,
   { run, status }: { readonly run: () => Promise<void>; readonly status: Agent['status'] },
   lifetime: AbortController,
   living: AbortSignal,
 ): Promise<void> {
-  const { cluster, clock, notices, staticPods, machine, people } = context;
-  const isReady = (): boolean => cluster?.cluster.maintenances.synced() !== false;
+  const { cluster, clock, notices, directoryWatch, runtime, story } = parts;
+  const isReady = (): boolean => cluster?.maintenances.synced() !== false;
   const running = Promise.all([
-    cluster?.cluster.run(living),
+    cluster?.run(living),
     cluster?.presence.run(living),
     events?.run(living),
     watchdog.run(living),
     notices.run(living),
-    people.story.run(living),
+    story.run(living),
     metrics.serve({ isReady, status, now: () => clock.now() }, living),
   ]);
   try {
@@ -126,9 +92,9 @@ async function runParts(
   } finally {
     lifetime.abort();
     await running;
-    await staticPods.directoryWatch.set(false);
+    await directoryWatch.set(false);
     cluster?.client.close();
-    machine.runtime.close();
+    runtime.close();
   }
 }
 
@@ -144,6 +110,7 @@ export async function runAgent(
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, log } = dependencies;
+  const { runDirectory, stateDirectory, controlGroup } = config;
   const lifetime = new AbortController();
   using _lifetime = {
     [Symbol.dispose]: () => {
@@ -152,45 +119,57 @@ export async function runAgent(
   };
   const living = AbortSignal.any([signal, lifetime.signal]);
   const scope: KubeletScope = { kubeconfig: config.kubeconfig };
-  const machine = openMachine({ config, scope, clock, log }, living);
-  const state = await openStateFiles({ directory: config.stateDirectory, runDirectory: config.runDirectory });
+  const machine = openMachine(config, scope, dependencies, living);
+  const { host, kubelets } = machine;
+  const state = await openStateFiles({ directory: stateDirectory, runDirectory });
   const api = openApi(config, dependencies);
-  const nodeName = await findNodeName({ config, api, kubelets: machine.kubelets, state }, signal);
+  const nodeName = await findNodeName({ config, api, kubelets, state }, signal);
   scope.nodeName = nodeName;
-  const located = await findStaticPods({ config, state, nodeName, find: machine.kubelets.config, log }, signal);
+  const located = await findStaticPods({ config, state, nodeName, find: kubelets.config, log }, signal);
   const wakeup = createWakeup(clock);
   const wake = (): void => {
     wakeup.notify();
   };
   const manual = createManualRequests();
   const control = createControlDispatcher({ manual, log, wake });
-  const { runDirectory, controlGroup } = config;
   // The socket keeps a second agent out: from here on no other one writes.
-  await using _socket = await openControlSocket(
-    runDirectory,
-    (request, by) => control.handle(request, by),
-    controlGroup,
-  );
+  await using _socket = await openControlSocket(runDirectory, (asked, by) => control.handle(asked, by), controlGroup);
   const recorded = await readRecord(state, (error) => {
     log.error({ reason: describeError(error) }, 'starting without the record');
   });
   const locator = await located.open();
   watchMachine(machine, wake, log, living);
-  const lock = lockOf(config, machine, { clock, log, wake });
-  const foundation = { config, dependencies, nodeName, api, machine, lock, state, wakeup, wake, signal, living };
-  const beginning = await readBeginning(foundation, recorded, locator);
-  const { opened, wasUnclean, lockTried } = await openUnderLock(foundation, beginning, { locator, manual });
-  const { context } = opened;
-  const agent = createAgent(context, beginning.record, createMemoryRelease(clock, globalThis.gc, living));
-  control.serve(createControlCommands(agent, context, living));
+  const shutdownLock = createShutdownLock(config, host, log, wake);
+  const lock = createLockReconciler({ kind: config.lock, lock: shutdownLock, host, clock, log });
+  if (host !== undefined) await learnSoftReboots(host.systemd, runDirectory, signal);
+  const bootId = await readBootId(config);
+  const phase = phaseAtStart(recorded.phase, locator.store().mover.parkSteps().values(), bootId);
+  log.debug({ bootId, phase }, 'read the state of the agent before');
+  const foundation: Foundation = {
+    config,
+    dependencies,
+    nodeName,
+    bootId,
+    record: { ...recorded, phase },
+    api,
+    machine,
+    lock,
+    state,
+    locator,
+    manual,
+    wakeup,
+    signal,
+    living,
+  };
+  const { opened, wasUnclean, lockTried } = await openUnderLock(foundation);
+  const agent = new Agent(opened.parts, foundation.record, createMemoryRelease(clock, globalThis.gc, living));
+  control.serve(createControlCommands(agent, opened.parts, living));
   // Where a shutdown was held, its phase tells how that ended.
-  const isUntold = wasUnclean && beginning.record.phase.kind === 'watching';
-  if (isUntold) context.people.announce(uncleanShutdownEvent(nodeName));
+  if (wasUnclean && phase.kind === 'watching') opened.parts.announce(uncleanShutdownEvent(nodeName));
   const { staticPodPath, parkedPath } = located.paths;
   log.info({ node: nodeName, server: api?.access.server?.origin ?? '', staticPodPath, parkedPath }, 'agent started');
   const run = async (): Promise<void> => {
     await agent.run(stop, signal);
-    const { host } = machine;
     if (host !== undefined && !signal.aborted) await markSoftReboot(host.systemd, runDirectory, signal);
     await unmarkRunning(state);
   };

@@ -1,43 +1,41 @@
-import { type PhaseEvent, storageEvent } from '../decide/shutdown/events.ts';
-import type { Clock } from '../host/clock.ts';
-import type { StateFiles } from '../host/files/state-files.ts';
-import type { Mover } from '../static-pods/mover.ts';
+import { storageEvent } from '../decide/shutdown/events.ts';
+import type { AgentParts } from './parts.ts';
 
-/** What of the agent's state the disk does not take or give. No part of the agent waits for the disk. */
-export interface Storage {
-  /** A sentence for people; undefined while the disk takes everything. */
-  readonly problem: () => string | undefined;
-  /** Writes again, every 10 s, what could not be written, and announces when a problem begins, changes or ends. */
-  readonly retry: () => Promise<void>;
-}
-
-interface StorageDependencies {
-  readonly state: Pick<StateFiles, 'problem' | 'retry'>;
-  readonly journal: Pick<Mover, 'problem' | 'retry'>;
-  readonly nodeName: string;
-  readonly announce: (event: PhaseEvent) => void;
-  readonly clock: Pick<Clock, 'monotonic'>;
-}
+type StorageParts = Pick<AgentParts, 'journal' | 'nodeName' | 'announce'> & {
+  readonly state: Pick<AgentParts['state'], 'problem' | 'retry'>;
+  readonly clock: Pick<AgentParts['clock'], 'monotonic'>;
+};
 
 const RETRY_MS = 10_000;
 
-/** A problem that there is already is announced by the first `retry`. */
-export function createStorage({ state, journal, nodeName, announce, clock }: StorageDependencies): Storage {
-  let announced: string | undefined;
-  let triedAt: number | undefined;
-  const problem = (): string | undefined => state.problem() ?? journal.problem();
-  return {
-    problem,
-    retry: async () => {
-      if (triedAt === undefined || clock.monotonic() - triedAt >= RETRY_MS) {
-        triedAt = clock.monotonic();
-        await state.retry();
-        await journal.retry();
-      }
-      const found = problem();
-      if (found === announced) return;
-      announced = found;
-      announce(storageEvent(nodeName, found));
-    },
-  };
+/** What of the agent's state the disk does not take or give. No part of the agent waits for the disk. */
+export class Storage {
+  readonly #parts: StorageParts;
+  #announced: string | undefined;
+  #triedAt: number | undefined;
+
+  /** A problem that there is already is announced by the first `retry`. */
+  constructor(parts: StorageParts) {
+    this.#parts = parts;
+  }
+
+  /** A sentence for people; undefined while the disk takes everything. */
+  problem(): string | undefined {
+    return this.#parts.state.problem() ?? this.#parts.journal.problem();
+  }
+
+  /** Writes again, every 10 s, what could not be written, and announces when a problem begins, changes or ends. */
+  async retry(): Promise<void> {
+    const { state, journal, nodeName, announce, clock } = this.#parts;
+    const now = clock.monotonic();
+    if (this.#triedAt === undefined || now - this.#triedAt >= RETRY_MS) {
+      this.#triedAt = now;
+      await state.retry();
+      await journal.retry();
+    }
+    const found = this.problem();
+    if (found === this.#announced) return;
+    this.#announced = found;
+    announce(storageEvent(nodeName, found));
+  }
 }

@@ -7,7 +7,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { createOfflinePods } from '../../src/agent/drain/offline/offline-pods.ts';
-import { createDrainParts } from '../../src/agent/drain-parts.ts';
+import { openDrain } from '../../src/agent/drain.ts';
 import { type AgentRecord, readRecord, RECORD_FILE, writeRecord } from '../../src/agent/phase/record.ts';
 import { createStaticPods, type StaticPodIntent } from '../../src/agent/static-pods/static-pods.ts';
 import { phaseAtStart } from '../../src/decide/shutdown/lost-record.ts';
@@ -22,16 +22,7 @@ import { manifestOf, PRIORITIES, SimulatedNode } from '../support/stand-ins/simu
 import { createQuickFolder } from '../support/disks/quick-folder.ts';
 import { SILENT_LOG } from '../support/silent-log.ts';
 
-const NO_CLUSTER = {
-  cluster: undefined,
-  lease: undefined,
-  interceptor: undefined,
-  dependencies: undefined,
-  ownNode: undefined,
-  maxVolumeWaitMs: 0,
-  maxIdleMs: 300_000,
-  announce: () => undefined,
-};
+const CONFIG = { drainPlan: [], maxVolumeWaitSec: 0, progressWaitSec: 300 };
 const SHUTDOWN = { maintenance: 'shutdown-n-1', mode: 'offline', origin: 'logind', reason: 'r', since: 1 } as const;
 /** Far more iterations than any drain takes. */
 const MOST_TURNS = 60;
@@ -91,11 +82,8 @@ async function drain(node: SimulatedNode, fault: Fault, dieAfter = MOST_TURNS): 
     clock,
     log: SILENT_LOG,
   });
-  const { step } = createDrainParts(
-    { pods, staticPods, drainPlan: [], runtime, clock, log: SILENT_LOG },
-    NO_CLUSTER,
-    signal,
-  );
+  const machine = { offlinePods: pods, staticPods, runtime, clock, log: SILENT_LOG };
+  const drain = openDrain({ ...machine, config: CONFIG, cluster: undefined, announce: () => undefined }, signal);
   let record: AgentRecord = { ...parts.record };
   const save = async (next: AgentRecord): Promise<void> => {
     record = next;
@@ -109,7 +97,7 @@ async function drain(node: SimulatedNode, fault: Fault, dieAfter = MOST_TURNS): 
     const keepParked = (): boolean => true;
     const saveTargets = (offlineTargets: AgentRecord['offlineTargets']): Promise<void> =>
       save({ ...record, offlineTargets });
-    const leaving = await step.pass({ record, view, retention: {} as never, keepParked, saveTargets }, signal);
+    const leaving = await drain.pass({ record, view, retention: {} as never, keepParked, saveTargets }, signal);
     if (leaving.drained) {
       await save({ ...record, phase: { ...record.phase, kind: 'released', releasedAt: node.now } as Phase });
       return true;

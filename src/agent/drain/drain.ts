@@ -1,28 +1,20 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import { isAlone } from '../../decide/shutdown/running-pods.ts';
 import { chooseDrainer, type DrainerKind, isOffline } from '../../decide/shutdown/drainer.ts';
+import { isAlone } from '../../decide/shutdown/running-pods.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import { leaveByTargets } from '../static-pods/view.ts';
 import { staticDeadlineOf } from './deadline.ts';
 import type { Drainer, DrainerFacts, DrainPass, PassFacts } from './drainer.ts';
 import type { LastLook } from './last-look.ts';
-import { type ProgressObserver, type DrainSight, NOTHING_KNOWN } from './observer.ts';
+import { type DrainSight, NOTHING_KNOWN, type ProgressObserver } from './observer.ts';
 
-/** The drain of this node, whoever drains it. */
-export interface DrainStep {
-  /** One pass of the drainer that is chosen now; static pods that a deadline leaves no more time leave in any case. */
-  pass(facts: PassFacts, signal: AbortSignal): Promise<DrainPass>;
-}
-
-interface DrainStepDependencies {
+/** Who drains the node, and who observes them. */
+interface DrainHands {
   readonly drainers: Readonly<Record<DrainerKind, Drainer>>;
-  /** Absent where no cluster is configured. */
-  readonly observer: Pick<ProgressObserver, 'observe' | 'note' | 'suspend'> | undefined;
+  /** Undefined where no cluster is configured. */
+  readonly observer: Pick<ProgressObserver, 'observe' | 'note' | 'suspend' | 'stall' | 'isBusy' | 'state'> | undefined;
   readonly lastLook: LastLook;
-  /** As configured. */
-  readonly drainPlan: readonly DrainPlanEntry[];
-  readonly clock: Clock;
 }
 
 /** Adds the static pods that leave by the deadline of the shutdown, with the grace periods that it leaves them. */
@@ -43,36 +35,55 @@ function withDeadline(
   };
 }
 
-export function createDrainStep({ drainers, observer, lastLook, drainPlan, clock }: DrainStepDependencies): DrainStep {
-  const observe = async ({ record, retention }: PassFacts, signal: AbortSignal): Promise<DrainSight> => {
-    const { phase } = record;
-    if (!isOffline(phase)) return (await observer?.observe(retention, phase, signal)) ?? NOTHING_KNOWN;
-    observer?.suspend();
-    return NOTHING_KNOWN;
-  };
-  /** One pass of the drainer; what keeps it from going on is noted. */
-  const passOf = async (drainer: Drainer, facts: DrainerFacts, signal: AbortSignal): Promise<DrainPass> => {
+/** The drain of this node, whoever drains it. */
+export class DrainStep {
+  readonly observer: DrainHands['observer'];
+  readonly #hands: DrainHands;
+  readonly #drainPlan: readonly DrainPlanEntry[];
+  readonly #clock: Clock;
+
+  /** `drainPlan` is as configured. */
+  constructor(hands: DrainHands, drainPlan: readonly DrainPlanEntry[], clock: Clock) {
+    this.observer = hands.observer;
+    this.#hands = hands;
+    this.#drainPlan = drainPlan;
+    this.#clock = clock;
+  }
+
+  /** One pass of the drainer that is chosen now; static pods that a deadline leaves no more time leave in any case. */
+  async pass(facts: PassFacts, signal: AbortSignal): Promise<DrainPass> {
+    const { drainers, lastLook } = this.#hands;
     const { phase } = facts.record;
+    const { controller: life, maintenances } = await this.#observe(facts, signal);
+    const chosen = chooseDrainer(phase, life);
+    for (const [kind, drainer] of Object.entries(drainers)) if (kind !== chosen) drainer.stop();
+    const pass = await this.#passOf(drainers[chosen], { ...facts, maintenances }, signal);
+    // The offline drainer goes by what the runtime says in any case, where it may end pods.
+    const isSeen = chosen === 'offline' && !isAlone(phase);
+    const seen = isSeen ? pass : await lastLook.after(pass, phase, signal);
+    return withDeadline(seen, facts, this.#drainPlan, this.#clock.now());
+  }
+
+  async #observe({ record: { phase }, retention }: PassFacts, signal: AbortSignal): Promise<DrainSight> {
+    if (!isOffline(phase)) return (await this.observer?.observe(retention, phase, signal)) ?? NOTHING_KNOWN;
+    this.observer?.suspend();
+    return NOTHING_KNOWN;
+  }
+
+  /** One pass of the drainer; what keeps it from going on is noted. */
+  async #passOf(drainer: Drainer, facts: DrainerFacts, signal: AbortSignal): Promise<DrainPass> {
+    const { phase } = facts.record;
+    const note = (reason: string | undefined): void => {
+      if (!isOffline(phase)) this.observer?.note(phase, reason);
+    };
     try {
       const pass = await drainer.pass(facts, signal);
-      if (!isOffline(phase)) observer?.note(phase, pass.stalled);
+      note(pass.stalled);
       return pass;
     } catch (error) {
       signal.throwIfAborted();
-      if (!isOffline(phase)) observer?.note(phase, describeError(error));
+      note(describeError(error));
       throw error;
     }
-  };
-  return {
-    pass: async (facts, signal) => {
-      const { controller: life, maintenances } = await observe(facts, signal);
-      const chosen = chooseDrainer(facts.record.phase, life);
-      for (const [kind, drainer] of Object.entries(drainers)) if (kind !== chosen) drainer.stop();
-      const pass = await passOf(drainers[chosen], { ...facts, maintenances }, signal);
-      // The offline drainer goes by what the runtime says in any case, where it may end pods.
-      const isSeen = chosen === 'offline' && !isAlone(facts.record.phase);
-      const seen = isSeen ? pass : await lastLook.after(pass, facts.record.phase, signal);
-      return withDeadline(seen, facts, drainPlan, clock.now());
-    },
-  };
+  }
 }

@@ -28,7 +28,7 @@ export interface LastLook {
   after(pass: DrainPass, phase: Phase, signal: AbortSignal): Promise<DrainPass>;
 }
 
-export interface LastLookDependencies {
+interface LastLookDependencies {
   readonly runtime: Pick<ContainerRuntime, 'livePods'>;
   readonly clock: Clock;
   readonly log: Pick<Log, 'warn'>;

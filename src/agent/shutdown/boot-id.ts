@@ -7,6 +7,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { replaceFile } from '../../host/files/durable-file.ts';
+import type { StateFiles } from '../../host/files/state-files.ts';
 import type { Systemd } from '../../host/systemd/systemd1.ts';
 
 interface BootPaths {
@@ -69,4 +70,20 @@ export async function markSoftReboot(systemd: Systemd, runDirectory: string, sig
     // Without the mark the shutdown counts as called off a minute later, and everything comes back all the same.
     signal.throwIfAborted();
   }
+}
+
+/** The file of the state directory that stays behind where nobody ended the agent: `reboot -ff`, a crash, the power. */
+const MARK = 'running';
+
+/** Marks that an agent runs in this boot; returns whether one still did when an earlier boot ended. */
+export async function markRunning(state: StateFiles, bootId: string): Promise<boolean> {
+  const found = ((await state.read(MARK)) ?? '').trim();
+  if (found === bootId) return false;
+  await state.write(MARK, `${bootId}\n`);
+  return found !== '';
+}
+
+/** Takes the mark away: the agent was told to end. */
+export async function unmarkRunning(state: StateFiles): Promise<void> {
+  await state.remove(MARK);
 }

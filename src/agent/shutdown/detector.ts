@@ -20,7 +20,7 @@ import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Login1 } from '../../host/systemd/login1.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { Host } from './lock-kind.ts';
+import type { Host } from './lock.ts';
 
 /** Whether this machine is going down, as far as can be read now. */
 export interface ShutdownDetector {

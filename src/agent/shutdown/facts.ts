@@ -1,44 +1,67 @@
 import { randomInt } from 'node:crypto';
+import type { AgentConfig } from '../../config/schema.ts';
 import { shutdownNames } from '../../decide/maintenance/agent-names.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { isNamed, type Phase, type PhaseFacts } from '../../decide/shutdown/phase.ts';
-import type { Stall, Stand } from '../../decide/wait/progress.ts';
+import { standOf } from '../../decide/wait/progress.ts';
 import type { Clock } from '../../host/clock.ts';
-import type { FirstQuestion } from './first-question.ts';
+import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
-import type { Notices } from '../notices/notices.ts';
+import type { OwnNode } from '../cluster/own-node.ts';
+import type { ProgressObserver } from '../drain/observer.ts';
 import type { StaticPodPass } from '../drain/pod-pass.ts';
+import type { Notices } from '../notices/notices.ts';
+import type { StaticPods } from '../static-pods/static-pods.ts';
 import type { ShutdownDetector } from './detector.ts';
 
-export interface PhaseFactDependencies {
+/** What the facts are read from. */
+export interface PhaseFactParts {
   readonly nodeName: string;
   readonly bootId: string;
-  /** When this process started, in milliseconds since the boot. */
-  readonly startedSinceBootMs: number;
-  /** `apiWaitSec`, `progressWaitSec` and `maxHoldSec` of the configuration. */
-  readonly limits: {
-    readonly apiWaitSec: number;
-    readonly progressWaitSec: number;
-    readonly maxHoldSec?: number | undefined;
-  };
+  readonly config: Pick<AgentConfig, 'apiWaitSec' | 'progressWaitSec' | 'maxHoldSec'>;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
-  readonly firstQuestion: Pick<FirstQuestion, 'askedAt'>;
   readonly detector: Pick<ShutdownDetector, 'read'>;
   readonly notices: Pick<Notices, 'addTo'>;
+  readonly staticPods: Pick<StaticPods, 'stuck'>;
+  readonly drain: { readonly observer: Pick<ProgressObserver, 'stall'> | undefined };
   /** Undefined where no cluster is configured. */
-  readonly cluster: Pick<OwnMaintenances, 'state' | 'isFree' | 'own'> | undefined;
-  /** How the drain gets no further with the API server; undefined where it does. */
-  readonly stall: () => Stall | undefined;
-  /** How far the cluster has come with the drain of this maintenance. */
-  readonly standOf: (maintenance: string) => Stand;
-  /** For how long the API server has said that the node has no Node object, in milliseconds. */
-  readonly nodeGoneMs: (signal: AbortSignal) => Promise<number>;
-  /** Whether manifests could not be moved for a while. */
-  readonly manifestsStuck: () => boolean;
-  /** Whether an offline drain was handed over to the cluster in this iteration. */
-  readonly handedOver: () => boolean;
+  readonly cluster:
+    | {
+        readonly own: Pick<OwnMaintenances, 'state' | 'isFree' | 'own'>;
+        readonly ownNode: OwnNode;
+        readonly maintenances: Pick<NodeMaintenances, 'get'>;
+      }
+    | undefined;
+}
+
+/** What earlier iterations have come to. */
+interface KnownFacts extends Pick<PhaseFacts, 'startedSinceBootMs' | 'askedSinceBootMs' | 'handedOver'> {
   /** The last pass over the pods. */
-  readonly lastPass: () => StaticPodPass | undefined;
+  readonly lastPass: StaticPodPass | undefined;
+}
+
+/** While the node drains, its Node object is read this often. */
+const NODE_EVERY_MS = 15_000;
+
+/** When this process first asked the API server for the NodeMaintenance of a shutdown. Knows of one shutdown at a time. */
+export class FirstQuestion {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  #asked: { readonly shutdown: number; readonly at: number } | undefined;
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+  }
+
+  /** Called before each question. */
+  note(phase: Phase): void {
+    if (phase.kind !== 'draining' || phase.mode !== 'cluster' || this.#asked?.shutdown === phase.since) return;
+    this.#asked = { shutdown: phase.since, at: this.#clock.monotonic() };
+  }
+
+  /** In milliseconds since the boot; undefined where it has not asked for this shutdown. */
+  askedAt(phase: Phase): number | undefined {
+    return phase.kind !== 'watching' && this.#asked?.shutdown === phase.since ? this.#asked.at : undefined;
+  }
 }
 
 /** The name of the NodeMaintenance; undefined while no shutdown is known. */
@@ -47,10 +70,14 @@ function nameOf(phase: Phase): string | undefined {
 }
 
 /** A name for another NodeMaintenance: none that this phase uses, or under which a manifest is parked. */
-function freeNameOf({ nodeName, cluster, lastPass }: PhaseFactDependencies, phase: Phase): string | undefined {
-  const parked = lastPass()?.view.parked ?? [];
+function freeNameOf(
+  { nodeName, cluster }: PhaseFactParts,
+  lastPass: StaticPodPass | undefined,
+  phase: Phase,
+): string | undefined {
+  const parked = lastPass?.view.parked ?? [];
   const inUse = new Set([...parked.map(({ maintenance }) => maintenance), nameOf(phase)]);
-  const names = shutdownNames(nodeName).filter((each) => !inUse.has(each) && cluster?.isFree(each) !== false);
+  const names = shutdownNames(nodeName).filter((each) => !inUse.has(each) && cluster?.own.isFree(each) !== false);
   return names[randomInt(Math.max(1, names.length))];
 }
 
@@ -63,10 +90,10 @@ function isRecovered(phase: Phase, { view, keptByOthers }: StaticPodPass): boole
 }
 
 /** Whether the cluster has nothing of a shutdown that was called off any more. */
-function isWithdrawn(phase: Phase, cluster: PhaseFactDependencies['cluster']): boolean {
+function isWithdrawn(phase: Phase, { cluster }: PhaseFactParts): boolean {
   if (phase.kind !== 'recovering' || phase.cause !== 'canceled' || cluster === undefined) return true;
-  if (cluster.state(phase.maintenance) === 'open') return false;
-  return cluster.own().every((each) => !isNamed(phase, each.metadata.name) || stageOf(each) === 'Complete');
+  if (cluster.own.state(phase.maintenance) === 'open') return false;
+  return cluster.own.own().every((each) => !isNamed(phase, each.metadata.name) || stageOf(each) === 'Complete');
 }
 
 /** Whether the pass lets the next decision move the phase in which it was made. */
@@ -84,41 +111,46 @@ function heldOf(phase: Phase, bootId: string): Parameters<ShutdownDetector['read
   return phase.kind === 'watching' || phase.kind === 'released' || phase.bootId !== bootId ? {} : phase;
 }
 
-/** Reads the facts that decide the phase, from the machine, the cluster and the last pass over the pods. */
+/** For how long the API server has said that the node has no Node object, in milliseconds; asked while the cluster drains it. */
+async function nodeGoneMs({ cluster }: PhaseFactParts, phase: Phase, signal: AbortSignal): Promise<number> {
+  if (phase.kind !== 'draining' || phase.mode !== 'cluster') return 0;
+  const node = await cluster?.ownNode.observe(NODE_EVERY_MS, signal);
+  return node?.kind === 'absent' ? node.forMs : 0;
+}
+
+/** Reads the facts that decide the phase, from the machine, the cluster and what earlier iterations have come to. */
 export async function readPhaseFacts(
-  dependencies: PhaseFactDependencies,
+  parts: PhaseFactParts,
+  { lastPass, ...known }: KnownFacts,
   phase: Phase,
   signal: AbortSignal,
 ): Promise<Omit<PhaseFacts, 'release'>> {
-  const { clock, cluster, limits, detector, notices } = dependencies;
-  const held = heldOf(phase, dependencies.bootId);
-  const goingDown = notices.addTo(await detector.read(held, signal), phase);
+  const { bootId, clock, cluster, config, detector, notices, nodeName } = parts;
+  const { apiWaitSec, progressWaitSec, maxHoldSec } = config;
+  const goingDown = notices.addTo(await detector.read(heldOf(phase, bootId), signal), phase);
   const name = nameOf(phase);
-  const pass = dependencies.lastPass();
   // A pass of another phase says nothing: its view may be older than what this phase has to put back.
-  const current = pass?.phase === phase ? pass : undefined;
+  const current = lastPass?.phase === phase ? lastPass : undefined;
   return {
+    ...known,
     now: clock.now(),
     sinceBootMs: clock.monotonic(),
-    bootId: dependencies.bootId,
-    nodeName: dependencies.nodeName,
+    bootId,
+    nodeName,
     goingDown,
     clusterConfigured: cluster !== undefined,
-    startedSinceBootMs: dependencies.startedSinceBootMs,
-    askedSinceBootMs: dependencies.firstQuestion.askedAt(phase),
-    apiWaitMs: limits.apiWaitSec * 1000,
-    maxHoldMs: limits.maxHoldSec === undefined ? undefined : limits.maxHoldSec * 1000,
-    maintenance: (name === undefined ? undefined : cluster?.state(name)) ?? 'absent',
-    freeName: freeNameOf(dependencies, phase),
-    progressWaitMs: limits.progressWaitSec * 1000,
-    stall: dependencies.stall(),
-    stand: dependencies.standOf(name ?? ''),
-    nodeGoneMs: phase.kind === 'draining' && phase.mode === 'cluster' ? await dependencies.nodeGoneMs(signal) : 0,
-    handedOver: dependencies.handedOver(),
+    apiWaitMs: apiWaitSec * 1000,
+    maxHoldMs: maxHoldSec === undefined ? undefined : maxHoldSec * 1000,
+    maintenance: (name === undefined ? undefined : cluster?.own.state(name)) ?? 'absent',
+    freeName: freeNameOf(parts, lastPass, phase),
+    progressWaitMs: progressWaitSec * 1000,
+    stall: parts.drain.observer?.stall(),
+    stand: standOf(cluster?.maintenances.get(name ?? ''), nodeName),
+    nodeGoneMs: await nodeGoneMs(parts, phase, signal),
     drained: current?.drained === true,
     left: current?.left,
     running: current?.running,
-    manifestsStuck: dependencies.manifestsStuck(),
-    recovered: current !== undefined && isRecovered(phase, current) && isWithdrawn(phase, cluster),
+    manifestsStuck: parts.staticPods.stuck().size > 0,
+    recovered: current !== undefined && isRecovered(phase, current) && isWithdrawn(phase, parts),
   };
 }

@@ -2,17 +2,43 @@
  * The shutdown inhibitor lock of the agent: taken and released according to the phase. Its status has its limits too: how
  * long logind lets a lock delay a shutdown, which file says so, and when the lock expires if the agent dies.
  */
+import path from 'node:path';
 import * as z from 'zod';
 import type { AgentConfig } from '../../config/schema.ts';
 import { delayProblem, winningDelay } from '../../decide/machine/logind-delay.ts';
 import { holdsLock, type Phase } from '../../decide/shutdown/phase.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
-import { HOLDER_UNIT, type ShutdownLock } from '../../host/systemd/inhibitor.ts';
+import {
+  createChildLock,
+  createNoLock,
+  createUnitLock,
+  HOLDER_UNIT,
+  type ShutdownLock,
+} from '../../host/systemd/inhibitor.ts';
+import type { Login1 } from '../../host/systemd/login1.ts';
 import { readLogindConfig } from '../../host/systemd/logind-config.ts';
+import type { Systemd } from '../../host/systemd/systemd1.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { AgentStatus } from '../control/status.ts';
-import type { Host } from './lock-kind.ts';
+
+/** logind and systemd of this machine. */
+export interface Host {
+  readonly login1: Login1;
+  readonly systemd: Systemd;
+}
+
+/** Creates the inhibitor lock of the configured kind. `onLost` is called when a child process that held the lock ends by itself. */
+export function createShutdownLock(
+  config: Pick<AgentConfig, 'lock' | 'runDirectory'>,
+  host: Host | undefined,
+  log: Log,
+  onLost: () => void,
+): ShutdownLock {
+  if (host === undefined || config.lock === 'none') return createNoLock();
+  if (config.lock === 'child') return createChildLock({ login1: host.login1, log, onLost });
+  return createUnitLock({ ...host, log, heartbeatPath: path.join(config.runDirectory, 'alive') });
+}
 
 /** The limits are read again after so long. */
 const LIMITS_EVERY_MS = 60_000;

@@ -4,7 +4,6 @@ import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { isNamed, type Phase } from '../../decide/shutdown/phase.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { forEachApart } from '../iteration/step.ts';
-import type { Cluster } from '../cluster/cluster.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 
 /**
@@ -50,7 +49,7 @@ export async function completeOwn(
 
 /** Deletes, once after each shutdown, the pods of this node that the shutdown left behind as Failed. */
 export function createFailedPodRemoval(
-  cluster: Pick<Cluster, 'removeFailedPods'>,
+  cluster: { removeFailedPods(signal: AbortSignal): Promise<readonly string[]> },
   log: Pick<Log, 'info'>,
 ): (phase: Phase, signal: AbortSignal) => Promise<void> {
   let isDone = false;

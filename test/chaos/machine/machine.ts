@@ -5,7 +5,7 @@ import { createSystemClock } from '../../../src/host/clock.ts';
 import { serveDemoCri } from '../../../src/demo/cri-server.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
 import { createRecordingLog } from '../../support/agent/recording-log.ts';
-import type { AgentDependencies } from '../../../src/agent/open-context.ts';
+import type { AgentDependencies } from '../../../src/agent/open.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { Product } from '../product.ts';

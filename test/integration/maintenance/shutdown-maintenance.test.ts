@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createCluster } from '../../../src/agent/cluster/cluster.ts';
-import { ControllerLease } from '../../../src/agent/drain/controller-lease.ts';
+import { Cluster } from '../../../src/agent/cluster.ts';
+import { createContainerRuntime } from '../../../src/host/cri/runtime.ts';
 import { createWakeup } from '../../../src/agent/iteration/wakeup.ts';
 import { shutdownNames } from '../../../src/decide/maintenance/agent-names.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
@@ -117,7 +117,8 @@ describe('the maintenances of other nodes', () => {
     await madeMaintenance(rig.admin, { stage: 'Drain', nodeSelector: byName('node-x') }, { name: 'of-own' });
     await madeMaintenance(rig.admin, { stage: 'Drain', nodeSelector: byName('node-x', 'node-y') }, { name: 'of-both' });
     const kubeconfig = await rig.controlPlane.kubeconfigFor('system:node:node-x', ['system:nodes']);
-    const client = createKubeClient(await loadClusterAccess(kubeconfig), 'test');
+    const access = await loadClusterAccess(kubeconfig);
+    const client = createKubeClient(access, 'test');
     const clock = createSystemClock();
     const waker = createWakeup(clock);
     const ending = new AbortController();
@@ -129,8 +130,10 @@ describe('the maintenances of other nodes', () => {
     const onChange = (): void => {
       waker.notify();
     };
-    const dependencies = { client, clock, log, nodeName: 'node-x', onChange };
-    const cluster = createCluster(dependencies, new ControllerLease(dependencies), undefined);
+    const runtime = createContainerRuntime('unix:///nonexistent/cri.sock');
+    const presence = { readDoctor: () => Promise.resolve({ doctor: 'ok' as const, checks: [] }), config: '' };
+    const options = { access, endsWithBoot: undefined, runtime, presence };
+    const cluster = new Cluster(options, { client, clock, log, nodeName: 'node-x', onChange }, ending.signal);
     let turns = 0;
     const turning = (async () => {
       while (!ending.signal.aborted) {

@@ -1,5 +1,5 @@
 /** logind and systemd of a machine in a fleet: a shutdown has a kind, or none that anybody knows, and can be called off. */
-import type { Host } from '../../../src/agent/shutdown/lock-kind.ts';
+import type { Host } from '../../../src/agent/shutdown/lock.ts';
 import type { ShutdownKind } from '../../../src/decide/shutdown/kind.ts';
 import { NodemaintError } from '../../../src/errors.ts';
 import type { ShutdownLock } from '../../../src/host/systemd/inhibitor.ts';

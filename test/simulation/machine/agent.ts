@@ -2,20 +2,19 @@
  * The agent in a simulation: its loop and all of its parts for the cluster as they are. What reaches the machine is replaced by
  * memory: its files, its static pod directory, its container runtime, and what announces a shutdown.
  */
-import { type Agent, createAgent } from '../../../src/agent/agent.ts';
-import { openCluster } from '../../../src/agent/cluster-parts.ts';
-import type { AgentContext } from '../../../src/agent/context.ts';
-import { createDrainParts } from '../../../src/agent/drain-parts.ts';
+import { Agent } from '../../../src/agent/agent.ts';
+import { Cluster } from '../../../src/agent/cluster.ts';
+import { openDrain } from '../../../src/agent/drain.ts';
 import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
 import { createOfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
 import { createWakeup } from '../../../src/agent/iteration/wakeup.ts';
 import { openNoticeMemory } from '../../../src/agent/notices/memory.ts';
 import { createNotices } from '../../../src/agent/notices/notices.ts';
+import type { AgentParts } from '../../../src/agent/parts.ts';
 import { readRecord } from '../../../src/agent/phase/record.ts';
 import { createAnnouncer } from '../../../src/agent/shutdown/announce.ts';
 import { createShutdownDetector } from '../../../src/agent/shutdown/detector.ts';
-import type { Host } from '../../../src/agent/shutdown/lock-kind.ts';
-import { createLockReconciler } from '../../../src/agent/shutdown/lock.ts';
+import { createLockReconciler, type Host } from '../../../src/agent/shutdown/lock.ts';
 import { createOtherLocks } from '../../../src/agent/shutdown/other-locks.ts';
 import { openStoryRecorder } from '../../../src/agent/shutdown/story-recorder.ts';
 import { createManualRequests } from '../../../src/agent/static-pods/manual.ts';
@@ -76,7 +75,6 @@ export async function runSimulatedAgent(
   const wake = (): void => {
     wakeup.notify();
   };
-  const manual = createManualRequests();
   const recorded = await readRecord(state, (error) => {
     throw error;
   });
@@ -86,9 +84,9 @@ export async function runSimulatedAgent(
   };
   const endsWithBoot = config.onBoot === 'complete' ? bootId : undefined;
   const presence = { readDoctor: () => Promise.resolve({ doctor: 'ok' as const, checks: [] }), config: '' };
-  const modelAccess = { server: new URL('https://model.example:6443'), authenticate: () => Promise.resolve() };
-  const cluster = openCluster(
-    { access: modelAccess, endsWithBoot, runtime, presence },
+  const access = { server: new URL('https://model.example:6443'), authenticate: () => Promise.resolve() };
+  const cluster = new Cluster(
+    { access, endsWithBoot, runtime, presence },
     { client, clock, log, nodeName, onChange: wake },
     living,
   );
@@ -128,7 +126,7 @@ export async function runSimulatedAgent(
     onChange: wake,
   });
   const story = await openStoryRecorder({ nodeName, files: NO_STORY, clock, log }, record.phase);
-  const pods = createStaticPods({
+  const staticPods = createStaticPods({
     store: () => manifests.store,
     nodeName,
     bootId,
@@ -139,52 +137,38 @@ export async function runSimulatedAgent(
     log,
     read: manifests.read,
   });
-  const drain = createDrainParts(
-    { pods: offlinePods, staticPods: pods, runtime, drainPlan: config.drainPlan, clock, log },
-    {
-      cluster: cluster.cluster,
-      lease: cluster.lease,
-      interceptor: cluster.interceptor,
-      dependencies: cluster.dependencies,
-      ownNode: cluster.ownNode,
-      maxVolumeWaitMs: config.maxVolumeWaitSec * 1000,
-      maxIdleMs: config.progressWaitSec * 1000,
-      announce,
-    },
-    living,
-  );
   const triggered = undefined;
-  const context: AgentContext = {
+  const parts: AgentParts = {
     config,
     clock,
     log,
+    nodeName,
+    bootId,
     state,
-    cluster,
-    node: { name: nodeName, bootId },
+    lock,
+    runtime,
+    knownPods,
+    offlinePods,
     notices,
-    machine: {
-      detector: createShutdownDetector({ host: system?.host, triggered, leadMs: 0, clock, log }),
-      lock,
-      otherLocks: createOtherLocks({ host: system?.host, clock, log }),
-      runtime,
-      knownPods,
-      offlinePods,
-    },
-    people: { announce, notify: () => Promise.resolve(), story, hooks: HOOKS },
-    staticPods: {
-      pods,
-      manual,
-      journal: manifests.store.mover,
-      directoryWatch: { set: () => Promise.resolve() },
-      locate: () => Promise.resolve(),
-      warnings: () => [],
-    },
-    drain,
-    loop: { wakeup, markProgress: () => undefined },
+    announce,
+    detector: createShutdownDetector({ host: system?.host, triggered, leadMs: 0, clock, log }),
+    otherLocks: createOtherLocks({ host: system?.host, clock, log }),
+    notify: () => Promise.resolve(),
+    hooks: HOOKS,
+    story,
+    cluster,
+    staticPods,
+    manual: createManualRequests(),
+    journal: manifests.store.mover,
+    directoryWatch: { set: () => Promise.resolve() },
+    locator: { relocate: () => Promise.resolve(), warnings: () => [] },
+    drain: openDrain({ config, offlinePods, staticPods, runtime, clock, log, cluster, announce }, living),
+    wakeup,
+    markProgress: () => undefined,
   };
-  const agent = createAgent(context, record);
+  const agent = new Agent(parts, record);
   system?.onAgent(agent);
-  const beside = [cluster.cluster, cluster.presence, events, notices, story].map((part) => part.run(living));
+  const beside = [cluster, cluster.presence, events, notices, story].map((part) => part.run(living));
   try {
     await agent.run(stop, signal);
   } finally {

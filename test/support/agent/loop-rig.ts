@@ -1,11 +1,10 @@
-import type { AgentContext, MachineParts, PeopleParts, StaticPodParts } from '../../../src/agent/context.ts';
-import type { ClusterParts } from '../../../src/agent/cluster-parts.ts';
-import { type Agent, createAgent } from '../../../src/agent/agent.ts';
-import { createDrainStep } from '../../../src/agent/drain/drain.ts';
+import { Agent } from '../../../src/agent/agent.ts';
+import { DrainStep } from '../../../src/agent/drain/drain.ts';
 import { type Drainer, EMPTY_PASS } from '../../../src/agent/drain/drainer.ts';
 import type { LastLook } from '../../../src/agent/drain/last-look.ts';
 import { createOfflineDrainer } from '../../../src/agent/drain/offline/offline-drain.ts';
 import type { OfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
+import type { AgentParts } from '../../../src/agent/parts.ts';
 import type { AgentRecord } from '../../../src/agent/phase/record.ts';
 import { parseAgentConfig } from './config.ts';
 import type { NodeDrain } from '../../../src/decide/maintenance/maintenance.ts';
@@ -111,50 +110,49 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
     runtime: { close: () => undefined },
     knownPods: { refresh: () => call('known pods'), read: () => Promise.resolve({ pods: new Map() }) },
     offlinePods,
-  } as unknown as MachineParts;
+  };
   const cluster = {
     access: { server: new URL('https://api.example:6443') },
     client: { send: () => Promise.resolve({ status: 200, headers: {}, body: { items: [], metadata: {}, spec: {} } }) },
-    cluster: {
-      maintenances: {
-        synced: () => world.maintenance !== undefined,
-        heardAt: () => undefined,
-        drains,
-        get: () => undefined,
-        list: () => [],
+    maintenances: {
+      synced: () => world.maintenance !== undefined,
+      heardAt: () => undefined,
+      drains,
+      get: () => undefined,
+      list: () => [],
+    },
+    own: {
+      state: () => world.maintenance ?? 'absent',
+      isFree: () => true,
+      forget: (name: string) => {
+        world.calls.push(`forget ${name.replace(/-[0-9a-z]$/, '')}`);
+        if (world.maintenance === 'deleted') world.maintenance = 'absent';
       },
-      own: {
-        state: () => world.maintenance ?? 'absent',
-        isFree: () => true,
-        forget: (name: string) => {
-          world.calls.push(`forget ${name.replace(/-[0-9a-z]$/, '')}`);
-          if (world.maintenance === 'deleted') world.maintenance = 'absent';
-        },
-        own: () =>
-          world.maintenance === 'open' ? [{ metadata: { name: SHUTDOWN.maintenance }, spec: { stage: 'Drain' } }] : [],
-        complete: async () => {
-          await call('complete the maintenance');
-          world.maintenance = 'completed';
-        },
-        ownCordons: () => [],
-        create: async () => {
-          await call('create the maintenance');
-          if (world.maintenance === undefined) throw new Error('no answer');
-          if (world.maintenance === 'absent') world.maintenance = 'open';
-        },
-        confirm: () => Promise.resolve(),
+      own: () =>
+        world.maintenance === 'open' ? [{ metadata: { name: SHUTDOWN.maintenance }, spec: { stage: 'Drain' } }] : [],
+      complete: async () => {
+        await call('complete the maintenance');
+        world.maintenance = 'completed';
       },
-      requests: {
-        list: () => [],
-        synced: () => true,
-        watch: (wanted: boolean) => world.calls.push(wanted ? 'watch requests' : 'ignore requests'),
+      ownCordons: () => [],
+      create: async () => {
+        await call('create the maintenance');
+        if (world.maintenance === undefined) throw new Error('no answer');
+        if (world.maintenance === 'absent') world.maintenance = 'open';
       },
-      removeFailedPods: async () => {
-        await call('remove failed pods');
-        return [];
-      },
+      confirm: () => Promise.resolve(),
+    },
+    requests: {
+      list: () => [],
+      synced: () => true,
+      watch: (wanted: boolean) => world.calls.push(wanted ? 'watch requests' : 'ignore requests'),
+    },
+    removeFailedPods: async () => {
+      await call('remove failed pods');
+      return [];
     },
     presence: { show: () => undefined, run: () => Promise.resolve() },
+    unrecorded: { find: () => Promise.resolve(new Set<string>()) },
     ownNode: {
       observe: () => {
         const { nodeGoneAt } = world;
@@ -170,26 +168,26 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
       report: () => call('report'),
     },
     overduePods: { reconcile: () => call('overdue pods') },
-  } as unknown as ClusterParts;
+  };
   const staticPods = {
-    pods: {
-      observe: async () => {
-        await call('observe');
-        return view();
-      },
-      decide: () => Promise.resolve({ actions: [], progress: [] }),
-      act: async () => {
-        await call('act');
-        return true;
-      },
-      stuck: () => new Set<string>(),
+    observe: async () => {
+      await call('observe');
+      return view();
     },
+    decide: () => Promise.resolve({ actions: [], progress: [] }),
+    act: async () => {
+      await call('act');
+      return true;
+    },
+    stuck: () => new Set<string>(),
+  };
+  const manifests = {
+    staticPods,
     manual: { isWanted: () => false, settle: () => false, withParks: (_view: object, leave: object) => leave },
     journal: { problem: () => undefined, retry: () => Promise.resolve() },
     directoryWatch: { set: (wanted: boolean) => call(wanted ? 'watch the directory' : 'leave the directory') },
-    locate: () => call('locate'),
-    warnings: () => [],
-  } as unknown as StaticPodParts;
+    locator: { relocate: () => call('locate'), warnings: () => [] },
+  };
   const people = {
     announce: ({ reason }: { reason: string }) => world.calls.push(`announce ${reason}`),
     notify: async (line: string) => {
@@ -202,7 +200,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
       },
     },
     story: { recordTransition: () => undefined, recordProgress: () => undefined, run: () => Promise.resolve() },
-  } as unknown as PeopleParts;
+  };
 
   const loop = {
     wakeup: {
@@ -218,11 +216,10 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
     pass: () => Promise.resolve({ ...EMPTY_PASS, drained: world.drained }),
     stop: () => undefined,
   };
-  const offline = createOfflineDrainer({ pods: offlinePods, staticPods: staticPods.pods, drainPlan: [], clock });
+  const offline = createOfflineDrainer({ pods: offlinePods, staticPods, drainPlan: [], clock });
   const drainers = { controller: byController, self: byController, offline };
   const lastLook: LastLook = { after: (pass) => Promise.resolve(pass) };
-  const step = createDrainStep({ drainers, observer: undefined, lastLook, drainPlan: [], clock });
-  const context = {
+  const parts = {
     config: parseAgentConfig(CONFIG, 'agent.yaml'),
     clock,
     log,
@@ -235,8 +232,9 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
       problem: () => undefined,
       retry: () => Promise.resolve(),
     },
-    node: { name: 'node-a', bootId: 'boot-1' },
-    machine,
+    nodeName: 'node-a',
+    bootId: 'boot-1',
+    ...machine,
     notices: {
       addTo: (found: object) => found,
       cordon: () => undefined,
@@ -245,13 +243,13 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
       reconcile: () => call('notices'),
       run: () => Promise.resolve(),
     },
-    people,
+    ...people,
     cluster: clusterConfigured ? cluster : undefined,
-    staticPods,
-    drain: { step, controller: undefined },
-    loop,
-  } as unknown as AgentContext;
-  const agent = createAgent(context, initial);
+    ...manifests,
+    drain: new DrainStep({ drainers, observer: undefined, lastLook }, [], clock),
+    ...loop,
+  } as unknown as AgentParts;
+  const agent = new Agent(parts, initial);
   return {
     world,
     clock,

@@ -3,12 +3,14 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
 import { createOfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
-import { createDrainParts } from '../../../src/agent/drain-parts.ts';
-import { createStaticPodPasses, type PassPhases } from '../../../src/agent/drain/pod-pass.ts';
+import { openDrain } from '../../../src/agent/drain.ts';
+import { passOverPods, type StaticPodPass } from '../../../src/agent/drain/pod-pass.ts';
 import { createStaticPods } from '../../../src/agent/static-pods/static-pods.ts';
 import type { DrainPlanEntry } from '../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
+import type { Leave } from '../../../src/decide/static-pod/moves.ts';
+import type { RetentionFacts } from '../../../src/decide/static-pod/parked.ts';
 import { NodemaintError } from '../../../src/errors.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createContainerRuntime } from '../../../src/host/cri/runtime.ts';
@@ -40,6 +42,17 @@ const PHASE: Phase = {
   since: 1,
   bootId: 'boot-1',
 };
+const CONFIG = { drainPlan: [], maxVolumeWaitSec: 0, progressWaitSec: 300 };
+const NO_CLUSTER = { cluster: undefined, announce: () => undefined };
+const RETENTION: RetentionFacts = {
+  phase: PHASE,
+  onBoot: 'complete',
+  clusterConfigured: false,
+  own: [],
+  drains: undefined,
+  apiSilent: true,
+};
+type Leaves = ReadonlyMap<string, Leave>;
 /** For a call of the runtime beside the time for which it waits itself: long enough for a machine with much to do. */
 const CALL_MS = 1_500;
 /** As in the agent, though shorter: a stop that has ended wakes the loop. */
@@ -173,44 +186,26 @@ export async function drainOffline(root: string, fault: OfflineFault | undefined
     clock,
     log: SILENT_LOG,
   });
-  const none = {
-    cluster: undefined,
-    lease: undefined,
-    interceptor: undefined,
-    dependencies: undefined,
-    ownNode: undefined,
-    maxVolumeWaitMs: 0,
-    maxIdleMs: 300_000,
-    announce: () => undefined,
-  };
-  const { step } = createDrainParts({ pods, staticPods, drainPlan: [], runtime, clock, log: SILENT_LOG }, none, signal);
-  const passes = createStaticPodPasses({
+  const parts = {
     staticPods,
-    manual: { isWanted: () => false, settle: () => false, withParks: (_view, leave) => new Map(leave) },
-    retentionFacts: (phase) => ({
-      phase,
-      onBoot: 'complete',
-      clusterConfigured: false,
-      own: [],
-      drains: undefined,
-      apiSilent: true,
-    }),
-    drain: (facts, until) => step.pass(facts, until),
-    unrecorded: undefined,
-    interceptor: undefined,
-  });
-  const targets: (readonly DrainPlanEntry[])[] = [];
-  const phases: PassPhases = {
-    record: () => ({ phase: PHASE, offlineTargets: targets.at(-1) ?? [] }),
-    saveTargets: (next) => {
-      targets.push(next);
-      return Promise.resolve();
-    },
+    manual: { isWanted: () => false, settle: () => false, withParks: (_view: object, leave: Leaves) => new Map(leave) },
+    drain: openDrain(
+      { config: CONFIG, offlinePods: pods, staticPods, runtime, clock, ...NO_CLUSTER, log: SILENT_LOG },
+      signal,
+    ),
+    cluster: undefined,
   };
+  const targets: (readonly DrainPlanEntry[])[] = [];
+  const pass = (): Promise<StaticPodPass> => {
+    const record = { phase: PHASE, offlineTargets: targets.at(-1) ?? [] };
+    const saveTargets = (next: readonly DrainPlanEntry[]): Promise<void> => Promise.resolve(void targets.push(next));
+    return passOverPods(parts, { record, retention: RETENTION, saveTargets }, signal);
+  };
+  let last: StaticPodPass | undefined;
   const startedAt = performance.now();
-  while (passes.last()?.drained !== true && performance.now() - startedAt < LONGEST_MS) {
+  while (last?.drained !== true && performance.now() - startedAt < LONGEST_MS) {
     const woken = new Promise<void>((resolve) => (wake = resolve));
-    await passes.run(phases, signal);
+    last = await pass();
     await Promise.race([woken, delay(PAUSE_MS)]);
   }
   const ms = performance.now() - startedAt;
@@ -219,5 +214,5 @@ export async function drainOffline(root: string, fault: OfflineFault | undefined
   const inPlace = await readdir(paths.staticPodPath);
   await rm(root, { recursive: true });
   const { events, calls } = standIn;
-  return { events, targets, calls, comeBack, left: passes.last()?.left, inPlace, ms };
+  return { events, targets, calls, comeBack, left: last?.left, inPlace, ms };
 }

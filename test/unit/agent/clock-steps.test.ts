@@ -1,7 +1,7 @@
 /** The clock of a machine is set while timers run, by NTP or by hand: none of them may take longer, or be over early. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { createHandOver, type HandOverDependencies } from '../../../src/agent/drain/offline/hand-over.ts';
+import { createHandOver, type HandOverParts } from '../../../src/agent/drain/offline/hand-over.ts';
 import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
 import { createSelfGates } from '../../../src/agent/drain/gates.ts';
 import { createParkTimes } from '../../../src/agent/static-pods/park-times.ts';
@@ -44,19 +44,16 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
     (clock) => {
       let count = 0;
       const { client } = countingClient();
-      const cluster = { state: () => 'absent', create: () => Promise.reject(new Error(`away ${(count += 1)}`)) };
+      const own = { state: () => 'absent', create: () => Promise.reject(new Error(`away ${(count += 1)}`)) };
       const config = parseAgentConfig(CONFIG, 'agent.yaml');
       const context = {
-        client,
         clock,
-        cluster,
-        presence: { show: () => undefined },
-        ownNode: { observe: () => Promise.resolve({ kind: 'unknown' }) },
+        cluster: { client, own, ownNode: { observe: () => Promise.resolve({ kind: 'unknown' }) } },
         config,
         log: SILENT_LOG,
         nodeName: 'n1',
-        manifestsStuck: () => false,
-      } as unknown as HandOverDependencies;
+        staticPods: { stuck: () => new Set() },
+      } as unknown as HandOverParts;
       const handOver = createHandOver(context);
       const phase = {
         kind: 'draining',

@@ -46,7 +46,7 @@ async function said(verb: 'trigger' | 'cancel', { phase, inForce, goesDown = fal
     cancelScheduled: () => Promise.resolve(void acts.push('scheduled')),
     course: () => Promise.resolve(goesDown ? ({ kind: 'prepared', logind: 100 } as const) : ({ kind: 'up' } as const)),
   };
-  const commands = createControlCommands(agent, { machine: { detector }, clock: { now: () => 0 } }, LIVING);
+  const commands = createControlCommands(agent, { detector, clock: { now: () => 0 } }, LIVING);
   const answer =
     verb === 'cancel' ? await commands.cancel('root') : await commands.trigger({ by: 'root', reason: 'an update' });
   return `${answer} [${[triggered === undefined ? 'none' : 'in force', ...acts].join(', ')}]`;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createStorage } from '../../../src/agent/storage-problem.ts';
+import { Storage } from '../../../src/agent/storage-problem.ts';
 import { createSteppingClock } from '../../support/stand-ins/stepping-clock.ts';
 
 describe('the storage of the agent', () => {
@@ -10,7 +10,7 @@ describe('the storage of the agent', () => {
     let stateProblem: string | undefined = 'no room for record.json';
     let journalProblem: string | undefined;
     let tries = 0;
-    const storage = createStorage({
+    const storage = new Storage({
       state: {
         problem: () => stateProblem,
         retry: () => {

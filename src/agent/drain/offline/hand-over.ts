@@ -23,6 +23,7 @@ import type { Log } from '../../../telemetry/log.ts';
 import type { OwnMaintenances } from '../../cluster/own-maintenances.ts';
 import type { OwnNode } from '../../cluster/own-node.ts';
 import type { AgentRecord } from '../../phase/record.ts';
+import type { StaticPods } from '../../static-pods/static-pods.ts';
 import type { OfflinePods } from './offline-pods.ts';
 
 /** The way back from a local drain. */
@@ -36,18 +37,22 @@ export interface HandOver {
   isDone(): boolean;
 }
 
-export interface HandOverDependencies {
+/** What a drain is handed over with. */
+export interface HandOverParts {
   readonly config: { readonly drainPlan: readonly DrainPlanEntry[] };
   readonly nodeName: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Undefined where no cluster is configured; so are the node and the client. */
-  readonly cluster: Pick<OwnMaintenances, 'state' | 'create'> | undefined;
-  readonly ownNode: OwnNode | undefined;
-  readonly client: KubeClient | undefined;
+  /** Undefined where no cluster is configured. */
+  readonly cluster:
+    | {
+        readonly own: Pick<OwnMaintenances, 'state' | 'create'>;
+        readonly ownNode: OwnNode;
+        readonly client: KubeClient;
+      }
+    | undefined;
   readonly offlinePods: Pick<OfflinePods, 'observe' | 'giveBack'>;
-  /** Whether manifests could not be moved for a while. */
-  readonly manifestsStuck: () => boolean;
+  readonly staticPods: Pick<StaticPods, 'stuck'>;
 }
 
 const EVERY_MS = 5_000;
@@ -104,8 +109,15 @@ async function deleteEnded(
  * reached, so that no controller begins from the first entry and no DaemonSet pod comes back; then the cordon; then the pods
  * that have ended here are deleted there, because the kubelet would start them again; then the kubelet.
  */
-export function createHandOver(dependencies: HandOverDependencies): HandOver {
-  const { client, clock, cluster, config, offlinePods, ownNode, log, nodeName, manifestsStuck } = dependencies;
+export function createHandOver({
+  config,
+  nodeName,
+  clock,
+  log,
+  cluster,
+  offlinePods,
+  staticPods,
+}: HandOverParts): HandOver {
   /** The last attempt, on the monotonic clock; undefined before the first. */
   let triedAt: number | undefined;
   let answersSince: number | undefined;
@@ -118,7 +130,8 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
   };
 
   const attempt = async ({ phase, offlineTargets }: AgentRecord, outer: AbortSignal): Promise<boolean> => {
-    if (cluster === undefined || client === undefined || ownNode === undefined) return false;
+    if (cluster === undefined) return false;
+    const { client, own, ownNode } = cluster;
     if (phase.kind !== 'draining' || phase.mode !== 'offline' || !mayHandOver(phase)) return false;
     if (isTooSoon(phase)) return false;
     triedAt = clock.monotonic();
@@ -131,10 +144,10 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
       const node = seen.kind === 'present' ? identityOf(seen.node.metadata) : { name: nodeName };
       const plan = effectiveDrainPlan(config.drainPlan);
       const { maintenance: name, reason, deadline, shutdownKind } = phase;
-      if (cluster.state(name) === 'absent') {
-        await cluster.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline, shutdownKind }, ask);
+      if (own.state(name) === 'absent') {
+        await own.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline, shutdownKind }, ask);
       }
-      if (cluster.state(name) !== 'open') return false;
+      if (own.state(name) !== 'open') return false;
       const reached = { targets: offlineTargets, now: clock.now() };
       if (!(await recordTargets(client, { name, node }, reached, ask))) return false;
       const signal = within(CALL_MS);
@@ -161,7 +174,7 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
       // What an earlier attempt came to does not count for this one, even where it throws.
       isDone = false;
       // In the cluster only the kubelet could end pods whose manifests cannot be moved, and it does not.
-      isDone = !manifestsStuck() && (await attempt(record, signal));
+      isDone = staticPods.stuck().size === 0 && (await attempt(record, signal));
       return isDone;
     },
     isDone: () => isDone,

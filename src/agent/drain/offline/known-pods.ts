@@ -33,7 +33,7 @@ export interface KnownPods {
   save(): Promise<void>;
 }
 
-export interface KnownPodsDependencies {
+interface KnownPodsDependencies {
   readonly state: StateFiles;
   readonly nodeName: string;
   readonly client: KubeClient | undefined;

@@ -17,7 +17,7 @@ import { type Drainer, EMPTY_PASS } from '../drainer.ts';
 import type { OfflinePods } from './offline-pods.ts';
 import { createUnseenWait } from './unseen-wait.ts';
 
-export interface OfflineDrainDependencies {
+interface OfflineDrainDependencies {
   readonly pods: Pick<OfflinePods, 'observe' | 'stop' | 'whyNone'>;
   readonly staticPods: Pick<StaticPods, 'stuck'>;
   /** As configured. */

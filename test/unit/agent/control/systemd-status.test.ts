@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createSystemdStatus } from '../../../../src/agent/control/systemd-status.ts';
 import type { AgentStatus } from '../../../../src/agent/control/status.ts';
+import { SystemdStatus, statusLine } from '../../../../src/agent/control/systemd-status.ts';
 import { DRAINING } from '../../../support/agent/phase-facts.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
@@ -13,23 +13,15 @@ describe('the state that systemd shows', () => {
     let turn: string | undefined;
     let isHeld = true;
     let status = { phase: { kind: 'watching' }, summary: 'waiting', waitingFor: [] } as unknown as AgentStatus;
-    const show = createSystemdStatus(
-      {
-        phase: () => status.phase,
-        isHeld: () => isHeld,
-        problem: () => status.storageProblem,
-        turn: () => turn,
-        status: () => {
-          statusReads += 1;
-          return status;
-        },
-      },
-      (line) => {
-        lines.push(line);
-        return Promise.resolve();
-      },
-      clock,
-    );
+    const systemd = new SystemdStatus((line) => {
+      lines.push(line);
+      return Promise.resolve();
+    }, clock);
+    const show = (): Promise<void> =>
+      systemd.show(status.phase, JSON.stringify([isHeld, status.storageProblem, turn]), () => {
+        statusReads += 1;
+        return status;
+      });
     await show();
     clock.pass(3_600_000);
     await show();
@@ -52,5 +44,24 @@ describe('the state that systemd shows', () => {
     await show();
     assert.equal(lines.length, 6, 'that the lock is lost is shown at once');
     assert.equal(statusReads, lines.length, 'the status is put together only to be shown');
+  });
+});
+
+describe("the unit's status line", () => {
+  const waiting = { on: 'kubelet', message: '' };
+  const status = { summary: 'shutdown held' } as AgentStatus;
+
+  it('names what has been waited for the longest, and how many more', () => {
+    const waitingFor = [
+      { what: 'default/web', on: waiting.on, message: waiting.message },
+      { ...waiting, what: 'default/db', since: 2_000 },
+      { ...waiting, what: 'default/log', since: 1_000 },
+    ];
+    const line = statusLine({ ...status, waitingFor });
+    assert.equal(line, 'shutdown held; waiting for default/log (kubelet) since 1970-01-01T00:00:01Z and 2 more');
+  });
+
+  it('is the phase alone where nothing is waited for', () => {
+    assert.equal(statusLine({ ...status, waitingFor: [] }), 'shutdown held');
   });
 });

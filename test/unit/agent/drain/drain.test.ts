@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createDrainStep } from '../../../../src/agent/drain/drain.ts';
+import { DrainStep } from '../../../../src/agent/drain/drain.ts';
 import { type DrainerFacts, type Drainer, EMPTY_PASS, type PassFacts } from '../../../../src/agent/drain/drainer.ts';
 import type { LastLook } from '../../../../src/agent/drain/last-look.ts';
 import type { DrainSight } from '../../../../src/agent/drain/observer.ts';
@@ -31,7 +31,7 @@ function factsOf(phase: Phase): PassFacts {
 
 /** The step with three drainers that note what is asked of them. */
 function stepOf(life: ControllerLife): {
-  readonly step: ReturnType<typeof createDrainStep>;
+  readonly step: DrainStep;
   readonly calls: string[];
   readonly facts: DrainerFacts[];
 } {
@@ -52,6 +52,9 @@ function stepOf(life: ControllerLife): {
       calls.push('the controller is observed');
       return Promise.resolve({ controller: life, maintenances: [MAINTENANCE] });
     },
+    stall: () => undefined,
+    isBusy: () => false,
+    state: () => undefined,
     suspend: () => {
       calls.push('the observation ends');
     },
@@ -70,7 +73,7 @@ function stepOf(life: ControllerLife): {
       return Promise.resolve(pass);
     },
   };
-  const step = createDrainStep({ drainers, observer, lastLook, drainPlan: [], clock: createSystemClock() });
+  const step = new DrainStep({ drainers, observer, lastLook }, [], createSystemClock());
   return { step, calls, facts };
 }
 

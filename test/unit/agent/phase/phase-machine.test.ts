@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { createPhaseMachine, type PhaseMachine } from '../../../../src/agent/phase/phase-machine.ts';
+import { PhaseMachine } from '../../../../src/agent/phase/phase-machine.ts';
 import { type AgentRecord, readRecord } from '../../../../src/agent/phase/record.ts';
 import type { PhaseFacts } from '../../../../src/decide/shutdown/phase.ts';
 import type { StateFiles } from '../../../../src/host/files/state-files.ts';
@@ -29,7 +29,7 @@ async function rigOf(t: TestContext, initial: AgentRecord): Promise<Rig> {
   const log = createRecordingLog();
   const announced: string[] = [];
   const rig = { state, log, announced, facts: { ...FACTS, goingDown: YES } as PhaseFacts };
-  const machine = createPhaseMachine(
+  const machine = new PhaseMachine(
     {
       nodeName: 'node-a',
       state,
@@ -47,7 +47,7 @@ describe('the phase machine', () => {
     const rig = await rigOf(t, { phase: { kind: 'watching' }, offlineTargets: [] });
     const transition = await rig.machine.decide(SIGNAL);
     assert.equal(transition?.name, 'begin');
-    assert.deepEqual((await readRecord(rig.state, assert.fail)).phase, rig.machine.record().phase);
+    assert.deepEqual((await readRecord(rig.state, assert.fail)).phase, rig.machine.record.phase);
     assert.deepEqual(rig.announced, ['ShutdownHeld']);
     assert.match(rig.log.lines[0] ?? '', /^info shutdown held: .*"transition":"begin"/);
   });
@@ -65,7 +65,7 @@ describe('the phase machine', () => {
     assert.deepEqual((await readRecord(rig.state, assert.fail)).offlineTargets, TARGETS);
     rig.facts = { ...rig.facts, drained: true };
     assert.equal((await rig.machine.decide(SIGNAL))?.name, 'finish');
-    assert.deepEqual(rig.machine.record().offlineTargets, TARGETS);
+    assert.deepEqual(rig.machine.record.offlineTargets, TARGETS);
     rig.facts = { ...rig.facts, bootId: 'boot-2' };
     assert.equal((await rig.machine.decide(SIGNAL))?.name, 'boot');
     assert.deepEqual((await readRecord(rig.state, assert.fail)).offlineTargets, []);
@@ -78,7 +78,7 @@ describe('the phase machine', () => {
     assert.equal(await rig.machine.callOff(DRAINING, { canceledBy: 'root' }), false, 'that phase is over');
     rig.facts = { ...rig.facts, drained: false, goingDown: { kind: 'no' } };
     assert.equal(await rig.machine.decide(SIGNAL), undefined, 'it was taken back before it was released');
-    assert.equal(await rig.machine.callOff(rig.machine.record().phase, { canceledBy: 'root' }), true);
+    assert.equal(await rig.machine.callOff(rig.machine.record.phase, { canceledBy: 'root' }), true);
     rig.facts = { ...rig.facts, goingDown: { kind: 'unknown' } };
     assert.equal(await rig.machine.decide(SIGNAL), undefined);
     rig.facts = { ...rig.facts, goingDown: { kind: 'no' } };

@@ -5,11 +5,14 @@ import { describe, it, type TestContext } from 'node:test';
 import {
   kernelBootIdOf,
   learnSoftReboots,
+  markRunning,
   markSoftReboot,
   readBootId,
+  unmarkRunning,
 } from '../../../../src/agent/shutdown/boot-id.ts';
 import type { ShutdownKind } from '../../../../src/decide/shutdown/kind.ts';
 import type { Systemd } from '../../../../src/host/systemd/systemd1.ts';
+import { openTestState } from '../../../support/agent/state.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 
 describe('the identity of a boot', () => {
@@ -61,5 +64,17 @@ describe('the identity of a boot', () => {
     assert.equal(await readBootId(place), 'boot-1+1');
     await markSoftReboot(systemdWith(1, 'soft-reboot'), place.runDirectory, signal);
     assert.equal(await readBootId(place), 'boot-1+1');
+  });
+});
+
+describe('the mark of a running agent', () => {
+  it('the mark of a running agent tells that a boot ended under the agent, and not that the agent was restarted or ended', async (t) => {
+    const folder = await temporaryFolder(t, 'state');
+    const state = await openTestState(folder);
+    assert.equal(await markRunning(state, 'boot-1'), false, 'the first start of all');
+    assert.equal(await markRunning(state, 'boot-1'), false, 'killed and started again');
+    assert.equal(await markRunning(state, 'boot-2'), true, 'the machine went down under it');
+    await unmarkRunning(state);
+    assert.equal(await markRunning(state, 'boot-3'), false, 'it was ended before the machine went down');
   });
 });

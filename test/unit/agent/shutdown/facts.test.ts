@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { endsPhase, type PhaseFactDependencies, readPhaseFacts } from '../../../../src/agent/shutdown/facts.ts';
+import { endsPhase, FirstQuestion, type PhaseFactParts, readPhaseFacts } from '../../../../src/agent/shutdown/facts.ts';
 import type { StaticPodPass } from '../../../../src/agent/drain/pod-pass.ts';
 import { type OwnState, shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
@@ -25,40 +25,48 @@ function passOf(phase: Phase, parked: readonly string[], more: Partial<StaticPod
   return { phase, view, decision, keptByOthers, waiting: [], drained: false, ...more } as unknown as StaticPodPass;
 }
 
-async function read(phase: Phase, over: Partial<PhaseFactDependencies>) {
-  const dependencies: PhaseFactDependencies = {
+interface World {
+  readonly detector?: PhaseFactParts['detector'];
+  readonly own?: NonNullable<PhaseFactParts['cluster']>['own'];
+  readonly stuck?: readonly string[];
+  readonly handedOver?: boolean;
+  readonly lastPass?: StaticPodPass | undefined;
+  readonly hasCluster?: boolean;
+}
+
+async function read(phase: Phase, { own, detector, stuck = [], hasCluster = true, ...known }: World) {
+  const cluster = {
+    own: own ?? { state: () => 'open', isFree: () => true, own: () => [] },
+    ownNode: { observe: () => Promise.resolve({ kind: 'absent', forMs: 4 } as const) },
+    maintenances: { get: () => undefined },
+  };
+  const parts: PhaseFactParts = {
     nodeName: 'node-a',
     bootId: 'boot-1',
-    startedSinceBootMs: 0,
-    limits: { apiWaitSec: 15, progressWaitSec: 300 },
+    config: { apiWaitSec: 15, progressWaitSec: 300 },
     clock: createSteppingClock(),
-    firstQuestion: { askedAt: () => 0 },
-    detector: { read: () => Promise.resolve(YES) },
+    detector: detector ?? { read: () => Promise.resolve(YES) },
     notices: { addTo: (machine) => machine },
-    cluster: { state: () => 'open', isFree: () => true, own: () => [] },
-    stall: () => undefined,
-    standOf: () => 'asks',
-    nodeGoneMs: () => Promise.resolve(4),
-    manifestsStuck: () => false,
-    handedOver: () => true,
-    lastPass: () => undefined,
-    ...over,
+    staticPods: { stuck: () => new Set(stuck) },
+    drain: { observer: undefined },
+    cluster: hasCluster ? cluster : undefined,
   };
-  return await readPhaseFacts(dependencies, phase, SIGNAL);
+  const earlier = { startedSinceBootMs: 0, askedSinceBootMs: 0, handedOver: true, lastPass: undefined, ...known };
+  return await readPhaseFacts(parts, earlier, phase, SIGNAL);
 }
 
 describe('the facts of the phase', () => {
   it('tell of a drain what the last pass of this phase found, and nothing of one before', async () => {
-    const drained = await read(DRAINING, { lastPass: () => passOf(DRAINING, [], { drained: true, left: 'a.yaml' }) });
+    const drained = await read(DRAINING, { lastPass: passOf(DRAINING, [], { drained: true, left: 'a.yaml' }) });
     assert.deepEqual([drained.drained, drained.left], [true, 'a.yaml']);
-    const other = await read(DRAINING, { lastPass: () => passOf({ ...DRAINING }, [], { drained: true }) });
+    const other = await read(DRAINING, { lastPass: passOf({ ...DRAINING }, [], { drained: true }) });
     assert.deepEqual([other.drained, other.left], [false, undefined]);
     assert.equal((await read(DRAINING, {})).drained, false);
   });
 
   it('tell of a recovery that all is back only where a pass of this phase saw it', async () => {
     const recovered = async (pass: StaticPodPass | undefined): Promise<boolean> =>
-      (await read(RECOVERING, { lastPass: () => pass })).recovered;
+      (await read(RECOVERING, { lastPass: pass })).recovered;
     assert.equal(await recovered(undefined), false);
     assert.equal(await recovered(passOf(DRAINING, [])), false, 'it was read before the shutdown was over');
     assert.equal(await recovered(passOf(RECOVERING, [SHUTDOWN.maintenance])), false);
@@ -70,9 +78,9 @@ describe('the facts of the phase', () => {
 
   it('tell of a shutdown that was called off that all is back only once the cluster has nothing of it', async () => {
     const pass = passOf(CANCELED, []);
-    const recovered = async (cluster: Partial<NonNullable<PhaseFactDependencies['cluster']>>): Promise<boolean> => {
+    const recovered = async (own: Partial<NonNullable<World['own']>>): Promise<boolean> => {
       const none = { state: (): OwnState => 'completed', isFree: () => true, own: () => [] };
-      return (await read(CANCELED, { lastPass: () => pass, cluster: { ...none, ...cluster } })).recovered;
+      return (await read(CANCELED, { lastPass: pass, own: { ...none, ...own } })).recovered;
     };
     const open = drainOf(SHUTDOWN.maintenance, ['node-a']);
     assert.equal(await recovered({}), true);
@@ -114,25 +122,25 @@ describe('the facts of the phase', () => {
     const phase = { ...DRAINING, maintenance: first, renamed: { from: [second], deleted: 0, sinceBootMs: 0 } };
     const free = rest.at(-1);
     const facts = await read(phase, {
-      cluster: {
+      own: {
         state: () => 'taken',
         isFree: (name) => name === free || name === first || name === third,
         own: () => [],
       },
-      lastPass: () => passOf(phase, [third]),
+      lastPass: passOf(phase, [third]),
     });
     assert.equal(facts.freeName, free);
-    const none = await read(phase, { cluster: { state: () => 'taken', isFree: () => false, own: () => [] } });
+    const none = await read(phase, { own: { state: () => 'taken', isFree: () => false, own: () => [] } });
     assert.equal(none.freeName, undefined);
   });
 
   it('are those of a node without a cluster where none is configured', async () => {
-    const facts = await read(DRAINING, { cluster: undefined });
+    const facts = await read(DRAINING, { hasCluster: false });
     assert.deepEqual([facts.clusterConfigured, facts.maintenance], [false, 'absent']);
   });
 
   it('tell of the hand-over of this turn, and of manifests that are stuck', async () => {
-    const none = await read(DRAINING, { manifestsStuck: () => true, handedOver: () => false });
+    const none = await read(DRAINING, { stuck: ['a.yaml'], handedOver: false });
     assert.deepEqual([none.manifestsStuck, none.handedOver], [true, false]);
     const done = await read(DRAINING, {});
     assert.deepEqual([done.manifestsStuck, done.handedOver], [false, true]);
@@ -147,5 +155,25 @@ describe('a pass', () => {
     assert.equal(endsPhase(passOf(RECOVERING, [SHUTDOWN.maintenance])), false);
     assert.equal(endsPhase(passOf(CANCELED, [])), false, 'the cluster and logind tell in their own time');
     assert.equal(endsPhase(passOf({ kind: 'watching' }, [], { drained: true })), false);
+  });
+});
+
+describe('the first question of a shutdown to the API server', () => {
+  it('the first question of a shutdown counts, in whichever mode its drain goes on, and not that of another one', () => {
+    const clock = createSteppingClock();
+    const first = new FirstQuestion(clock);
+    assert.equal(first.askedAt(DRAINING), undefined);
+    first.note({ kind: 'watching' });
+    first.note({ ...DRAINING, mode: 'offline' });
+    assert.equal(first.askedAt(DRAINING), undefined);
+    const at = clock.monotonic();
+    first.note(DRAINING);
+    clock.pass(1_000);
+    first.note(DRAINING);
+    assert.deepEqual([first.askedAt(DRAINING), first.askedAt({ ...DRAINING, mode: 'offline' })], [at, at]);
+    const next = { ...DRAINING, since: DRAINING.since + 1 };
+    assert.equal(first.askedAt(next), undefined);
+    first.note(next);
+    assert.equal(first.askedAt(next), at + 1_000);
   });
 });

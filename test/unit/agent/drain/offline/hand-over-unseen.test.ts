@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createHandOver, type HandOverDependencies } from '../../../../../src/agent/drain/offline/hand-over.ts';
+import { createHandOver, type HandOverParts } from '../../../../../src/agent/drain/offline/hand-over.ts';
 import type { OfflineView } from '../../../../../src/decide/shutdown/offline-view.ts';
 import { DRAINING } from '../../../../support/agent/phase-facts.ts';
 import { RUNTIME_POD } from '../../../../support/agent/runtime-pod.ts';
@@ -39,10 +39,12 @@ function open(views: OfflineView[]) {
     nodeName: 'node-a',
     clock,
     log: SILENT_LOG,
-    manifestsStuck: () => false,
-    client,
-    cluster: { state: () => 'open', create: () => Promise.resolve() },
-    ownNode: { observe: () => Promise.resolve({ kind: 'present', node: { metadata: { name: 'node-a' } } }) },
+    staticPods: { stuck: () => new Set() },
+    cluster: {
+      client,
+      own: { state: () => 'open', create: () => Promise.resolve() },
+      ownNode: { observe: () => Promise.resolve({ kind: 'present', node: { metadata: { name: 'node-a' } } }) },
+    },
     offlinePods: {
       observe: () => Promise.resolve(views.shift() ?? UNSEEN),
       giveBack: () => {
@@ -50,7 +52,7 @@ function open(views: OfflineView[]) {
         return Promise.resolve(true);
       },
     },
-  } as unknown as HandOverDependencies;
+  } as unknown as HandOverParts;
   const handOver = createHandOver(dependencies);
   const attempt = async (): Promise<boolean> => {
     const outcome = await handOver.attempt(RECORD, SIGNAL);

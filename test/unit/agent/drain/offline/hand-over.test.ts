@@ -41,13 +41,16 @@ function open(status: NodeMaintenanceStatus | undefined, isStuck = false) {
   const handOver = createHandOver({
     ...dependencies,
     config: { drainPlan: [] },
-    cluster: { state: () => 'open', create: () => Promise.resolve() },
-    ownNode: createOwnNode(dependencies),
+    cluster: {
+      client,
+      own: { state: () => 'open', create: () => Promise.resolve() },
+      ownNode: createOwnNode(dependencies),
+    },
     offlinePods: {
       observe: () => Promise.resolve({ kind: 'seen', pods: [], staticPods: [] }),
       giveBack: () => Promise.resolve(true),
     },
-    manifestsStuck: () => isStuck,
+    staticPods: { stuck: () => new Set(isStuck ? ['a.yaml'] : []) },
   });
   const attempt = (offlineTargets: readonly DrainPlanEntry[]) => {
     return handOver.attempt({ phase: PHASE, offlineTargets }, SIGNAL);

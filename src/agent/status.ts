@@ -3,53 +3,53 @@ import { interceptorEntry } from '../decide/eviction/heartbeat.ts';
 import { targetKeyOf } from '../decide/eviction/request.ts';
 import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
 import type { LastShutdown } from '../decide/presence/last-shutdown.ts';
-import { describePhase, type Phase } from '../decide/shutdown/phase.ts';
-import { timeOf } from '../decide/time.ts';
+import { describePhase, holdsLock, type Phase } from '../decide/shutdown/phase.ts';
+import { rfc3339, timeOf } from '../decide/time.ts';
+import type { ClusterAccess } from '../kube/access/cluster.ts';
+import type { KubeClient } from '../kube/client.ts';
 import type { NodeEvictionRequests } from './cluster/eviction-requests.ts';
 import type { NodeMaintenances } from './cluster/maintenance-watch.ts';
 import type { ControllerState } from './drain/controller-lease.ts';
 import type { ShutdownDetector } from './shutdown/detector.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
-import type { OtherLocks } from './shutdown/other-locks.ts';
+import type { PresenceFacts } from './cluster/presence.ts';
+import type { AgentRecord } from './phase/record.ts';
 import type { StaticPodPass } from './drain/pod-pass.ts';
 import type { Waiting } from './iteration/waited-for.ts';
-import type { ClusterAccess } from '../kube/access/cluster.ts';
-import type { KubeClient } from '../kube/client.ts';
 import type { AgentStatus } from './control/status.ts';
 import { endingOf } from '../decide/interceptor/message.ts';
 
-/** Where the status is read from. */
-export interface StatusDependencies {
+/** What the status is made of. */
+export interface StatusFacts {
   readonly nodeName: string;
   readonly startedAt: number;
-  readonly phase: () => Phase;
+  readonly phase: Phase;
   /** When this process last changed the phase, in milliseconds since the epoch; undefined where it has not. */
-  readonly changedAt?: () => number | undefined;
-  readonly lastShutdown?: () => LastShutdown | undefined;
+  readonly changedAt?: number | undefined;
+  readonly lastShutdown?: LastShutdown | undefined;
   /** The last pass over the pods; undefined before the first one. */
-  readonly lastPass: () => StaticPodPass | undefined;
-  readonly storageProblem: () => string | undefined;
+  readonly lastPass: StaticPodPass | undefined;
+  readonly storageProblem: string | undefined;
   /** Undefined where no cluster is configured. */
   readonly cluster: StatusCluster | undefined;
-  readonly detector: Pick<ShutdownDetector, 'scheduled'>;
-  readonly lock: Pick<LockReconciler, 'status'>;
-  readonly otherLocks: Pick<OtherLocks, 'status'>;
-  readonly warnings: () => readonly string[];
+  /** Undefined where it is not known, or does not matter. */
+  readonly controller: ControllerState | undefined;
+  readonly scheduled: ReturnType<ShutdownDetector['scheduled']>;
+  readonly lock: ReturnType<LockReconciler['status']>;
+  readonly otherLocks: readonly string[];
+  readonly warnings: readonly string[];
 }
 
 /** What the status shows of the cluster. */
-export interface StatusCluster {
+interface StatusCluster {
   readonly access: Pick<ClusterAccess, 'server'>;
   readonly client: Pick<KubeClient, 'problem'>;
-  readonly cluster: {
-    readonly maintenances: Pick<NodeMaintenances, 'get' | 'heardAt' | 'drains'>;
-    readonly requests: Pick<NodeEvictionRequests, 'list'>;
-  };
-  readonly controller: () => ControllerState | undefined;
+  readonly maintenances: Pick<NodeMaintenances, 'get' | 'heardAt' | 'drains'>;
+  readonly requests: Pick<NodeEvictionRequests, 'list'>;
 }
 
 /** The pods whose EvictionRequests are not over. */
-function waitingForRequests({ requests }: StatusCluster['cluster']): readonly Waiting[] {
+function waitingForRequests({ requests }: StatusCluster): readonly Waiting[] {
   return requests.list().map((request) => {
     const active = request.status?.activeInterceptors?.[0];
     const entry = active === undefined ? undefined : interceptorEntry(request, active);
@@ -82,7 +82,7 @@ function waitingForStaticPods({ decision, view }: StaticPodPass): readonly Waiti
 }
 
 /** What the drain itself waits for, where no pod is known that it waits for. */
-function waitingForDrain(cluster: StatusCluster['cluster'] | undefined, phase: Phase): readonly Waiting[] {
+function waitingForDrain({ cluster, phase }: StatusFacts): readonly Waiting[] {
   if (phase.kind !== 'draining' || phase.mode !== 'cluster') return [];
   const isKnown = cluster?.maintenances.get(phase.maintenance) !== undefined;
   const message = isKnown ? 'the controller to drain the node' : 'the API server to take the NodeMaintenance';
@@ -90,48 +90,48 @@ function waitingForDrain(cluster: StatusCluster['cluster'] | undefined, phase: P
 }
 
 /** That the machine waits for its turn to reboot, as whoever gives the turns has written it. */
-function waitingForTurn({ cluster, phase }: StatusDependencies): readonly Waiting[] {
-  const shutdown = phase();
-  if (shutdown.kind !== 'draining') return [];
-  const wait = turnWaitOf(cluster?.cluster.maintenances.get(shutdown.maintenance));
+function waitingForTurn({ cluster, phase }: StatusFacts): readonly Waiting[] {
+  if (phase.kind !== 'draining') return [];
+  const wait = turnWaitOf(cluster?.maintenances.get(phase.maintenance));
   if (wait === undefined) return [];
-  return [{ what: 'its turn to reboot', on: 'other nodes', message: wait.message, since: shutdown.since }];
+  return [{ what: 'its turn to reboot', on: 'other nodes', message: wait.message, since: phase.since }];
 }
 
 /** Whether the node is drained for everybody who has asked for it. */
-function isDrained({ maintenances }: StatusCluster['cluster'], nodeName: string): boolean {
+function isDrained({ maintenances }: StatusCluster, nodeName: string): boolean {
   const drains = maintenances.drains().map(({ maintenance }) => maintenances.get(maintenance));
   return drains.length > 0 && drains.every((each) => each !== undefined && hasDrained(each, nodeName));
 }
 
 /** The requests that somebody finishes: those of a controller that is dead or idle say nothing once the agent drains alone, or has. */
-function waitingForOthers({ nodeName, cluster }: StatusDependencies, ofDrain: readonly Waiting[]): readonly Waiting[] {
+function waitingForOthers(
+  { nodeName, cluster, controller }: StatusFacts,
+  ofDrain: readonly Waiting[],
+): readonly Waiting[] {
   if (cluster === undefined) return [];
-  const life = cluster.controller()?.kind;
-  const isAlone = life === 'dead' || life === 'idle';
-  const tellsItself = ofDrain.length > 0 || isDrained(cluster.cluster, nodeName);
-  return isAlone && tellsItself ? [] : waitingForRequests(cluster.cluster);
+  const isAlone = controller?.kind === 'dead' || controller?.kind === 'idle';
+  const tellsItself = ofDrain.length > 0 || isDrained(cluster, nodeName);
+  return isAlone && tellsItself ? [] : waitingForRequests(cluster);
 }
 
 /** Everything that the node waits for; of a pod that several sources name, the first one counts. */
-function waitingFor(dependencies: StatusDependencies): readonly Waiting[] {
-  const { cluster, lastPass, phase } = dependencies;
-  const pass = lastPass();
-  const ofDrain = pass?.waiting ?? [];
+function waitingFor(facts: StatusFacts): readonly Waiting[] {
+  const { lastPass } = facts;
+  const ofDrain = lastPass?.waiting ?? [];
   const all = [
-    ...waitingForTurn(dependencies),
+    ...waitingForTurn(facts),
     ...ofDrain,
-    ...waitingForOthers(dependencies, ofDrain),
-    ...(pass === undefined ? [] : waitingForStaticPods(pass)),
+    ...waitingForOthers(facts, ofDrain),
+    ...(lastPass === undefined ? [] : waitingForStaticPods(lastPass)),
   ];
   const byName = new Map<string, Waiting>();
   for (const each of all) if (!byName.has(each.what)) byName.set(each.what, each);
-  return byName.size > 0 ? [...byName.values()] : waitingForDrain(cluster?.cluster, phase());
+  return byName.size > 0 ? [...byName.values()] : waitingForDrain(facts);
 }
 
 function clusterStatus(cluster: StatusCluster | undefined): AgentStatus['cluster'] {
   if (cluster === undefined) return { configured: false };
-  const heardAt = cluster.cluster.maintenances.heardAt();
+  const heardAt = cluster.maintenances.heardAt();
   const problem = cluster.client.problem?.();
   return {
     configured: true,
@@ -142,14 +142,10 @@ function clusterStatus(cluster: StatusCluster | undefined): AgentStatus['cluster
 }
 
 /** The NodeMaintenance of the shutdown, with what its status says of this node. */
-function maintenanceStatus(
-  phase: Phase,
-  nodeName: string,
-  cluster: StatusCluster | undefined,
-): AgentStatus['maintenance'] {
+function maintenanceStatus({ phase, nodeName, cluster }: StatusFacts): AgentStatus['maintenance'] {
   if (phase.kind === 'watching') return null;
   const { maintenance: name } = phase;
-  const message = nodeStatusOf(cluster?.cluster.maintenances.get(name)?.status, nodeName)?.drainMessage;
+  const message = nodeStatusOf(cluster?.maintenances.get(name)?.status, nodeName)?.drainMessage;
   return { name, ...(message === undefined ? {} : { message }) };
 }
 
@@ -160,32 +156,44 @@ export function phaseWithLock(phase: Phase, { kind, held }: Pick<AgentStatus['lo
   return `${describePhase(phase)}, ${lock}`;
 }
 
+/** What the agent says of itself on its Node. */
+export function presenceFactsOf(
+  { phase, last }: Pick<AgentRecord, 'phase' | 'last'>,
+  lock: StatusFacts['lock'],
+  maintenances: Pick<NodeMaintenances, 'get'>,
+): PresenceFacts {
+  const isMissing = !lock.held && holdsLock(phase) && lock.kind !== 'none';
+  const turn = phase.kind === 'draining' ? turnWaitOf(maintenances.get(phase.maintenance)) : undefined;
+  const waits = turn === undefined ? '' : `; ${turn.message}`;
+  const shutdown = phase.kind === 'draining' || phase.kind === 'released' ? `${phase.reason}${waits}` : '';
+  return {
+    phase: turn === undefined ? phase.kind : 'waiting',
+    lock: lock.kind === 'none' ? 'none' : lock.held ? 'held' : 'missing',
+    reason: isMissing ? lock.message : shutdown,
+    ...(last === undefined ? {} : { last: { result: last.result, at: rfc3339(last.at) } }),
+  };
+}
+
 /** The status of the agent as plain data. */
-export function buildStatus(dependencies: StatusDependencies): AgentStatus {
-  const { nodeName, cluster, startedAt } = dependencies;
-  const phase = dependencies.phase();
-  const lock = dependencies.lock.status(phase);
-  const view = dependencies.lastPass()?.view;
-  const scheduled = dependencies.detector.scheduled();
-  const controller = cluster?.controller();
-  const lastShutdown = dependencies.lastShutdown?.();
-  const storageProblem = dependencies.storageProblem();
+export function buildStatus(facts: StatusFacts): AgentStatus {
+  const { nodeName, phase, lock, lastPass, scheduled, controller, lastShutdown, storageProblem, startedAt } = facts;
+  const view = lastPass?.view;
   return {
     node: nodeName,
     phase,
     summary: phaseWithLock(phase, lock),
-    ...(phase.kind === 'watching' ? { watchingSince: dependencies.changedAt?.() ?? startedAt } : {}),
-    lock: { ...lock, others: dependencies.otherLocks.status() },
+    ...(phase.kind === 'watching' ? { watchingSince: facts.changedAt ?? startedAt } : {}),
+    lock: { ...lock, others: facts.otherLocks },
     scheduled: scheduled === null || scheduled.at === null ? null : { kind: scheduled.kind, at: scheduled.at },
-    cluster: clusterStatus(cluster),
+    cluster: clusterStatus(facts.cluster),
     ...(controller === undefined ? {} : { controller: { state: controller.kind, silentMs: controller.silentMs } }),
-    maintenance: maintenanceStatus(phase, nodeName, cluster),
+    maintenance: maintenanceStatus(facts),
     ...(lastShutdown === undefined ? {} : { lastShutdown }),
-    waitingFor: waitingFor(dependencies),
+    waitingFor: waitingFor(facts),
     inPlace: [...(view?.inPlace ?? []), ...(view?.ended ?? [])].map(({ file }) => file),
     parked: view?.parked.map(({ file }) => file) ?? [],
     ...(storageProblem === undefined ? {} : { storageProblem }),
-    warnings: dependencies.warnings(),
+    warnings: facts.warnings,
     startedAt,
   };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { buildStatus, type StatusCluster, type StatusDependencies } from '../../../src/agent/status-report.ts';
+import { buildStatus, type StatusFacts } from '../../../src/agent/status.ts';
 import type { StaticPodPass } from '../../../src/agent/drain/pod-pass.ts';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
@@ -12,36 +12,36 @@ import { drainOf } from '../../support/maintenance/objects.ts';
 const WATCHING: Phase = { kind: 'watching' };
 const SERVER = 'https://api.example:6443';
 
-function dependenciesOf(phase: Phase, changes: Partial<StatusDependencies> = {}): StatusDependencies {
+function factsOf(phase: Phase, changes: Partial<StatusFacts> = {}): StatusFacts {
   return {
     nodeName: 'node-a',
     startedAt: 7,
-    phase: () => phase,
-    lastPass: () => undefined,
-    storageProblem: () => undefined,
+    phase,
+    lastPass: undefined,
+    storageProblem: undefined,
     cluster: undefined,
-    detector: { scheduled: () => null },
-    lock: { status: () => ({ kind: 'unit', held: true, message: 'held' }) },
-    otherLocks: { status: () => ['kubelet (uid 0)'] },
-    warnings: () => [],
+    controller: undefined,
+    scheduled: null,
+    lock: { kind: 'unit', held: true, message: 'held' },
+    otherLocks: ['kubelet (uid 0)'],
+    warnings: [],
     ...changes,
   };
 }
 
-function clusterOf(requests: readonly EvictionRequest[], maintenance?: NodeMaintenance): StatusCluster {
+type Cluster = NonNullable<StatusFacts['cluster']>;
+
+function clusterOf(requests: readonly EvictionRequest[], maintenance?: NodeMaintenance): Cluster {
   return {
     access: { server: new URL(SERVER) },
     client: { problem: () => undefined },
-    cluster: {
-      maintenances: {
-        get: () => maintenance,
-        heardAt: () => 42,
-        drains: () =>
-          maintenance === undefined ? [] : [{ maintenance: maintenance.metadata.name, reason: '', drainTargets: [] }],
-      },
-      requests: { list: () => requests },
+    maintenances: {
+      get: () => maintenance,
+      heardAt: () => 42,
+      drains: () =>
+        maintenance === undefined ? [] : [{ maintenance: maintenance.metadata.name, reason: '', drainTargets: [] }],
     },
-    controller: () => ({ kind: 'alive', silentMs: 5 }),
+    requests: { list: () => requests },
   };
 }
 
@@ -73,7 +73,7 @@ describe('the status of the agent', () => {
       spec: { nodeSelector: { nodeSelectorTerms: [] } },
       status: { conditions: [{ ...drained, lastTransitionTime: '' }] },
     };
-    const { waitingFor } = buildStatus(dependenciesOf(DRAINING, { cluster: clusterOf([], maintenance) }));
+    const { waitingFor } = buildStatus(factsOf(DRAINING, { cluster: clusterOf([], maintenance) }));
     assert.deepEqual(
       waitingFor.map(({ what, on, message: why }) => [what, on, why]),
       [['its turn to reboot', 'other nodes', message]],
@@ -82,15 +82,15 @@ describe('the status of the agent', () => {
 
   it('the summary of a quiet node says whether its lock is held, and that a node without a lock has none', () => {
     const summaryOf = (kind: string, held: boolean): string =>
-      buildStatus(dependenciesOf(WATCHING, { lock: { status: () => ({ kind, held, message: '' }) } })).summary;
+      buildStatus(factsOf(WATCHING, { lock: { kind, held, message: '' } })).summary;
     assert.equal(summaryOf('unit', true), 'waiting for a shutdown, lock held');
     assert.equal(summaryOf('unit', false), 'waiting for a shutdown, lock NOT HELD');
     assert.equal(summaryOf('none', true), 'waiting for a shutdown, without a lock');
-    assert.equal(buildStatus(dependenciesOf(WATCHING, { changedAt: () => 42 })).watchingSince, 42);
+    assert.equal(buildStatus(factsOf(WATCHING, { changedAt: 42 })).watchingSince, 42);
   });
 
   it('the status of a node without a cluster names neither a server nor a controller', () => {
-    const status = buildStatus(dependenciesOf(WATCHING));
+    const status = buildStatus(factsOf(WATCHING));
     assert.deepEqual(status.cluster, { configured: false });
     assert.deepEqual(status.lock, { kind: 'unit', held: true, message: 'held', others: ['kubelet (uid 0)'] });
     assert.deepEqual([status.maintenance, status.scheduled, status.waitingFor], [null, null, []]);
@@ -100,7 +100,7 @@ describe('the status of the agent', () => {
   it('the status names the interceptor that a pod waits for, and when it expects to finish', () => {
     const request = underWay({ expectedFinishTime: at(30 * MINUTE) });
     const { waitingFor, cluster, controller } = buildStatus(
-      dependenciesOf(DRAINING, { cluster: clusterOf([request]) }),
+      factsOf(DRAINING, { cluster: clusterOf([request]), controller: { kind: 'alive', silentMs: 5 } }),
     );
     const expectedAt = T0 + 30 * MINUTE;
     assert.deepEqual(waitingFor, [{ what: 'default/web', on: A, message: 'Half done.', since: T0, expectedAt }]);
@@ -114,10 +114,10 @@ describe('the status of the agent', () => {
     const cluster = clusterOf([{ ...request, metadata }]);
     const maintenance = drainOf(DRAINING.maintenance, []);
     const maintenances = { get: () => maintenance, heardAt: () => undefined, drains: () => [] };
-    const silent: StatusCluster = { ...cluster, cluster: { ...cluster.cluster, maintenances } };
+    const silent: Cluster = { ...cluster, maintenances };
     const parked = PASS.view.parked.map((pod) => ({ ...pod, parkedAt: 0 }));
-    const lastPass = (): StaticPodPass => ({ ...PASS, view: { ...PASS.view, parked } });
-    const status = buildStatus(dependenciesOf(DRAINING, { cluster: silent, lastPass }));
+    const lastPass: StaticPodPass = { ...PASS, view: { ...PASS.view, parked } };
+    const status = buildStatus(factsOf(DRAINING, { cluster: silent, lastPass }));
     assert.deepEqual(status.cluster, { configured: true, server: SERVER });
     assert.deepEqual(status.maintenance, { name: DRAINING.maintenance });
     assert.deepEqual(
@@ -127,7 +127,7 @@ describe('the status of the agent', () => {
   });
 
   it('the status lists the manifests, and waits for static pods that have not ended', () => {
-    const { inPlace, parked, waitingFor } = buildStatus(dependenciesOf(DRAINING, { lastPass: () => PASS }));
+    const { inPlace, parked, waitingFor } = buildStatus(factsOf(DRAINING, { lastPass: PASS }));
     assert.deepEqual(
       [inPlace, parked],
       [
@@ -149,8 +149,8 @@ describe('the status of the agent', () => {
 
   it('the status names a pod once where the drain and a request wait for it', () => {
     const waiting = [{ what: 'default/web', on: 'this agent', message: 'ending', since: 1 }];
-    const lastPass = (): StaticPodPass => ({ ...PASS, waiting });
-    const { waitingFor } = buildStatus(dependenciesOf(DRAINING, { lastPass, cluster: clusterOf([underWay()]) }));
+    const lastPass: StaticPodPass = { ...PASS, waiting };
+    const { waitingFor } = buildStatus(factsOf(DRAINING, { lastPass, cluster: clusterOf([underWay()]) }));
     assert.deepEqual(
       waitingFor.map(({ what, on }) => `${what} ${on}`),
       ['default/web this agent', 'kube-system/etcd kubelet'],
@@ -159,11 +159,9 @@ describe('the status of the agent', () => {
 
   it('the status has no pod of a request that a dead controller has left, while the agent drains its own node', () => {
     const pass = { ...PASS, waiting: [{ what: 'default/db', on: 'the agent', message: '', since: T0 }] };
-    const cluster: StatusCluster = {
-      ...clusterOf([underWay()]),
-      controller: () => ({ kind: 'dead', silentMs: MINUTE }),
-    };
-    const { waitingFor } = buildStatus(dependenciesOf(DRAINING, { cluster, lastPass: () => pass }));
+    const controller = { kind: 'dead', silentMs: MINUTE } as const;
+    const cluster = clusterOf([underWay()]);
+    const { waitingFor } = buildStatus(factsOf(DRAINING, { cluster, controller, lastPass: pass }));
     assert.deepEqual(
       waitingFor.map(({ what }) => what),
       ['default/db', 'kube-system/etcd'],
@@ -184,8 +182,8 @@ describe('the status of the agent', () => {
       status: { conditions: [drained], nodeStatuses: [node] },
     };
     const waits = (kind: 'alive' | 'idle', known: NodeMaintenance): number => {
-      const cluster = { ...clusterOf([underWay()], known), controller: () => ({ kind, silentMs: MINUTE }) };
-      return buildStatus(dependenciesOf(WATCHING, { cluster })).waitingFor.length;
+      const cluster = clusterOf([underWay()], known);
+      return buildStatus(factsOf(WATCHING, { cluster, controller: { kind, silentMs: MINUTE } })).waitingFor.length;
     };
     assert.equal(waits('idle', maintenance), 0);
     assert.equal(waits('alive', maintenance), 1);
@@ -194,12 +192,12 @@ describe('the status of the agent', () => {
 
   it('a drain without a known pod waits for the API server, then for the controller', () => {
     const messageOf = (maintenance: NodeMaintenance | undefined): string | undefined => {
-      const { waitingFor } = buildStatus(dependenciesOf(DRAINING, { cluster: clusterOf([], maintenance) }));
+      const { waitingFor } = buildStatus(factsOf(DRAINING, { cluster: clusterOf([], maintenance) }));
       return waitingFor[0]?.message;
     };
     assert.equal(messageOf(undefined), 'the API server to take the NodeMaintenance');
     assert.equal(messageOf(drainOf(DRAINING.maintenance, ['node-a'])), 'the controller to drain the node');
-    assert.deepEqual(buildStatus(dependenciesOf({ ...DRAINING, mode: 'offline' })).waitingFor, []);
+    assert.deepEqual(buildStatus(factsOf({ ...DRAINING, mode: 'offline' })).waitingFor, []);
   });
 
   it('the status shows the message of its own node in the NodeMaintenance', () => {
@@ -207,15 +205,15 @@ describe('the status of the agent', () => {
     const maintenance = { ...drainOf(DRAINING.maintenance, ['node-a']), status: { nodeStatuses } };
     const cluster = clusterOf([], maintenance);
     const expected = { name: DRAINING.maintenance, message: 'drains node-a' };
-    assert.deepEqual(buildStatus(dependenciesOf(DRAINING, { cluster })).maintenance, expected);
+    assert.deepEqual(buildStatus(factsOf(DRAINING, { cluster })).maintenance, expected);
   });
 
   it('the status shows a schedule only with its time, and a problem of the disk', () => {
     const scheduled = (at: number | null): unknown =>
-      buildStatus(dependenciesOf(WATCHING, { detector: { scheduled: () => ({ kind: 'reboot', at }) } })).scheduled;
+      buildStatus(factsOf(WATCHING, { scheduled: { kind: 'reboot', at } })).scheduled;
     assert.deepEqual(scheduled(9), { kind: 'reboot', at: 9 });
     assert.equal(scheduled(null), null);
-    const { storageProblem } = buildStatus(dependenciesOf(WATCHING, { storageProblem: () => 'disk full' }));
+    const { storageProblem } = buildStatus(factsOf(WATCHING, { storageProblem: 'disk full' }));
     assert.equal(storageProblem, 'disk full');
   });
 });

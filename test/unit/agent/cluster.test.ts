@@ -1,30 +1,34 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { type Cluster, createCluster } from '../../../../src/agent/cluster/cluster.ts';
-import { createNodePods } from '../../../../src/agent/cluster/node-pods.ts';
-import { ControllerLease } from '../../../../src/agent/drain/controller-lease.ts';
-import { AGENT_LABEL, BOOT_ANNOTATION } from '../../../../src/api/names.ts';
-import { createSystemClock } from '../../../../src/host/clock.ts';
-import type { KubeClient } from '../../../../src/kube/client.ts';
-import { EVICTION_REQUESTS, NODE_MAINTENANCES, PODS } from '../../../../src/kube/resource.ts';
-import { drainOf, maintenanceOf, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
-import { SILENT_LOG } from '../../../support/silent-log.ts';
-import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
-import { createObjectStore } from '../../../support/stand-ins/object-store.ts';
-import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
-import { waitFor } from '../../../support/wait-for.ts';
+import { Cluster } from '../../../src/agent/cluster.ts';
+import { createNodePods } from '../../../src/agent/cluster/node-pods.ts';
+import { AGENT_LABEL, BOOT_ANNOTATION, DEADLINE_ANNOTATION } from '../../../src/api/names.ts';
+import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';
+import { createSystemClock } from '../../../src/host/clock.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { EVICTION_REQUESTS, NODE_MAINTENANCES, PODS } from '../../../src/kube/resource.ts';
+import { drainOf, maintenanceOf, ownMaintenanceOf } from '../../support/maintenance/objects.ts';
+import { SILENT_LOG } from '../../support/silent-log.ts';
+import { createObjectServer } from '../../support/stand-ins/object-server.ts';
+import { createObjectStore } from '../../support/stand-ins/object-store.ts';
+import { createSteppingClock } from '../../support/stand-ins/stepping-clock.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const SIGNAL = new AbortController().signal;
 const NAME = 'shutdown-n1-1';
 const PATH = `/apis/${maintenanceOf().apiVersion}/nodemaintenances`;
+const ACCESS = { server: new URL('https://api.example:6443'), authenticate: () => Promise.resolve() };
 const WISH = { name: NAME, reason: 'reboot', stage: 'Drain', drainPlan: [] } as const;
 
 function dependenciesOf(client: KubeClient, clock = createSystemClock()) {
   return { client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
 }
 
-function openCluster(dependencies: ReturnType<typeof dependenciesOf>, endsWithBoot: string | undefined): Cluster {
-  return createCluster(dependencies, new ControllerLease(dependencies), endsWithBoot);
+function openCluster(machine: ReturnType<typeof dependenciesOf>, endsWithBoot: string | undefined): Cluster {
+  const presence = { readDoctor: () => Promise.resolve({ doctor: 'ok' as const, checks: [] }), config: '' };
+  const runtime = { livePods: () => Promise.resolve([]) } as unknown as ContainerRuntime;
+  return new Cluster({ access: ACCESS, endsWithBoot, runtime, presence }, machine, SIGNAL);
 }
 
 /** A cluster whose watches run until the test is over. */
@@ -155,5 +159,25 @@ describe("this node's maintenances", () => {
     assert.deepEqual(server.asked, []);
     await own.complete(maintenanceOf({ stage: 'Drain' }, { name: NAME }), SIGNAL);
     assert.deepEqual(server.requests[0]?.body, { spec: { stage: 'Complete' } });
+  });
+
+  it("the deadline of a drain is written by the API server's clock once that is known", async () => {
+    const server = createObjectServer();
+    const clock = createSteppingClock();
+    const now = clock.now();
+    const { client, own } = openCluster(dependenciesOf(server.client, clock), undefined);
+    const deadline = { at: now + 60_000, since: now };
+    const draft = { name: 'shutdown-node-a-0', reason: 'spot', stage: 'Drain', drainPlan: [], deadline } as const;
+    const ask = { method: 'GET', path: '/api/v1/nodes/node-a' } as const;
+    const headers = { date: new Date(now + 3_600_000).toUTCString() };
+    server.client.send = (request) => {
+      server.requests.push(request);
+      return Promise.resolve({ status: 200, headers, body: request.body ?? {} });
+    };
+    await client.send(ask, SIGNAL);
+    await own.create(draft, SIGNAL);
+    const made = server.requests.at(-1)?.body as NodeMaintenance | undefined;
+    const written = Date.parse(made?.metadata.annotations?.[DEADLINE_ANNOTATION] ?? '');
+    assert.ok(Math.abs(written - (deadline.at + 3_600_000)) <= 500, new Date(written).toISOString());
   });
 });

@@ -1,0 +1,82 @@
+import type { ContainerRuntime } from '../host/cri/runtime.ts';
+import type { ClusterAccess } from '../kube/access/cluster.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { removeFailedPods } from '../kube/eviction/failed-pods.ts';
+import { createServerClock } from '../kube/server-clock.ts';
+import { trackCreatedMaintenances } from './cluster/created-uids.ts';
+import type { ClusterDependencies } from './cluster/dependencies.ts';
+import { createEvictionRequests, type NodeEvictionRequests } from './cluster/eviction-requests.ts';
+import { createMaintenanceWatch, type MaintenanceWatch } from './cluster/maintenance-watch.ts';
+import { createOwnMaintenances, type OwnMaintenances } from './cluster/own-maintenances.ts';
+import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
+import { type AgentPresence, createPresence, type PresenceSources } from './cluster/presence.ts';
+import { ControllerLease } from './drain/controller-lease.ts';
+import { createOverduePods, type OverduePods } from './drain/overdue-pods.ts';
+import { createKubeletInterceptor, type KubeletInterceptor } from './static-pods/interceptor.ts';
+import { createUnrecordedMaintenances, type UnrecordedMaintenances } from './static-pods/unlisted-maintenances.ts';
+
+interface ClusterOptions {
+  readonly access: ClusterAccess;
+  /** The kernel's boot id, where this node's drains end with the boot. */
+  readonly endsWithBoot: string | undefined;
+  readonly runtime: ContainerRuntime;
+  readonly presence: PresenceSources;
+}
+
+/** The cluster as the agent of one of its nodes sees it, and what the agent does there. */
+export class Cluster {
+  readonly access: ClusterAccess;
+  readonly client: KubeClient;
+  /** What watches and writers of this cluster are made from. */
+  readonly dependencies: ClusterDependencies;
+  /** Whether a controller is alive. */
+  readonly lease: ControllerLease;
+  readonly maintenances: MaintenanceWatch;
+  readonly own: OwnMaintenances;
+  readonly requests: NodeEvictionRequests;
+  readonly ownNode: OwnNode;
+  readonly presence: AgentPresence;
+  readonly unrecorded: UnrecordedMaintenances;
+  readonly interceptor: KubeletInterceptor;
+  readonly overduePods: OverduePods;
+  #watching: AbortSignal = AbortSignal.abort();
+
+  /**
+   * Nothing is asked of the API server before the cluster runs. Its watches end with `lifetime`. The clock of `machine` is this
+   * machine's.
+   */
+  constructor(
+    { access, endsWithBoot, runtime, presence }: ClusterOptions,
+    machine: Omit<ClusterDependencies, 'aheadMs'>,
+    lifetime: AbortSignal,
+  ) {
+    const { clock, aheadMs, noting } = createServerClock(machine.clock);
+    const dependencies: ClusterDependencies = { ...machine, client: noting(machine.client), clock, aheadMs };
+    this.access = access;
+    this.client = dependencies.client;
+    this.dependencies = dependencies;
+    this.lease = new ControllerLease(dependencies);
+    this.maintenances = createMaintenanceWatch(dependencies, this.lease, (name) => {
+      made.changed(name);
+    });
+    const made = trackCreatedMaintenances(machine.nodeName, (name) => this.maintenances.get(name));
+    this.own = createOwnMaintenances(dependencies, { maintenances: this.maintenances, made, endsWithBoot });
+    this.requests = createEvictionRequests(dependencies, () => this.#watching);
+    this.ownNode = createOwnNode(dependencies);
+    this.presence = createPresence(dependencies, presence);
+    this.unrecorded = createUnrecordedMaintenances(dependencies, this.maintenances, this.ownNode);
+    this.interceptor = createKubeletInterceptor({ ...dependencies, cluster: this });
+    this.overduePods = createOverduePods(this.maintenances, runtime, dependencies, lifetime);
+  }
+
+  /** Deletes the pods of this node that a shutdown left behind as Failed; returns their names. */
+  removeFailedPods(signal: AbortSignal): Promise<readonly string[]> {
+    return removeFailedPods(this.client, this.dependencies.nodeName, signal);
+  }
+
+  /** Watches the NodeMaintenances until `signal` is aborted, with which every watch ends. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#watching = signal;
+    await this.maintenances.run(signal);
+  }
+}

@@ -1,0 +1,54 @@
+import type { AgentConfig } from '../config/schema.ts';
+import type { PhaseEvent } from '../decide/shutdown/events.ts';
+import type { Clock } from '../host/clock.ts';
+import type { ContainerRuntime } from '../host/cri/runtime.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { Cluster } from './cluster.ts';
+import { createBlockedPods } from './drain/blocked-pods.ts';
+import { createControllerDrainer } from './drain/controller-drain.ts';
+import { DrainStep } from './drain/drain.ts';
+import { NO_DRAINER } from './drain/drainer.ts';
+import { createSelfGates } from './drain/gates.ts';
+import { createLastLook } from './drain/last-look.ts';
+import { ProgressObserver } from './drain/observer.ts';
+import { createOfflineDrainer } from './drain/offline/offline-drain.ts';
+import type { OfflinePods } from './drain/offline/offline-pods.ts';
+import { createSelfDrainer } from './drain/self/self-drain.ts';
+import { createGiveBack } from './drain/uncordon-and-ungate.ts';
+import type { StaticPods } from './static-pods/static-pods.ts';
+
+/** What the drain of a node is made with. */
+interface DrainParts {
+  readonly config: Pick<AgentConfig, 'drainPlan' | 'maxVolumeWaitSec' | 'progressWaitSec'>;
+  readonly offlinePods: Pick<OfflinePods, 'observe' | 'stop' | 'whyNone'>;
+  readonly staticPods: Pick<StaticPods, 'stuck'>;
+  readonly runtime: Pick<ContainerRuntime, 'livePods'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Undefined where no cluster is configured: then only the offline drainer drains. */
+  readonly cluster: Cluster | undefined;
+  readonly announce: (event: PhaseEvent) => void;
+}
+
+/** Puts the three drainers together. Watches end with `lifetime`. */
+export function openDrain(parts: DrainParts, lifetime: AbortSignal): DrainStep {
+  const { config, offlinePods: pods, staticPods, clock, cluster, announce } = parts;
+  const { drainPlan } = config;
+  const offline = createOfflineDrainer({ pods, staticPods, drainPlan, clock });
+  const lastLook = createLastLook(parts);
+  if (cluster === undefined) {
+    const drainers = { controller: NO_DRAINER, self: NO_DRAINER, offline };
+    return new DrainStep({ drainers, observer: undefined, lastLook }, drainPlan, clock);
+  }
+  const { dependencies, own, ownNode } = cluster;
+  const isAfterShutdown = (): boolean => own.own().length > 0;
+  const giveBack = createGiveBack(dependencies, createSelfGates(dependencies), { ownNode, isAfterShutdown });
+  const { maintenances, requests, lease } = cluster;
+  const scope = { nodeName: dependencies.nodeName, clock, lease, maintenances, own, requests, giveBack };
+  const observer = new ProgressObserver({ ...scope, maxIdleMs: config.progressWaitSec * 1000, announce });
+  const byController = createControllerDrainer(own, cluster.interceptor, createBlockedPods(dependencies));
+  const maxVolumeWaitMs = config.maxVolumeWaitSec * 1000;
+  const alone = { requests, controller: observer, giveBack, maintenances, ownNode, byController, maxVolumeWaitMs };
+  const self = createSelfDrainer(alone, dependencies, lifetime);
+  return new DrainStep({ drainers: { controller: byController, self, offline }, observer, lastLook }, drainPlan, clock);
+}

@@ -1,0 +1,271 @@
+import process from 'node:process';
+import { configHash } from '../config/hash.ts';
+import type { AgentConfig } from '../config/schema.ts';
+import type { KubeletScope } from '../decide/machine/kubelet-config.ts';
+import { chooseKubeletUnit } from '../decide/machine/kubelet-unit.ts';
+import type { MachineFacts } from '../decide/notice/provider.ts';
+import type { DoctorReport } from '../decide/presence/presence.ts';
+import type { Trigger } from '../decide/shutdown/trigger.ts';
+import { type Clock, monotonicNow } from '../host/clock.ts';
+import { type ContainerRuntime, createContainerRuntime } from '../host/cri/runtime.ts';
+import { createSystemBus, type SystemBus } from '../host/dbus/bus.ts';
+import type { StateFiles } from '../host/files/state-files.ts';
+import { createKubeletFinder, type KubeletFinder } from '../host/kubelet/finder.ts';
+import { isKubeletUp } from '../host/kubelet/health.ts';
+import { listKubeletPods } from '../host/kubelet/pods-api.ts';
+import { createKubeletUnit, type KubeletUnit } from '../host/kubelet/unit.ts';
+import { createLogin1 } from '../host/systemd/login1.ts';
+import { SCHEDULED_FILE, watchScheduledFile } from '../host/systemd/scheduled-file.ts';
+import { createSystemd, notifySystemd } from '../host/systemd/systemd1.ts';
+import { createWatchdog } from '../host/systemd/watchdog.ts';
+import { type ClusterAccess, openClusterAccess } from '../kube/access/cluster.ts';
+import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
+import { createDirectoryWatch } from '../static-pods/watch.ts';
+import type { Log } from '../telemetry/log.ts';
+import { Cluster } from './cluster.ts';
+import { openDrain } from './drain.ts';
+import { createKnownPods } from './drain/offline/known-pods.ts';
+import { createOfflinePods } from './drain/offline/offline-pods.ts';
+import type { Wakeup } from './iteration/wakeup.ts';
+import { type AgentMetrics, openAgentMetrics } from './metrics/metrics.ts';
+import { openNoticeMemory } from './notices/memory.ts';
+import { createNotices, type Notices } from './notices/notices.ts';
+import { findNoticeSources } from './notices/sources.ts';
+import type { AgentParts } from './parts.ts';
+import type { AgentRecord } from './phase/record.ts';
+import { createAnnouncer } from './shutdown/announce.ts';
+import { kernelBootIdOf } from './shutdown/boot-id.ts';
+import { createShutdownDetector } from './shutdown/detector.ts';
+import { createHooks } from './shutdown/hooks.ts';
+import type { Host, LockReconciler } from './shutdown/lock.ts';
+import { createOtherLocks } from './shutdown/other-locks.ts';
+import { openStoryFiles } from './shutdown/story-files.ts';
+import { openStoryRecorder } from './shutdown/story-recorder.ts';
+import type { StaticPodLocator } from './static-pods/directory-in-use.ts';
+import { createKubeletRefusals } from './static-pods/kubelet-refusals.ts';
+import type { ManualRequests } from './static-pods/manual.ts';
+import { createStaticPods, type StaticPods } from './static-pods/static-pods.ts';
+import { beatEveryMs, createLoopWatchdog, type LoopWatchdog } from './watchdog.ts';
+
+/** An iteration of the loop that takes longer hangs: the watchdog stops. Each call in an iteration has a time-out far below. */
+const PATIENCE_MS = 300_000;
+
+/** What the agent needs from the process. */
+export interface AgentDependencies {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** What the firmware says of this machine. */
+  readonly readMachineFacts: (signal: AbortSignal) => Promise<MachineFacts>;
+  /** The worst result of the checks of `nodemaint doctor`, and which checks have it. */
+  readonly readDoctor: (signal: AbortSignal) => Promise<DoctorReport>;
+  /** Connects to the API server; as a client of `createKubeClient` does unless given. */
+  readonly connect?: (access: ClusterAccess) => KubeClient;
+}
+
+/** The machine as the agent reaches it. */
+export interface MachineAccess {
+  /** Undefined where the configuration has no lock: then neither logind nor systemd is asked. */
+  readonly bus: SystemBus | undefined;
+  readonly host: Host | undefined;
+  readonly kubelets: KubeletFinder;
+  readonly runtime: ContainerRuntime;
+}
+
+/** Reaches the machine until `living` is aborted; changes nothing there. `scope` is what is known of this node's kubelet. */
+export function openMachine(
+  config: AgentConfig,
+  scope: KubeletScope,
+  { clock, log }: Pick<AgentDependencies, 'clock' | 'log'>,
+  living: AbortSignal,
+): MachineAccess {
+  const bus = config.lock === 'none' ? undefined : createSystemBus({ log, clock }, living);
+  const host = bus === undefined ? undefined : { login1: createLogin1(bus), systemd: createSystemd(bus) };
+  const kubelets = createKubeletFinder({
+    scope,
+    systemd: host?.systemd,
+    unit: config.kubeletUnit,
+    onRefused: createKubeletRefusals(log, monotonicNow).tell,
+  });
+  return { bus, host, kubelets, runtime: createContainerRuntime(config.containerRuntimeEndpoint) };
+}
+
+/** Calls `wake` at every sign of a shutdown until `living` is aborted: signals of logind, its schedule, a bus that is back. */
+export function watchMachine({ bus, host }: MachineAccess, wake: () => void, log: Log, living: AbortSignal): void {
+  if (bus === undefined || host === undefined) return;
+  host.login1.onPrepareForShutdown(wake);
+  host.login1.onScheduleChange(wake);
+  bus.onReconnect(wake);
+  watchScheduledFile(SCHEDULED_FILE, wake, log, living);
+}
+
+/** The unit of the kubelet; undefined where systemd is not asked for anything. */
+export function kubeletUnitOf(
+  { host, kubelets }: MachineAccess,
+  config: AgentConfig,
+  state: StateFiles,
+  bootId: string,
+): KubeletUnit | undefined {
+  if (host === undefined) return undefined;
+  return createKubeletUnit(host.systemd, {
+    choose: async (signal) => chooseKubeletUnit(config.kubeletUnit, await kubelets.home(signal)),
+    state,
+    bootId,
+  });
+}
+
+/** What is there before the parts: the machine, its files, and what an earlier agent left. */
+export interface Foundation {
+  readonly config: AgentConfig;
+  readonly dependencies: AgentDependencies;
+  readonly nodeName: string;
+  readonly bootId: string;
+  readonly record: AgentRecord;
+  /** Undefined where no cluster is configured. */
+  readonly api: { readonly access: ClusterAccess; readonly client: KubeClient } | undefined;
+  readonly machine: MachineAccess;
+  readonly lock: LockReconciler;
+  readonly state: StateFiles;
+  readonly locator: StaticPodLocator;
+  readonly manual: ManualRequests;
+  readonly wakeup: Wakeup;
+  /** Aborted when the agent has to end at once. */
+  readonly signal: AbortSignal;
+  /** Aborted when the loop has ended; everything beside it ends then. */
+  readonly living: AbortSignal;
+}
+
+/**
+ * The trigger that still applies: until it is taken back or the machine has gone down, over restarts too. Where it is not
+ * recorded who gave it, it counts as root's.
+ */
+function triggerOf({ phase }: AgentRecord, bootId: string): Trigger | undefined {
+  if (phase.kind !== 'draining' && phase.kind !== 'released') return undefined;
+  const { origin, reason, deadline, requestedBy: by = 'root', canceledBy } = phase;
+  const hasDeadline = deadline?.of === 'trigger';
+  if (canceledBy !== undefined || phase.bootId !== bootId || (origin !== 'trigger' && !hasDeadline)) return undefined;
+  return { by, reason, ...(hasDeadline ? { deadline: deadline.at } : {}) };
+}
+
+/** The way to the API server of the configuration, with a client for it; undefined where no cluster is configured. */
+export function openApi({ kubeconfig }: AgentConfig, { connect }: AgentDependencies): Foundation['api'] {
+  if (kubeconfig === '') return undefined;
+  const access = openClusterAccess(kubeconfig);
+  return { access, client: connect?.(access) ?? createKubeClient(access, 'nodemaint-agent') };
+}
+
+function openCluster(foundation: Foundation, onChange: () => void): Cluster | undefined {
+  const { api, bootId, config, dependencies, nodeName, machine, living } = foundation;
+  if (api === undefined) return undefined;
+  const { clock, log, readDoctor } = dependencies;
+  const options = {
+    access: api.access,
+    endsWithBoot: config.onBoot === 'complete' ? kernelBootIdOf(bootId) : undefined,
+    runtime: machine.runtime,
+    presence: { readDoctor, config: configHash(config) },
+  };
+  return new Cluster(options, { client: api.client, clock, log, nodeName, onChange }, living);
+}
+
+async function openNotices(
+  { bootId, config, dependencies, state }: Foundation,
+  observer: AgentMetrics['notices'],
+  { cluster, onChange }: { readonly cluster: Cluster | undefined; readonly onChange: () => void },
+): Promise<Notices> {
+  const { clock, log } = dependencies;
+  const { leadSec, rebalance, freeze } = config.cloud;
+  return createNotices({
+    observer,
+    sources: (until) => findNoticeSources({ config, ...dependencies }, until),
+    options: { leadMs: leadSec * 1000, rebalance, freeze },
+    memory: await openNoticeMemory(state, bootId, log),
+    clock,
+    aheadMs: cluster?.dependencies.aheadMs ?? (() => 0),
+    log,
+    onChange,
+  });
+}
+
+function openStaticPods(foundation: Foundation, kubelet: KubeletUnit | undefined): StaticPods {
+  const { bootId, config, dependencies, locator, nodeName, machine } = foundation;
+  const { kubelets, runtime } = machine;
+  return createStaticPods({
+    ...dependencies,
+    store: () => locator.store(),
+    nodeName,
+    bootId,
+    runtime,
+    kubeletUp: (signal) => isKubeletUp(config.kubeletHealthz, kubelets.config, signal),
+    kubeletStopped: async () => (await kubelet?.isStopped()) === true,
+  });
+}
+
+function openWatchdog({ dependencies, lock }: Foundation): LoopWatchdog {
+  const systemd = createWatchdog();
+  const beats = [(until: AbortSignal) => systemd.beat(until), () => lock.heartbeat()];
+  const everyMs = beatEveryMs(process.env['WATCHDOG_USEC']);
+  return createLoopWatchdog({ everyMs, patienceMs: PATIENCE_MS, beats }, dependencies.clock);
+}
+
+/** The parts of the agent, and what runs beside it. */
+export interface Opened {
+  readonly parts: AgentParts;
+  readonly watchdog: LoopWatchdog;
+  readonly events: EventRecorder | undefined;
+  readonly metrics: AgentMetrics;
+}
+
+/** Creates the parts of the agent; none of them does anything before the agent runs. */
+export async function openParts(foundation: Foundation): Promise<Opened> {
+  const { config, dependencies, nodeName, bootId, record, machine, state, locator, signal, living } = foundation;
+  const { lock, manual, wakeup } = foundation;
+  const { clock, log } = dependencies;
+  const { host, runtime } = machine;
+  const wake = (): void => {
+    wakeup.notify();
+  };
+  const metrics = await openAgentMetrics(config.metricsAddress, log);
+  const cluster = openCluster(foundation, wake);
+  const events = cluster && createEventRecorder('nodemaint-agent', cluster.dependencies);
+  const announce = createAnnouncer({ nodeName, events, wall: host !== undefined, log, metrics }, living);
+  const kubelet = kubeletUnitOf(machine, config, state, bootId);
+  const kubeletPods = (until: AbortSignal): ReturnType<typeof listKubeletPods> =>
+    listKubeletPods(config.kubeletRootPath, until);
+  const knownPods = createKnownPods({ state, nodeName, client: cluster?.client, kubeletPods, clock, log });
+  const offlinePods = createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
+  const staticPods = openStaticPods(foundation, kubelet);
+  const watchdog = openWatchdog(foundation);
+  const { markProgress } = watchdog;
+  const hookOptions = { directory: config.hooksDirectory, timeoutMs: config.hookTimeoutSec * 1000, nodeName };
+  const leadMs = config.scheduledShutdownLeadSec * 1000;
+  const files = openStoryFiles(config.stateDirectory);
+  const parts: AgentParts = {
+    config,
+    clock,
+    log,
+    nodeName,
+    bootId,
+    state,
+    detector: createShutdownDetector({ host, triggered: triggerOf(record, bootId), leadMs, clock, log }),
+    lock,
+    otherLocks: createOtherLocks({ host, clock, log }),
+    runtime,
+    knownPods,
+    offlinePods,
+    notices: await openNotices(foundation, metrics.notices, { cluster, onChange: wake }),
+    announce,
+    notify: (line) => notifySystemd({ READY: '1', STATUS: line }, signal),
+    hooks: createHooks(hookOptions, { clock, log, markProgress }),
+    story: await openStoryRecorder({ nodeName, files, clock, log }, record.phase),
+    cluster,
+    staticPods,
+    manual,
+    journal: { problem: () => locator.store().mover.problem(), retry: () => locator.store().mover.retry() },
+    directoryWatch: createDirectoryWatch(() => locator.store().paths.staticPodPath, wake),
+    locator,
+    drain: openDrain({ config, offlinePods, staticPods, runtime, clock, log, cluster, announce }, living),
+    wakeup,
+    markProgress,
+  };
+  return { parts, watchdog, events, metrics };
+}
