@@ -80,6 +80,9 @@ const MAX_SOCKETS = { watching: Infinity, usual: 8, leading: 24, patient: 4, beh
 const WATCH_SILENCE_MS = 150_000;
 /** Longer answers are refused, so that large objects cannot fill the memory: about ten objects of etcd's default maximum size. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const UNAUTHORIZED = 401;
+/** A name may have several addresses: the next is tried after so long, in which a slow way answers, and a watch is not given up. */
+const NEXT_ADDRESS_MS = 4_000;
 const NAMES_ONLY = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
 const ANSWERS = {
   metadata: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
@@ -151,6 +154,7 @@ class ApiServerConnections {
       call.on('error', reject);
       call.on('response', (response) => {
         this.problem = undefined;
+        if (response.statusCode === UNAUTHORIZED) this.#access.refused?.();
         resolve(response);
       });
       call.end(body);
@@ -161,7 +165,13 @@ class ApiServerConnections {
     const own = patient === true ? 'patient' : leads === true ? 'leading' : 'usual';
     const other = behindWebhooks === true ? 'behindWebhooks' : own;
     const kind = watching === true ? 'watching' : other;
-    const agent = this.#agents.get(kind) ?? new https.Agent({ keepAlive: true, maxSockets: MAX_SOCKETS[kind] });
+    const agent =
+      this.#agents.get(kind) ??
+      new https.Agent({
+        keepAlive: true,
+        maxSockets: MAX_SOCKETS[kind],
+        autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_MS,
+      });
     this.#agents.set(kind, agent);
     return agent;
   }

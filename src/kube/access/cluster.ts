@@ -9,6 +9,8 @@ export interface ClusterAccess {
   readonly server: URL | undefined;
   /** Adds certificates, keys, tokens and, for a proxy, an agent to the options of a request. Throws KUBECONFIG_INVALID. */
   authenticate(options: RequestOptions): Promise<void>;
+  /** Told that the API server has refused what a request was given (401): what a program gave is not used again. */
+  refused?(): void;
 }
 
 /** What the client library makes of a kubeconfig of any kind, or of the service account of the pod we run in. */
@@ -54,6 +56,10 @@ class KubeconfigAccess implements ClusterAccess {
     }
   }
 
+  refused(): void {
+    this.#read?.refused?.();
+  }
+
   #where(): string {
     return this.#path ?? 'the service account of this pod';
   }
@@ -62,19 +68,24 @@ class KubeconfigAccess implements ClusterAccess {
     return new NodemaintError('KUBECONFIG_INVALID', message, { cause });
   }
 
-  async #load(path: string | undefined): Promise<Credentials | undefined> {
-    if (path === undefined) return this.#read ?? (await loadByLibrary(path));
+  async #load(path: string | undefined): Promise<void> {
+    if (path === undefined) {
+      this.#read ??= await loadByLibrary(path);
+      return;
+    }
     const found = await readChangedFile(path, MAX_KUBECONFIG_BYTES, this.#version);
-    if (found === 'unchanged') return this.#read;
+    // Another request may have read it meanwhile.
+    if (found === 'unchanged' || found.version === this.#version) return;
     const credentials = parsePlainKubeconfig(found.text, path) ?? (await loadByLibrary(path));
-    if (credentials !== undefined) this.#version = found.version;
-    return credentials;
+    if (credentials === undefined) return;
+    this.#read = credentials;
+    this.#version = found.version;
   }
 
   async #credentials(): Promise<Credentials> {
     const path = this.#path;
     try {
-      this.#read = (await this.#load(path)) ?? this.#read;
+      await this.#load(path);
     } catch (error) {
       const fix =
         'name a readable kubeconfig in the key "kubeconfig" of the configuration, or set it to "" to run without a cluster';

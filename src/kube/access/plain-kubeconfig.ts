@@ -1,12 +1,13 @@
 /**
- * Kubeconfigs of the plain kind that kubelets have: certificates, keys or tokens in files or inline. An agent idles on
+ * Kubeconfigs of the plain kind that kubelets have: certificates, keys or tokens in files, inline or from a program. An agent idles on
  * every node, and the client library costs it 8 MB of memory; so the library is loaded only for what is not plain
- * (exec plugins, OIDC, proxies, impersonation), which this parser leaves to it by answering undefined (docs/adr/0002).
+ * (OIDC, proxies, impersonation), which this parser leaves to it by answering undefined (docs/adr/0002).
  */
 import { readFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
 import path from 'node:path';
 import * as z from 'zod';
+import { ExecCredentials, execSchema } from './exec-credentials.ts';
 import { CONFIG_LIMITS, createYamlReader, YamlLimitError } from '../../host/files/yaml.ts';
 
 /** Certificates and keys lie in it as text, of any number of clusters. */
@@ -47,6 +48,7 @@ const schema = z.strictObject({
         'client-key-data': text.optional(),
         token: text.optional(),
         tokenFile: text.optional(),
+        exec: execSchema.optional(),
       }),
     }),
   ),
@@ -56,6 +58,8 @@ const schema = z.strictObject({
 export interface Credentials {
   readonly server: string;
   authenticate(options: RequestOptions): Promise<void>;
+  /** Told that the API server has refused what was given last; absent where nothing is kept. */
+  refused?(): void;
 }
 
 /** Inline data wins over a file, as in client-go. */
@@ -88,8 +92,10 @@ export function parsePlainKubeconfig(content: string, file: string): Credentials
   const user = config.users.find(({ name }) => name === context?.user)?.user;
   if (cluster === undefined || user === undefined) return undefined;
   const folder = path.dirname(file);
+  const exec = user.exec && new ExecCredentials(user.exec, folder);
   return {
     server: cluster.server,
+    refused: () => exec?.refused(),
     authenticate: async (options) => {
       const ca = await material(cluster['certificate-authority-data'], cluster['certificate-authority'], folder);
       const cert = await material(user['client-certificate-data'], user['client-certificate'], folder);
@@ -100,6 +106,7 @@ export function parsePlainKubeconfig(content: string, file: string): Credentials
       if (key !== undefined) options.key = key;
       if (cluster['tls-server-name'] !== undefined) options.servername = cluster['tls-server-name'];
       if (token !== undefined) options.headers = { Authorization: `Bearer ${token}` };
+      else await exec?.apply(options);
     },
   };
 }

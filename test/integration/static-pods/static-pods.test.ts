@@ -214,7 +214,9 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
     assert.equal((await told('trigger', '--reason', 'kernel update')).code, 0);
     await waitFor('the manifest is parked', async () => !(await inPlace()), { ...SLOW, program: agent });
     await restartAgent(() => writeFile(node.kubeconfig, withoutCertificate));
-    assert.match((await told('status')).stdout, /WARNING: +cannot get the credentials of .*'\/away'/);
+    const says = async (): Promise<boolean> =>
+      /WARNING: +cannot get the credentials of .*'\/away'/.test((await told('status')).stdout);
+    await waitFor('the status says why', says, { ...SLOW, program: agent });
     await until('released');
     assert.deepEqual(await takeWitness(), [`${POD} TERM`, `${POD} END`]);
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { issueServingCertificate } from '../../../src/kube/certificate/x509.ts';
 import type { ClusterAccess } from '../../../src/kube/access/cluster.ts';
@@ -86,6 +86,23 @@ describe('the client of an API server', () => {
       patient.close();
     });
     assert.equal((await patient.send({ method: 'GET', path: '/slow' }, signal)).status, 200);
+  });
+
+  it('the client gives each of several addresses some seconds, and tells what it is given of a refusal', async (t) => {
+    const connect = t.mock.method(Socket.prototype, 'connect');
+    let refusals = 0;
+    const told = createKubeClient({ ...access, refused: () => (refusals += 1) }, 'the-test', MAX_BYTES);
+    closing.defer(() => {
+      told.close();
+    });
+    answer = (response) => response.writeHead(401).end('{}');
+    assert.equal((await told.send({ method: 'GET', path: '/x' }, signal)).status, 401);
+    assert.equal(refusals, 1);
+    const [options] = connect.mock.calls.map(({ arguments: [given] }) => given as unknown as object);
+    assert.equal(
+      options && 'autoSelectFamilyAttemptTimeout' in options && options.autoSelectFamilyAttemptTimeout,
+      4_000,
+    );
   });
 
   it('the client sends requests while it has many watches', async () => {

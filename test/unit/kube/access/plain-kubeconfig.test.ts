@@ -3,7 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { loadClusterAccess, openClusterAccess } from '../../../../src/kube/access/cluster.ts';
+import { type ClusterAccess, loadClusterAccess, openClusterAccess } from '../../../../src/kube/access/cluster.ts';
 import { certifiedNodeName } from '../../../../src/kube/certificate/own-name.ts';
 import { parsePlainKubeconfig } from '../../../../src/kube/access/plain-kubeconfig.ts';
 import { createKubeClient } from '../../../../src/kube/client.ts';
@@ -26,6 +26,8 @@ function kubeconfig({ cluster = {}, user = {}, top = {} }: Parts): string {
     ...top,
   });
 }
+
+const EXEC = { apiVersion: 'client.authentication.k8s.io/v1', command: 'x' };
 
 const data = (text: string): string => Buffer.from(text).toString('base64');
 
@@ -89,6 +91,36 @@ describe('a kubeconfig of any kind', () => {
   });
 });
 
+describe('a kubeconfig whose program gives a token', () => {
+  it('the token is kept until its time is over, or until the API server refuses it, and asked for once by many', async (t) => {
+    const folder = await temporaryFolder(t, 'kubeconfig');
+    const count = path.join(folder, 'count');
+    const give = (expires: string): string =>
+      `echo x >> ${count}; echo '{"status":{"token":"'$(wc -l < ${count})'","expirationTimestamp":"${expires}"}}'`;
+    const accessOf = async (expires: string): Promise<ClusterAccess> => {
+      await writeFile(count, '');
+      const user = { exec: { ...EXEC, command: 'sh', args: ['-c', give(expires)] } };
+      await writeFile(path.join(folder, 'config'), kubeconfig({ user }));
+      return openClusterAccess(path.join(folder, 'config'));
+    };
+    const tokenOf = async (access: ClusterAccess): Promise<unknown> => {
+      const options: RequestOptions = {};
+      await access.authenticate(options);
+      return options.headers;
+    };
+    const header = (number: number): object => ({ Authorization: `Bearer ${number}` });
+    const kept = await accessOf('2999-01-01T00:00:00Z');
+    assert.deepEqual(await Promise.all([tokenOf(kept), tokenOf(kept)]), [header(1), header(1)]);
+    kept.refused?.();
+    assert.deepEqual(await tokenOf(kept), header(1), 'as new as it is, another would be refused as well');
+    t.mock.method(performance, 'now', () => 1e9);
+    kept.refused?.();
+    assert.deepEqual(await tokenOf(kept), header(2));
+    const over = await accessOf('2001-01-01T00:00:00Z');
+    assert.deepEqual([await tokenOf(over), await tokenOf(over)], [header(1), header(2)]);
+  });
+});
+
 describe('a kubeconfig that cannot be used', () => {
   const garbage = data('x');
   const unusable: readonly [string, string, RegExp][] = [
@@ -107,10 +139,14 @@ describe('a kubeconfig that cannot be used', () => {
     ],
     [
       'names a program that fails',
-      kubeconfig({ user: { exec: { command: 'false' } } }),
-      /credentials of .*config: it failed/,
+      kubeconfig({ user: { exec: { ...EXEC, command: 'false' } } }),
+      /credentials of .*failed: false/,
     ],
-    ['names a program that is away', kubeconfig({ user: { exec: { command: '/x' } } }), /credentials of .*ENOENT/],
+    [
+      'names a program that is away',
+      kubeconfig({ user: { exec: { ...EXEC, command: '/x' } } }),
+      /credentials of .*ENOENT/,
+    ],
   ];
   for (const [what, content, why] of unusable) {
     it(`one that ${what} fails each request with the reason, until another content is there`, async (t) => {
