@@ -76,6 +76,8 @@ const WEBHOOK_TIMEOUT_MS = 65_000;
  * that lead with them. A watch keeps its connection for as long as it lasts: with those of requests, a few watches would leave none.
  */
 const MAX_SOCKETS = { watching: Infinity, usual: 8, leading: 24, patient: 4, behindWebhooks: 64 } as const;
+/** An answer that drips, and is never silent for so long, is given up after this time. */
+const WHOLE_MS = 120_000;
 /** A watch without changes gets a bookmark about once a minute; it is given up when its connection was silent for this long. */
 const WATCH_SILENCE_MS = 150_000;
 /** Longer answers are refused, so that large objects cannot fill the memory: about ten objects of etcd's default maximum size. */
@@ -193,8 +195,8 @@ class ApiServerConnections {
 
 /**
  * Creates a client. `userAgent` names the part of the program in the API server's audit log. Answers, and events of a watch,
- * that have more than `maxBytes` are refused. Each request but a watch is given up after `wholeMs` milliseconds, where that is
- * given, and not after a silence: never where it is 0.
+ * that have more than `maxBytes` are refused. Each request but a watch is given up after a silence, or, where `wholeMs` is
+ * given, after as many milliseconds and not after a silence: never where it is 0.
  */
 export function createKubeClient(
   access: ClusterAccess,
@@ -205,16 +207,16 @@ export function createKubeClient(
   const connections = new ApiServerConnections(access, userAgent);
   return {
     send: async (request, signal) => {
-      const limit = wholeMs === undefined || wholeMs === 0 ? undefined : AbortSignal.timeout(wholeMs);
+      const limit = wholeMs === 0 ? undefined : AbortSignal.timeout(wholeMs ?? WHOLE_MS);
       try {
         const usual = request.behindWebhooks === true ? WEBHOOK_TIMEOUT_MS : REQUEST_TIMEOUT_MS;
         const until = limit === undefined ? signal : AbortSignal.any([signal, limit]);
         const response = await connections.open(request, wholeMs === undefined ? usual : 0, until);
         const text = await readText(response, maxBytes, () => tooLarge(request, 'the answer', maxBytes));
-        return { status: response.statusCode ?? 0, headers: response.headers, body: parseJson(text) };
+        return believed(request, response, parseJson(text));
       } catch (error) {
         signal.throwIfAborted();
-        const late = limit?.aborted === true ? new Error(`not within ${(wholeMs ?? 0) / 1000} s`) : undefined;
+        const late = limit?.aborted === true ? new Error(`not within ${(wholeMs ?? WHOLE_MS) / 1000} s`) : undefined;
         throw connections.failureOf(request, late ?? error);
       }
     },
@@ -258,6 +260,23 @@ async function readText(response: IncomingMessage, maxBytes: number, tooLong: ()
 
 function tooLarge({ method, path }: KubeRequest, what: string, maxBytes: number): NodemaintError {
   return new NodemaintError('API_ANSWER_TOO_LARGE', `${what} of ${method} ${path} has more than ${maxBytes} bytes`);
+}
+
+/**
+ * The answer, where it is one of an API server by its type and its form, and not by its status alone: a proxy or the page of a
+ * login that answers in its place says nothing of the cluster. Throws where it is none.
+ */
+function believed({ method }: KubeRequest, response: IncomingMessage, body: unknown): KubeResponse {
+  const { statusCode: status = 0, headers } = response;
+  const [type] = (headers['content-type'] ?? 'no type').split(';');
+  const { kind, apiVersion, message } = (body ?? {}) as Readonly<Record<string, unknown>>;
+  // It says in plain words that it has too much to do, or that it does not serve a group.
+  const isPlain = type === 'text/plain' && status >= 400 && (status !== 404 || message === '404 page not found\n');
+  const isJson = type === 'application/json' && typeof kind === 'string' && typeof apiVersion === 'string';
+  const mayBeStatus = method === 'POST' || method === 'DELETE';
+  const isFitting = status >= 400 ? kind === 'Status' : mayBeStatus || kind !== 'Status';
+  if (isPlain || (isJson && isFitting)) return { status, headers, body };
+  throw new Error(`what answers there is no API server by its answer (HTTP ${status}, ${type})`);
 }
 
 /** The parsed body; an object with the beginning of the text as its message where that is not JSON, as of a proxy. */

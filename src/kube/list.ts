@@ -32,6 +32,14 @@ const FIRST_LIMIT = 50;
 export const MAX_LIMIT = 500;
 const SMALLER = 4;
 
+/** What has no objects and no version is the answer of somebody else, and says nothing of the cluster. */
+function assertList({ items, metadata }: ObjectPage<unknown>): void {
+  // An empty list may be null.
+  const isList = (Array.isArray(items) || items === null) && (metadata?.resourceVersion ?? '') !== '';
+  if (!isList)
+    throw new NodemaintError('API_UNREACHABLE', 'what answers to a list is no API server: it has no objects');
+}
+
 function isTooLarge(error: unknown): boolean {
   return error instanceof NodemaintError && error.code === 'API_ANSWER_TOO_LARGE';
 }
@@ -57,6 +65,7 @@ export async function readPages<T extends KubeObject, K = T>(
     const query = { limit: String(limit), ...(next === '' ? {} : { continue: next }) };
     try {
       const page = await ask(query, namesOnly);
+      if (page !== undefined) assertList(page);
       for (const item of page?.items ?? []) {
         if (namesOnly) tooLarge.push(keyOf(item));
         else items.push(trim(item));

@@ -109,6 +109,8 @@ const request = {
   },
 };
 const budget = {
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
   metadata: { name: 'budget', namespace: 'default', uid: 'b-1', resourceVersion: '1' },
   spec: { selector: { matchLabels: { app: HOSTILE } }, maxUnavailable: 0 },
   status: { disruptionsAllowed: 0, conditions: [{ ...CONDITION, type: 'DisruptionAllowed' }] },
@@ -132,7 +134,7 @@ export interface HostileApiServer extends AsyncDisposable {
 }
 
 function statusOf(code: number): object {
-  return { kind: 'Status', status: 'Failure', message: `${code}: ${HOSTILE}`, reason: HOSTILE, code };
+  return { apiVersion: 'v1', kind: 'Status', status: 'Failure', message: `${code}: ${HOSTILE}`, reason: HOSTILE, code };
 }
 
 function answer(call: IncomingMessage, response: ServerResponse, writes: WriteAnswer): void {
@@ -150,7 +152,7 @@ function answer(call: IncomingMessage, response: ServerResponse, writes: WriteAn
   }
   if (call.method !== 'GET' && writes === 'refused') send(403, statusOf(403));
   else if (object !== undefined && call.method === 'GET')
-    send(200, { metadata: { resourceVersion: '1' }, items: [object] });
+    send(200, { apiVersion: 'v1', kind: 'List', metadata: { resourceVersion: '1' }, items: [object] });
   else if (object !== undefined) send(201, object);
   else if (OBJECTS[kind] !== undefined && name !== undefined) send(200, OBJECTS[kind]);
   else send(404, statusOf(404));

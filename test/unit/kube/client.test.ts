@@ -9,6 +9,8 @@ import type { ClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { createKubeClient, type KubeClient } from '../../../src/kube/client.ts';
 
 const MAX_BYTES = 1_000;
+const OBJECT = '{"kind":"Pod","apiVersion":"v1"}';
+const STATUS = '{"kind":"Status","apiVersion":"v1"}';
 
 interface Received {
   readonly method: string | undefined;
@@ -25,7 +27,7 @@ async function eventsOf(watch: AsyncIterable<unknown>): Promise<readonly unknown
 
 describe('the client of an API server', () => {
   const received: Received[] = [];
-  let answer: (response: ServerResponse) => void = (response) => response.end('{}');
+  let answer: (response: ServerResponse) => void = (response) => response.end(OBJECT);
   let client: KubeClient;
   let access: ClusterAccess;
   let origin: string;
@@ -37,6 +39,7 @@ describe('the client of an API server', () => {
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const { method, url, headers } = request;
     received.push({ method, url, headers, body: Buffer.concat(chunks).toString('utf8') });
+    response.setHeader('content-type', 'application/json');
     answer(response);
   };
 
@@ -73,8 +76,8 @@ describe('the client of an API server', () => {
 
   it('a request is given up after the time that a person has named, and is not while it lasts', async () => {
     answer = (response) => {
-      response.write('{');
-      setTimeout(() => response.end('}'), 400).unref();
+      response.write(OBJECT.slice(0, 1));
+      setTimeout(() => response.end(OBJECT.slice(1)), 400).unref();
     };
     const late = createKubeClient(access, 'the-test', MAX_BYTES, 50);
     closing.defer(() => {
@@ -95,7 +98,7 @@ describe('the client of an API server', () => {
     closing.defer(() => {
       told.close();
     });
-    answer = (response) => response.writeHead(401).end('{}');
+    answer = (response) => response.writeHead(401).end(STATUS);
     assert.equal((await told.send({ method: 'GET', path: '/x' }, signal)).status, 401);
     assert.equal(refusals, 1);
     const [options] = connect.mock.calls.map(({ arguments: [given] }) => given as unknown as object);
@@ -103,6 +106,18 @@ describe('the client of an API server', () => {
       options && 'autoSelectFamilyAttemptTimeout' in options && options.autoSelectFamilyAttemptTimeout,
       4_000,
     );
+  });
+
+  it('an answer that drips and never ends is given up although its connection is never silent', async (t) => {
+    const { timeout } = AbortSignal;
+    t.mock.method(AbortSignal, 'timeout', (ms: number) => timeout.call(AbortSignal, ms === 120_000 ? 100 : ms));
+    answer = (response) => {
+      const drip = setInterval(() => response.write(' '), 10);
+      response.on('close', () => {
+        clearInterval(drip);
+      });
+    };
+    await assert.rejects(client.send({ method: 'GET', path: '/drip' }, signal), /GET \/drip: not within 120 s$/);
   });
 
   it('the client sends requests while it has many watches', async () => {
@@ -113,7 +128,7 @@ describe('the client of an API server', () => {
     };
     const watches = Array.from({ length: 20 }, () => client.watch('/watch', signal)[Symbol.asyncIterator]());
     await Promise.all(watches.map((watch) => watch.next()));
-    answer = (response) => response.end('{}');
+    answer = (response) => response.end(OBJECT);
     assert.equal((await client.send({ method: 'GET', path: '/x' }, signal)).status, 200);
     for (const each of open) each.end();
     for (const watch of watches) await watch.return?.();
@@ -122,20 +137,20 @@ describe('the client of an API server', () => {
   it('the client answers other requests while webhooks hold up evictions', async () => {
     const held: ServerResponse[] = [];
     answer = (response) =>
-      received.at(-1)?.url?.endsWith('/eviction') === true ? held.push(response) : response.end('{}');
+      received.at(-1)?.url?.endsWith('/eviction') === true ? held.push(response) : response.end(OBJECT);
     const evictions = Array.from({ length: 40 }, () =>
       client.send({ method: 'POST', path: '/x/eviction', body: {}, behindWebhooks: true }, signal),
     );
     while (held.length < 40) await new Promise(setImmediate);
     assert.equal((await client.send({ method: 'GET', path: '/y' }, signal)).status, 200);
-    for (const response of held) response.end('{}');
+    for (const response of held) response.end(OBJECT);
     await Promise.all(evictions);
   });
 
   it('the client answers other requests while many patient ones wait, and sends few of these at a time', async () => {
     const held: ServerResponse[] = [];
     answer = (response) =>
-      received.at(-1)?.url?.endsWith('/events') === true ? held.push(response) : response.end('{}');
+      received.at(-1)?.url?.endsWith('/events') === true ? held.push(response) : response.end(OBJECT);
     const events = Array.from({ length: 20 }, () =>
       client.send({ method: 'POST', path: '/x/events', body: {}, patient: true }, signal),
     );
@@ -143,31 +158,31 @@ describe('the client of an API server', () => {
     const others = Array.from({ length: 20 }, () => client.send({ method: 'GET', path: '/y' }, signal));
     assert.deepEqual(new Set((await Promise.all(others)).map(({ status }) => status)), new Set([200]));
     assert.equal(held.length, 4);
-    answer = (response) => response.end('{}');
-    for (const response of held) response.end('{}');
+    answer = (response) => response.end(OBJECT);
+    for (const response of held) response.end(OBJECT);
     await Promise.all(events);
   });
 
   it('the client sends what the first eviction of a node waits for while many other requests wait', async () => {
     const held: ServerResponse[] = [];
     answer = (response) =>
-      received.at(-1)?.url?.endsWith('/other') === true ? held.push(response) : response.end('{}');
+      received.at(-1)?.url?.endsWith('/other') === true ? held.push(response) : response.end(OBJECT);
     const others = Array.from({ length: 20 }, () =>
       client.send({ method: 'PATCH', path: '/x/other', body: {} }, signal),
     );
     while (held.length < 8) await new Promise(setImmediate);
     assert.equal((await client.send({ method: 'PATCH', path: '/x/node', body: {}, leads: true }, signal)).status, 200);
-    answer = (response) => response.end('{}');
-    for (const response of held) response.end('{}');
+    answer = (response) => response.end(OBJECT);
+    for (const response of held) response.end(OBJECT);
     await Promise.all(others);
   });
 
   it('the client sends a request below the path of the server, with its credentials and the type and length of its body', async () => {
-    answer = (response) => response.writeHead(201).end('{"kind":"Status"}');
+    answer = (response) => response.writeHead(201).end(STATUS);
     const body = { name: 'ä' };
     const request = { method: 'DELETE', path: '/api/v1/x', body, as: 'somebody' } as const;
     const { status, body: parsed } = await client.send(request, signal);
-    assert.deepEqual([status, parsed], [201, { kind: 'Status' }]);
+    assert.deepEqual([status, parsed], [201, JSON.parse(STATUS)]);
     const { method, url, headers, body: text } = received.at(-1) ?? assert.fail();
     assert.deepEqual([method, url, text], ['DELETE', '/prefix/api/v1/x', JSON.stringify(body)]);
     assert.equal(headers['authorization'], 'Bearer token');
@@ -179,14 +194,48 @@ describe('the client of an API server', () => {
   });
 
   it('the client names the field manager of a server-side apply, and asks for names only', async () => {
-    answer = (response) => response.end('no JSON');
+    answer = (response) => response.end(OBJECT);
     const patch = { kind: 'apply', manager: 'a b' } as const;
     const request = { method: 'PATCH', path: '/x?dryRun=All', body: {}, patch, namesOnly: true } as const;
-    assert.deepEqual((await client.send(request, signal)).body, { message: 'no JSON' });
+    await client.send(request, signal);
     const { url, headers } = received.at(-1) ?? assert.fail();
     assert.equal(url, '/prefix/x?dryRun=All&fieldManager=a%20b&force=true');
     assert.equal(headers['content-type'], 'application/apply-patch+yaml');
     assert.match(headers['accept'] ?? '', /as=PartialObjectMetadataList/);
+  });
+
+  const JSON_TYPE = 'application/json';
+  const PLAIN = 'text/plain; charset=utf-8';
+  const strange: readonly [string, 'GET' | 'PATCH', number, string, string][] = [
+    ['the page of a login', 'GET', 200, 'text/html', '<html>Log in</html>'],
+    ['an object of another type', 'GET', 200, PLAIN, OBJECT],
+    ['JSON of somebody else', 'GET', 200, JSON_TYPE, '{"ok":true}'],
+    ['JSON that is no object', 'GET', 200, JSON_TYPE, 'null'],
+    ['no JSON', 'GET', 200, JSON_TYPE, '{'],
+    ['a Status in the place of what was asked for', 'GET', 200, JSON_TYPE, STATUS],
+    ['a Status in the place of what was changed', 'PATCH', 200, JSON_TYPE, STATUS],
+    ['a page that says that nothing is there', 'GET', 404, 'text/html', '<html>Not found</html>'],
+    ['words that say that nothing is there', 'GET', 404, PLAIN, 'default backend - 404'],
+    ['an object with the status of an error', 'GET', 404, JSON_TYPE, OBJECT],
+    ['the page of a load balancer', 'GET', 503, 'text/html', '<html>No server</html>'],
+  ];
+  for (const [what, method, status, type, text] of strange) {
+    it(`the client takes ${what} for no answer of an API server`, async () => {
+      answer = (response) => response.writeHead(status, { 'content-type': type }).end(text);
+      const message = new RegExp(`to ${method} /x: .* no API server .*\\(HTTP ${status}, ${type.split(';')[0]}`);
+      await assert.rejects(client.send({ method, path: '/x' }, signal), { code: 'API_UNREACHABLE', message });
+    });
+  }
+
+  it('the client believes what an API server says in plain words', async () => {
+    for (const [status, text] of [
+      [404, '404 page not found\n'],
+      [429, 'Too many requests, please try again later.\n'],
+      [503, 'service unavailable\n'],
+    ] as const) {
+      answer = (response) => response.writeHead(status, { 'content-type': PLAIN }).end(text);
+      assert.deepEqual((await client.send({ method: 'GET', path: '/x' }, signal)).body, { message: text });
+    }
   });
 
   it('the client refuses an answer that is too large, and reports a connection that breaks', async () => {

@@ -15,7 +15,7 @@ function serverOf(count: number): { readonly client: KubeClient; readonly asked:
       cells: ['x', 'Ready'],
       object: { metadata: { name: `n${from + index}` } },
     }));
-    const metadata = to < count ? { continue: String(to) } : {};
+    const metadata = { resourceVersion: '1', ...(to < count ? { continue: String(to) } : {}) };
     const columnDefinitions = [{ name: 'Name' }, { name: 'Status' }];
     return { status: 200, headers: {}, body: { metadata, columnDefinitions, rows } };
   };

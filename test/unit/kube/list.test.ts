@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubeObject } from '../../../src/api/meta.ts';
 import { NodemaintError } from '../../../src/errors.ts';
-import { type AskPage, readPages } from '../../../src/kube/list.ts';
+import { type AskPage, type ObjectPage, readPages } from '../../../src/kube/list.ts';
 
 interface Asked {
   readonly objects: number;
@@ -45,6 +45,18 @@ describe('a list that is read in pages', () => {
     assert.deepEqual((await readPages(ask, nameOf)).items, namesTo(450));
     const inVain = asked.filter(({ bytes }) => bytes > 16 * 1024 * 1024);
     assert.equal(inVain.length, 1);
+  });
+
+  it('a list whose answer has no objects, or no version, was not answered', async () => {
+    const strange = [{}, { metadata: { resourceVersion: '7' } }, { items: [] }, { metadata: {}, items: [] }];
+    for (const page of strange) {
+      await assert.rejects(
+        readPages(() => Promise.resolve(page), nameOf),
+        { code: 'API_UNREACHABLE' },
+      );
+    }
+    const nothing = { metadata: { resourceVersion: '7' }, items: null } as unknown as ObjectPage<KubeObject>;
+    assert.deepEqual((await readPages(() => Promise.resolve(nothing), nameOf)).items, []);
   });
 
   it('a list leaves out an object that is too large alone, names it, and has all the others', async () => {

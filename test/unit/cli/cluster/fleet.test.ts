@@ -32,7 +32,7 @@ async function statesOf(versions: readonly string[], controller?: string): Promi
   const rows = versions.map((version, index) => rowOf(`n${index}`, version));
   const annotations = { 'nodemaintenance.x-k8s.io/version': controller };
   const { client, refused } = createObjectServer({
-    '/api/v1/nodes': { columnDefinitions, rows },
+    '/api/v1/nodes': { metadata: { resourceVersion: '1' }, columnDefinitions, rows },
     [LEASE]: { metadata: { name: 'nodemaint-controller', annotations }, spec: {} },
   });
   if (controller === undefined) refused.set(`GET ${LEASE}`, 403);
