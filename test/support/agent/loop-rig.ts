@@ -113,7 +113,14 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
   };
   const cluster = {
     access: { server: new URL('https://api.example:6443') },
-    client: { send: () => Promise.resolve({ status: 200, headers: {}, body: { items: [], metadata: {}, spec: {} } }) },
+    client: {
+      send: () =>
+        Promise.resolve({
+          status: 200,
+          headers: {},
+          body: { items: [], metadata: { resourceVersion: '1' }, spec: {} },
+        }),
+    },
     maintenances: {
       synced: () => world.maintenance !== undefined,
       heardAt: () => undefined,

@@ -23,7 +23,10 @@ const HOUR = 3_600_000;
 const SIGNAL = new AbortController().signal;
 
 /** An API server that is asked and has nothing. */
-function countingClient(answer: object = { items: [] }): { client: KubeClient; asked: () => number } {
+function countingClient(answer: object = { metadata: { resourceVersion: '1' }, items: [] }): {
+  client: KubeClient;
+  asked: () => number;
+} {
   let count = 0;
   const client: KubeClient = {
     send: () => {

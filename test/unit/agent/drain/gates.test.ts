@@ -18,7 +18,7 @@ describe('the release of the gated pods of a node', () => {
         return Promise.resolve({
           status: 200,
           headers: {},
-          body: { metadata: {}, items: asked.length === 1 ? sets : [] },
+          body: { metadata: { resourceVersion: '1' }, items: asked.length === 1 ? sets : [] },
         });
       },
       watch: async function* () {},
@@ -50,7 +50,10 @@ describe('the release of the gated pods of a node', () => {
         const items = isHeld ? held : method === 'GET' ? ['network', 'storage'] : [];
         if (method === 'DELETE') asked.push(namespace);
         if (isHeld) held = [];
-        const body = { metadata: {}, items: items.map((name) => ({ metadata: { name, namespace: name } })) };
+        const body = {
+          metadata: { resourceVersion: '1' },
+          items: items.map((name) => ({ metadata: { name, namespace: name } })),
+        };
         return Promise.resolve({ status: 200, headers: {}, body });
       },
       watch: async function* () {},
@@ -88,7 +91,8 @@ describe('the release of the gated pods of a node', () => {
     const client: KubeClient = {
       send: () => {
         tries += 1;
-        if (isAllowed) return Promise.resolve({ status: 200, headers: {}, body: { metadata: {}, items: [] } });
+        if (isAllowed)
+          return Promise.resolve({ status: 200, headers: {}, body: { metadata: { resourceVersion: '1' }, items: [] } });
         return Promise.resolve({ status: 403, headers: {}, body: { message } });
       },
       watch: async function* () {},

@@ -33,7 +33,7 @@ function requestFor(uid: string, active: string = KUBELET_INTERCEPTOR): Eviction
 }
 
 function open(requests: readonly EvictionRequest[]) {
-  const server = createObjectServer({ '/api/v1/pods': { metadata: {}, items: [MIRROR] } });
+  const server = createObjectServer({ '/api/v1/pods': { metadata: { resourceVersion: '1' }, items: [MIRROR] } });
   const reports: InterceptorStep[] = [];
   const clock = createSteppingClock();
   const log = createRecordingLog();

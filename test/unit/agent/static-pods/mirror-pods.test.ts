@@ -11,7 +11,7 @@ describe('the reader of the mirror pods', () => {
       { metadata: { name: 'static-n', namespace: 'default', annotations }, spec: {} },
       { metadata: { name: 'ordinary', namespace: 'default' }, spec: {} },
     ];
-    const server = createObjectServer({ '/api/v1/pods': { metadata: {}, items } });
+    const server = createObjectServer({ '/api/v1/pods': { metadata: { resourceVersion: '1' }, items } });
     const read = createToldPodReader({ client: server.client, log: createRecordingLog(), nodeName: 'n' });
     const told = await read(new AbortController().signal);
     assert.deepEqual([...(told?.mirrors.keys() ?? [])], ['default/static-n']);

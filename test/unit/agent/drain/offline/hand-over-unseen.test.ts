@@ -30,7 +30,7 @@ function open(views: OfflineView[]) {
       return Promise.resolve({
         status: 200,
         headers: {},
-        body: { items, metadata: { name: 'node-a', annotations }, spec: { unschedulable: true } },
+        body: { items, metadata: { name: 'node-a', resourceVersion: '1', annotations }, spec: { unschedulable: true } },
       });
     },
   };

@@ -32,7 +32,7 @@ function open(status: NodeMaintenanceStatus | undefined, isStuck = false) {
   const metadata = { ...made.metadata, resourceVersion: '7' };
   const server = createObjectServer({
     [NODE]: { metadata: { name: 'n1', uid: 'u1' }, spec: { unschedulable: true } },
-    '/api/v1/pods': { items: [] },
+    '/api/v1/pods': { metadata: { resourceVersion: '1' }, items: [] },
     [PATH]: { ...made, metadata, ...(status === undefined ? {} : { status }) },
   });
   const clock = createSteppingClock();

@@ -35,7 +35,11 @@ async function open(t: TestContext): Promise<Scene> {
     send: () => {
       asked.push('api');
       if (scene.api === undefined) return Promise.reject(new Error('no answer'));
-      return Promise.resolve({ status: 200, headers: {}, body: { items: scene.api } });
+      return Promise.resolve({
+        status: 200,
+        headers: {},
+        body: { metadata: { resourceVersion: '1' }, items: scene.api },
+      });
     },
   } as unknown as KubeClient;
   const kubeletPods = (): Promise<readonly Pod[] | undefined> => {

@@ -49,7 +49,7 @@ async function after(
 function page(names: readonly string[], more = '', ageMs = 60_000): Partial<KubeResponse> {
   const renewTime = rfc3339(createSteppingClock().now() - ageMs);
   const items = names.map((name) => ({ metadata: { name }, spec: { renewTime } }));
-  return { body: { metadata: { continue: more }, items } };
+  return { body: { metadata: { resourceVersion: '1', continue: more }, items } };
 }
 
 describe('the other nodes that an agent without a controller looks at', () => {
