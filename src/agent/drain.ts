@@ -46,7 +46,7 @@ export function openDrain(parts: DrainParts, lifetime: AbortSignal): DrainStep {
   const { maintenances, requests, lease } = cluster;
   const scope = { nodeName: dependencies.nodeName, clock, lease, maintenances, own, requests, giveBack };
   const observer = new ProgressObserver({ ...scope, maxIdleMs: config.progressWaitSec * 1000, announce });
-  const byController = createControllerDrainer(own, cluster.interceptor, createBlockedPods(dependencies));
+  const byController = createControllerDrainer(own, cluster.interceptor, createBlockedPods(dependencies), ownNode);
   const maxVolumeWaitMs = config.maxVolumeWaitSec * 1000;
   const alone = { requests, controller: observer, giveBack, maintenances, ownNode, byController, maxVolumeWaitMs };
   const self = createSelfDrainer(alone, dependencies, lifetime);

@@ -5,6 +5,7 @@ import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
 import { drainEnd, type Left, leftOf } from '../../decide/staying-pod/left-pods.ts';
 import { effectiveDrains } from '../../decide/static-pod/parked.ts';
 import type { BlockedPods } from './blocked-pods.ts';
+import type { OwnNode } from '../cluster/own-node.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 import type { ClusterIntent, KubeletInterceptor } from '../static-pods/interceptor.ts';
 import { isRunning, type StaticPodView } from '../static-pods/view.ts';
@@ -28,11 +29,18 @@ function leftNow(
   return left?.length === counted ? left : undefined;
 }
 
+/** Its cordon is read again after this time. */
+const NODE_AGE_MS = 15_000;
+
 /** Since when the machine goes down, as its drains say; `shutdown` is the name of its shutdown's. */
-function downSince(shutdown: string | undefined, maintenances: readonly NodeMaintenance[]): number | undefined {
+function downSince(
+  shutdown: string | undefined,
+  maintenances: readonly NodeMaintenance[],
+  isCordoned: boolean,
+): number | undefined {
   const own = maintenances.find(({ metadata }) => metadata.name === shutdown);
   const node = own === undefined ? undefined : agentNodeOf(own);
-  return node === undefined ? undefined : goesDownSince(maintenances, { name: node });
+  return node === undefined ? undefined : goesDownSince(maintenances, { name: node }, isCordoned);
 }
 
 /** The drain by the controller: the agent lets static pods leave when their EvictionRequests ask its interceptor. */
@@ -40,6 +48,7 @@ export function createControllerDrainer(
   own: Pick<OwnMaintenances, 'isDrained' | 'podsLeft'>,
   interceptor: Pick<KubeletInterceptor, 'observe'>,
   blocked: BlockedPods,
+  ownNode: OwnNode,
 ): Drainer {
   return {
     pass: async ({ record, view, retention, keepParked, maintenances }, signal) => {
@@ -52,7 +61,9 @@ export function createControllerDrainer(
       const wantsPods = counted > 0 || view.parked.some((pod) => pod.thisBoot && !keepParked(pod));
       const { pods, ...intent } = await interceptor.observe(view, drains, wantsPods, signal);
       await blocked.end(maintenances, signal);
-      const since = downSince(name, maintenances);
+      const seen = name === undefined ? undefined : await ownNode.observe(NODE_AGE_MS, signal);
+      const isCordoned = seen?.kind !== 'present' || seen.node.spec?.unschedulable === true;
+      const since = downSince(name, maintenances, isCordoned);
       const isOver = name !== undefined && own.isDrained(name);
       const left = isOver ? [] : counted > 0 ? leftNow(view, { pods }, { counted, since }) : undefined;
       return { ...intent, ...drainEnd(left), waiting: [], downSince: since };

@@ -26,6 +26,8 @@ export interface StaticPodPass {
   readonly drained: boolean;
   /** Why pods are left that this agent cannot end before the machine goes down; absent where none is. */
   readonly left?: string;
+  /** Why it can end them alone, without the cluster; absent where it cannot. */
+  readonly endsAlone?: string;
   /** What the container runtime still runs after somebody has completed the NodeMaintenance; absent where that is not known. */
   readonly running?: readonly string[];
 }
@@ -71,7 +73,11 @@ export async function passOverPods(
   // Before any manifest is moved: the API server may be one of the pods that leave.
   await cluster?.interceptor.report(view, decision.progress, signal);
   await staticPods.act(view, decision, shutdown, signal);
-  const { drained, left, running, waiting } = leaving;
-  const rest = { ...(left === undefined ? {} : { left }), ...(running === undefined ? {} : { running }) };
+  const { drained, left, endsAlone, running, waiting } = leaving;
+  const rest = {
+    ...(left === undefined ? {} : { left }),
+    ...(endsAlone === undefined ? {} : { endsAlone }),
+    ...(running === undefined ? {} : { running }),
+  };
   return { phase, view, decision, keptByOthers, unrecorded, waiting, drained, ...rest };
 }

@@ -149,6 +149,7 @@ export async function readPhaseFacts(
     nodeGoneMs: await nodeGoneMs(parts, phase, signal),
     drained: current?.drained === true,
     left: current?.left,
+    endsAlone: current?.endsAlone,
     running: current?.running,
     manifestsStuck: parts.staticPods.stuck().size > 0,
     recovered: current !== undefined && isRecovered(phase, current) && isWithdrawn(phase, parts),

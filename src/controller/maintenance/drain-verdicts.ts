@@ -96,7 +96,8 @@ function withPods({ context }: Scope, draining: readonly Draining[], now: number
   const maintenances = draining.map(({ maintenance }) => maintenance);
   const podsOn = (node: NodeIdentity): readonly DrainPod[] => {
     const find = (): readonly DrainPod[] => {
-      const since = goesDownSince(maintenances, node);
+      const isCordoned = context.nodes.get(node.name)?.spec?.unschedulable === true;
+      const since = goesDownSince(maintenances, node, isCordoned);
       return context.pods.on(node.name).map((pod) => drainPodOn(pod, since));
     };
     const known = drainPods.get(node.name) ?? find();

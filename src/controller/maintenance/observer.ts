@@ -18,9 +18,8 @@ import {
   withWaiting,
 } from '../../decide/drain/status.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
-import { agentNodeOf } from '../../decide/maintenance/maintenance.ts';
 import { drainPodOf } from '../../decide/pod.ts';
-import { evictionPausedUntil, whyReturning } from '../../decide/staying-pod/returning-pod.ts';
+import { evictionPausedUntil, goesDownSince, whyReturning } from '../../decide/staying-pod/returning-pod.ts';
 import { whyNobodyEnds } from '../../decide/presence/no-agent.ts';
 import { createBudgetsAsked } from '../disruption-budget/asked.ts';
 import { podByUid } from '../cache/pods.ts';
@@ -152,7 +151,8 @@ function observeDrain(
     const pending = known.filter(({ metadata }) => later.has(metadata.uid ?? ''));
     const object = context.nodes.get(node.name);
     const began = beganOn(node.name);
-    const since = agentNodeOf(maintenance) === node.name ? began : undefined;
+    const isCordoned = object?.spec?.unschedulable === true;
+    const since = goesDownSince([maintenance], nodeOf(context, node.name), isCordoned);
     const why = (pod: Pod): BlockingPod | undefined => {
       if (node.staying.has(pod.metadata.uid ?? '') && pod.metadata.deletionTimestamp === undefined)
         return whyStaying(pod, node.volumes, now);

@@ -143,6 +143,8 @@ export interface PhaseFacts {
   readonly drained: boolean;
   /** Why pods are left that this agent cannot end before the machine goes down; undefined where none is. */
   readonly left: string | undefined;
+  /** Why it can end them alone, without the cluster; undefined where it cannot. */
+  readonly endsAlone: string | undefined;
   /**
    * The pods that the container runtime still ran in the last pass, as NAMESPACE/NAME. Known only after somebody has completed
    * the NodeMaintenance, and only where the runtime has answered.

@@ -75,7 +75,8 @@ function releasedMs({ releasedAt, releasedSinceBootMs }: Released, { now, sinceB
 function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefined {
   const { release, maxHoldMs } = facts;
   if (release !== undefined) return release;
-  if (facts.drained && facts.left !== undefined) return facts.left;
+  const isLeft = shutdown.mode === 'offline' || facts.endsAlone === undefined;
+  if (facts.drained && isLeft && facts.left !== undefined) return facts.left;
   const left = leftAlone(shutdown, facts);
   if (left !== undefined) return left;
   if (maxHoldMs === undefined || heldMs(shutdown, facts) < maxHoldMs) return undefined;
@@ -160,8 +161,12 @@ function wasAccepted(
 
 /** The drain without the cluster, where that cannot go on with it. */
 function goingOnOffline(phase: Draining, facts: PhaseFacts): Draining | undefined {
-  const { askedSinceBootMs = Infinity, stall } = facts;
+  const { askedSinceBootMs = Infinity, stall, endsAlone } = facts;
   const offline: Draining = { ...phase, mode: 'offline' };
+  const refusedFor = (refusal: string): Draining => {
+    return { ...offline, refusal: shortened(printable(refusal), MAX_REFUSAL) };
+  };
+  if (endsAlone !== undefined) return refusedFor(endsAlone);
   if (facts.nodeGoneMs >= NODE_GONE_MS || facts.manifestsStuck) return offline;
   if (facts.maintenance !== 'open') {
     // The wait begins with the first question: the hooks before it take nothing of it.
@@ -172,7 +177,7 @@ function goingOnOffline(phase: Draining, facts: PhaseFacts): Draining | undefine
   }
   if (stall === undefined || stall.forMs < patienceMs(phase, stall, facts)) return undefined;
   const { refusal } = stall;
-  return refusal === undefined ? offline : { ...offline, refusal: shortened(printable(refusal), MAX_REFUSAL) };
+  return refusal === undefined ? offline : refusedFor(refusal);
 }
 
 /** What changes in a drain that goes on. */

@@ -18,6 +18,8 @@ export interface DrainEnd {
   readonly drained: boolean;
   /** What is left that cannot leave, and why; absent where nothing is, or something else is left too. */
   readonly left?: string;
+  /** Why the agent goes on without the cluster: alone it can end some of what is left; absent where it cannot. */
+  readonly endsAlone?: string;
 }
 
 /** Judges what is left; undefined where nobody could see all of it. */
@@ -30,7 +32,8 @@ export function drainEnd(all: readonly Left[] | undefined): DrainEnd {
   if (all === undefined) return { drained: false };
   if (byReason.size === 0) return { drained: true };
   const left = [...byReason].map(([why, names]) => `${why}: ${names.toSorted().join(', ')}`).join('; ');
-  return { drained: true, left };
+  // A kubelet that is stopped starts nothing that comes again.
+  return { drained: true, left, ...(byReason.has(CAME_TOO_LATE) ? { endsAlone: left } : {}) };
 }
 
 /** What is known of the manifests of the node's static pods. */

@@ -13,17 +13,23 @@ import { rfc3339, timeOf } from '../time.ts';
 const BOUND_MS = 10_000;
 /** A machine that goes down waits for pods that came in this time, and not for later ones: those would never end. */
 const WAITED_MS = 60_000;
+/** A node that the API server does not let be cordoned is filled as before: for so long its machine waits for what comes. */
+const FILLED_MS = 15 * 60_000;
 /** A pod that came back is evicted after this time, so that pods do not come and go as fast as they can. */
 const PAUSE_MS = 15_000;
 
 /**
- * Since when the node goes down, by the drains that its own agent made and that have begun there; undefined where it stays up,
- * and before its turn. Where one of an earlier shutdown is still open, the last one counts.
+ * Since when the node goes down and nothing more should come to it, by the drains that its own agent made and that have begun
+ * there; undefined where it stays up, and before its turn. Where one of an earlier shutdown is still open, the last one counts.
  */
-export function goesDownSince(maintenances: readonly NodeMaintenance[], node: NodeIdentity): number | undefined {
+export function goesDownSince(
+  maintenances: readonly NodeMaintenance[],
+  node: NodeIdentity,
+  isCordoned: boolean,
+): number | undefined {
   const own = maintenances.filter((each) => agentNodeOf(each) === node.name && stageOf(each) === 'Drain');
   const begins = own.flatMap((each) => drainBegan(each, node) ?? []);
-  return begins.length === 0 ? undefined : Math.max(...begins);
+  return begins.length === 0 ? undefined : Math.max(...begins) + (isCordoned ? 0 : FILLED_MS);
 }
 
 /** How long after the drain began the pod was made, in milliseconds; undefined for one that was there or may have been bound before. */

@@ -154,7 +154,7 @@ function goingDown({ maintenances, pods, nodes: all }: World): void {
   for (const pod of pods) {
     for (const maintenance of maintenances) {
       const node = { name: pod.spec.nodeName ?? '' };
-      const [began, since] = [drainBegan(maintenance, node), goesDownSince(maintenances, node)];
+      const [began, since] = [drainBegan(maintenance, node), goesDownSince(maintenances, node, true)];
       assertFinite([whyReturning(pod, began, since) ?? 0, evictionPausedUntil(pod, began, NOW) ?? 0], 'returning');
     }
     for (const node of all) couldTakeNow(node, pod);

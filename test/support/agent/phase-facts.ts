@@ -22,6 +22,7 @@ export const FACTS: PhaseFacts = {
   manifestsStuck: false,
   drained: false,
   left: undefined,
+  endsAlone: undefined,
   running: undefined,
   release: undefined,
   maxHoldMs: undefined,

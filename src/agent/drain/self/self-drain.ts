@@ -262,7 +262,7 @@ export function createSelfDrainer(
     if (!(await cordon.keep(maintenances, mayAct, signal))) return NOT_WRITTEN;
     const all = copy.list().filter((pod) => !isTerminal(pod));
     const view = withMirrorPriorities(facts.view, mirrorPriorities(all));
-    const left = drainPodsOfNode(all, drainPodsOf(view), goesDownSince(maintenances, { name: nodeName }));
+    const left = drainPodsOfNode(all, drainPodsOf(view), goesDownSince(maintenances, { name: nodeName }, true));
     const node = identityOf(cordon.node()?.metadata ?? { name: nodeName });
     const names = await volumes.observe(all, signal);
     const seen = selfScope({ node, pods: all, names, since: volumes.since(), maxWaitMs: maxVolumeWaitMs }, clock.now());

@@ -5,13 +5,16 @@ import type { DrainerFacts } from '../../../../src/agent/drain/drainer.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import type { RetentionFacts } from '../../../../src/decide/static-pod/parked.ts';
+import { rfc3339 } from '../../../../src/decide/time.ts';
+import { ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const SIGNAL = new AbortController().signal;
+const { name: NAME } = ownMaintenanceOf('n1').metadata;
 const STATIC = [{ podType: 'Static', podPriority: 2_147_483_647 }] as const;
 const PHASE: Phase = {
   kind: 'draining',
   mode: 'cluster',
-  maintenance: 'm',
+  maintenance: NAME,
   origin: 'logind',
   reason: 'r',
   since: 1,
@@ -23,8 +26,8 @@ function factsOf(phase: Phase, refusal?: string): DrainerFacts {
     phase,
     onBoot: 'complete',
     clusterConfigured: true,
-    own: ['m'],
-    drains: [{ maintenance: 'm', reason: '', drainTargets: STATIC }],
+    own: [NAME],
+    drains: [{ maintenance: NAME, reason: '', drainTargets: STATIC }],
     apiSilent: false,
   };
   return {
@@ -49,10 +52,11 @@ interface Told {
   readonly isDrained?: boolean;
   readonly counted?: number;
   readonly pods?: readonly Pod[];
+  readonly isCordoned?: boolean;
 }
 
-function open({ isDrained = false, counted = 1, pods }: Told) {
-  const leave = new Map([['default/web-n1', { maintenance: 'm', reason: '' }]]);
+function open({ isDrained = false, counted = 1, pods, isCordoned = true }: Told) {
+  const leave = new Map([['default/web-n1', { maintenance: NAME, reason: '' }]]);
   const asked: boolean[] = [];
   const drainer = createControllerDrainer(
     { isDrained: () => isDrained, podsLeft: () => counted },
@@ -64,6 +68,13 @@ function open({ isDrained = false, counted = 1, pods }: Told) {
       },
     },
     { end: () => Promise.resolve() },
+    {
+      observe: () =>
+        Promise.resolve({
+          kind: 'present',
+          node: { metadata: { name: 'n1' }, spec: { unschedulable: isCordoned }, status: {} },
+        }),
+    },
   );
   return { asked, pass: (facts: DrainerFacts) => drainer.pass(facts, SIGNAL) };
 }
@@ -114,9 +125,29 @@ describe('the drain by the controller', () => {
     });
   }
 
+  it('pods that come again and again are ended alone, sooner on a node that is cordoned', async () => {
+    const drainStartTime = '2026-01-01T00:00:00Z';
+    const nodeStatuses = [{ nodeRef: { name: 'n1' }, drainStartTime, drainTargets: STATIC }];
+    const maintenances = [{ ...ownMaintenanceOf('n1'), status: { nodeStatuses } }];
+    const made = (afterMinutes: number): readonly Pod[] => {
+      const { metadata, spec } = pod('web', 'Default');
+      const creationTimestamp = rfc3339(Date.parse(drainStartTime) + afterMinutes * 60_000);
+      return [{ metadata: { ...metadata, creationTimestamp }, spec }];
+    };
+    const ends: readonly [boolean, number, boolean][] = [
+      [true, 2, true],
+      [false, 2, false],
+      [false, 20, true],
+    ];
+    for (const [isCordoned, minutes, isOver] of ends) {
+      const pass = await open({ isCordoned, pods: made(minutes) }).pass({ ...factsOf(PHASE), maintenances });
+      assert.deepEqual([pass.drained, pass.endsAlone !== undefined], [isOver, isOver]);
+    }
+  });
+
   it('the agent asks for its pods only when static pods are reached', async () => {
     const facts = factsOf(PHASE);
-    const drains = [{ maintenance: 'm', reason: '', drainTargets: [{ podType: 'Default', podPriority: 1 }] as const }];
+    const drains = [{ maintenance: NAME, reason: '', drainTargets: [{ podType: 'Default', podPriority: 1 }] as const }];
     const before = open({ counted: 5 });
     await before.pass({ ...facts, retention: { ...facts.retention, drains } });
     const then = open({ counted: 5 });

@@ -23,6 +23,7 @@ const VOID = { kind: 'no', voidLogind: 100 } as const;
 const BY_TRIGGER = { ...YES, origin: 'trigger' } as const;
 const CANCEL = 'cancel: recovering cluster canceled';
 const LOSE = 'loseCluster: draining offline';
+const RETURNING = { drained: true, left: 'late', endsAlone: 'late' };
 
 /** A phase, what is read, and the transition with the state after it; "stays" for none. */
 const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
@@ -153,6 +154,8 @@ const goingDown: typeof transitions = [
   ],
   ['waits for a Node object that was deleted a moment ago', DRAINING, { nodeGoneMs: 29_999 }, 'stays'],
   ['loses the cluster that has no such node any more', DRAINING, { nodeGoneMs: 30_000 }, LOSE],
+  ['loses the cluster where pods come again and again that it can end alone', DRAINING, RETURNING, LOSE],
+  ['is forced where it cannot end them alone either', OFFLINE, RETURNING, 'force: released offline'],
   ['loses the cluster where manifests cannot be moved', DRAINING, { manifestsStuck: true }, LOSE],
   ['stays offline until the cluster has taken over', OFFLINE, { now: 9_000_000 }, 'stays'],
   [

@@ -85,16 +85,23 @@ describe('a pod on a node that is drained', () => {
   });
 
   it('a machine goes down since the drain of its own agent began, the last one where an earlier one is still open', () => {
-    assert.equal(goesDownSince([drain({}, 0), drain(own, 300)], n1), BEGAN + 300_000);
-    assert.equal(goesDownSince([drain({}, 0), drain(own)], n1), undefined);
-    assert.equal(goesDownSince([drain(own, 5), drain(own, 900)], n1), BEGAN + 900_000);
-    assert.equal(goesDownSince([drain(own, 5)], { name: 'n2' }), undefined);
+    assert.equal(goesDownSince([drain({}, 0), drain(own, 300)], n1, true), BEGAN + 300_000);
+    assert.equal(goesDownSince([drain({}, 0), drain(own)], n1, true), undefined);
+    assert.equal(goesDownSince([drain(own, 5), drain(own, 900)], n1, true), BEGAN + 900_000);
+    assert.equal(goesDownSince([drain(own, 5)], { name: 'n2' }, true), undefined);
+  });
+
+  it('a machine whose node is not cordoned waits for what comes in a quarter of an hour', () => {
+    const since = goesDownSince([drain(own, 0)], n1, false);
+    assert.equal(comesTooLate(podMade(15 * 60 + 60), since), false);
+    assert.equal(comesTooLate(podMade(15 * 60 + 61), since), true);
+    assert.equal(goesDownSince([drain(own)], n1, false), undefined);
   });
 
   it('a machine that waited for its turn waits for the pods that came to it meanwhile', () => {
     const tookOver = podMade(120);
-    assert.equal(comesTooLate(tookOver, goesDownSince([drain(own)], n1)), false);
-    assert.equal(comesTooLate(tookOver, goesDownSince([drain(own, 300)], n1)), false);
-    assert.equal(comesTooLate(podMade(361), goesDownSince([drain(own, 300)], n1)), true);
+    assert.equal(comesTooLate(tookOver, goesDownSince([drain(own)], n1, true)), false);
+    assert.equal(comesTooLate(tookOver, goesDownSince([drain(own, 300)], n1, true)), false);
+    assert.equal(comesTooLate(podMade(361), goesDownSince([drain(own, 300)], n1, true)), true);
   });
 });
