@@ -62,21 +62,12 @@ describe('a machine that goes down', () => {
     const waiting = { ...shutdown(), status: { nodeStatuses: [{ nodeRef: N1, drainTargets }] } };
     assert.equal(isBeforeItsTurn(waiting, N1), true);
     assert.equal(goesDownNow(waiting), undefined);
-    const begun = {
-      ...shutdown(),
-      status: { nodeStatuses: [{ nodeRef: N1, drainTargets, drainStartTime: rfc3339(NOW) }] },
-    };
-    assert.equal(isBeforeItsTurn(begun, N1), false);
-    assert.equal(goesDownNow(begun), 'n1');
-  });
-
-  it('a machine has its turn where a controller of version 0.2.0 has begun its drain, which writes the position alone', () => {
-    const begun = {
-      ...shutdown(),
-      status: { nodeStatuses: [{ nodeRef: N1, drainTargets: [], drainPlanPosition: 1 }] },
-    };
-    assert.equal(isBeforeItsTurn(begun, N1), false);
-    assert.equal(goesDownNow(begun), 'n1');
+    // Version 0.2.0 writes the position alone.
+    for (const begin of [{ drainStartTime: rfc3339(NOW) }, { drainPlanPosition: 1 }]) {
+      const begun = { ...shutdown(), status: { nodeStatuses: [{ nodeRef: N1, drainTargets, ...begin }] } };
+      assert.equal(isBeforeItsTurn(begun, N1), false);
+      assert.equal(goesDownNow(begun), 'n1');
+    }
   });
 
   it('no machine goes down with the maintenance of a person, or of another stage', () => {
