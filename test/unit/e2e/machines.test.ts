@@ -33,21 +33,17 @@ function history(): {
     pod: ({ name, isReady = true, graceSec, exitCode }) => {
       const deletion = { deletionTimestamp: '2026-01-01T00:00:00Z', deletionGracePeriodSeconds: graceSec };
       const state = exitCode === undefined ? {} : { terminated: { exitCode } };
-      const pod = {
-        metadata: {
-          name,
-          namespace: 'default',
-          uid: name,
-          labels: { app: 'web' },
-          ...(graceSec === undefined ? {} : deletion),
-        },
-        spec: { nodeName: 'node-a', terminationGracePeriodSeconds: 30 },
-        status: {
-          conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }],
-          containerStatuses: [{ state }],
-        },
+      const own = { name, namespace: 'default', uid: name, labels: { app: 'web' } };
+      const metadata = { ...own, ...(graceSec === undefined ? {} : deletion) };
+      const status = {
+        conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }],
+        containerStatuses: [{ state }],
       };
-      add('Pod', `default/${name}`, pod);
+      add('Pod', `default/${name}`, {
+        metadata,
+        spec: { nodeName: 'node-a', terminationGracePeriodSeconds: 30 },
+        status,
+      });
     },
     other: (kind, name, rest) => {
       add(kind, name, { metadata: { name }, ...rest });
@@ -57,64 +53,37 @@ function history(): {
 
 describe('the judgement of a machine that has gone down', () => {
   it('pods that end in the order of the plan are in order', () => {
-    assertInOrder('node-a', [
-      'db TERM',
-      'web TERM',
-      'web END',
-      'db END',
-      'unstaged vol-0',
-      'logger TERM',
-      'logger END',
-    ]);
+    const lines = ['db TERM', 'web TERM', 'web END', 'db END', 'unstaged vol-0', 'logger TERM', 'logger END'];
+    assertInOrder('node-a', lines);
   });
 
-  for (const [what, lines] of [
-    [
-      'a DaemonSet pod that is told before the last Default pod has ended',
-      ['web TERM', 'logger TERM', 'logger END', 'web END'],
-    ],
+  const wrong: readonly [string, readonly string[]][] = [
+    ['a DaemonSet pod that is told too early', ['web TERM', 'logger TERM', 'logger END', 'web END']],
     ['a pod that is told and does not come to its end', ['web TERM', 'logger TERM', 'logger END']],
     ['a static pod of high priority that ends first', ['high TERM', 'high END', 'low TERM', 'low END']],
-  ] as const)
+  ];
+  for (const [what, lines] of wrong) {
     it(`${what} is found`, () => {
-      assert.throws(() => {
-        assertInOrder('node-a', lines);
-      });
+      assert.throws(() => assertInOrder('node-a', lines));
     });
+  }
 
-  it('a pod with its own grace period that ends by itself was not forced', () => {
-    const { told, pod } = history();
-    pod({ name: 'p' });
-    pod({ name: 'p', graceSec: 30 });
-    pod({ name: 'p', graceSec: 30, exitCode: 0 });
-    assertNothingForced(told);
-  });
-
-  it('a pod that was told with a shorter grace period is found', () => {
-    const { told, pod } = history();
-    pod({ name: 'p', graceSec: 1 });
-    pod({ name: 'p', graceSec: 1, exitCode: 0 });
-    assert.throws(() => {
-      assertNothingForced(told);
-    }, /has its own grace period/);
-  });
-
-  it('a pod that was killed is found', () => {
-    const { told, pod } = history();
-    pod({ name: 'p' });
-    pod({ name: 'p', graceSec: 30 });
-    pod({ name: 'p', graceSec: 30, exitCode: 137 });
-    assert.throws(() => {
-      assertNothingForced(told);
-    }, /was not killed/);
-  });
-
-  it('a pod that never served may have been killed while it was being started', () => {
-    const { told, pod } = history();
-    pod({ name: 'p', graceSec: 30 });
-    pod({ name: 'p', graceSec: 30, exitCode: 137 });
-    assertNothingForced(told);
-  });
+  const SERVES = { name: 'p' };
+  const TOLD = { name: 'p', graceSec: 30 };
+  const ends: readonly [string, readonly PodState[], RegExp | undefined][] = [
+    ['that ends by itself was not forced', [SERVES, TOLD, { ...TOLD, exitCode: 0 }], undefined],
+    ['that was told with a shorter grace period is found', [{ ...TOLD, graceSec: 1 }], /has its own grace period/],
+    ['that was killed is found', [SERVES, TOLD, { ...TOLD, exitCode: 137 }], /was not killed/],
+    ['that never served may have been killed while it was started', [TOLD, { ...TOLD, exitCode: 137 }], undefined],
+  ];
+  for (const [what, states, message] of ends) {
+    it(`a pod ${what}`, () => {
+      const { told, pod } = history();
+      for (const state of states) pod(state);
+      if (message === undefined) assertNothingForced(told);
+      else assert.throws(() => assertNothingForced(told), message);
+    });
+  }
 });
 
 describe('the judgement of a budget', () => {

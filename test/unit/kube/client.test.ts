@@ -43,13 +43,17 @@ describe('the client of an API server', () => {
     answer(response);
   };
 
+  /** The answers to requests of such paths, which wait; others are answered at once. */
+  const hold = (path: string): ServerResponse[] => {
+    const held: ServerResponse[] = [];
+    answer = (response) => (received.at(-1)?.url?.endsWith(path) === true ? held.push(response) : response.end(OBJECT));
+    return held;
+  };
+
   before(async () => {
     const [notBefore, notAfter] = [Date.now() - 60_000, Date.now() + 3_600_000];
-    const { certificate, key, authority } = await issueServingCertificate({
-      hosts: ['127.0.0.1'],
-      notBefore,
-      notAfter,
-    });
+    const issued = await issueServingCertificate({ hosts: ['127.0.0.1'], notBefore, notAfter });
+    const { certificate, key, authority } = issued;
     const server = createServer({ cert: certificate, key }, (request, response) => {
       receive(request, response).catch(() => response.destroy());
     });
@@ -135,9 +139,7 @@ describe('the client of an API server', () => {
   });
 
   it('the client answers other requests while webhooks hold up evictions', async () => {
-    const held: ServerResponse[] = [];
-    answer = (response) =>
-      received.at(-1)?.url?.endsWith('/eviction') === true ? held.push(response) : response.end(OBJECT);
+    const held = hold('/eviction');
     const evictions = Array.from({ length: 40 }, () =>
       client.send({ method: 'POST', path: '/x/eviction', body: {}, behindWebhooks: true }, signal),
     );
@@ -148,9 +150,7 @@ describe('the client of an API server', () => {
   });
 
   it('the client answers other requests while many patient ones wait, and sends few of these at a time', async () => {
-    const held: ServerResponse[] = [];
-    answer = (response) =>
-      received.at(-1)?.url?.endsWith('/events') === true ? held.push(response) : response.end(OBJECT);
+    const held = hold('/events');
     const events = Array.from({ length: 20 }, () =>
       client.send({ method: 'POST', path: '/x/events', body: {}, patient: true }, signal),
     );
@@ -164,9 +164,7 @@ describe('the client of an API server', () => {
   });
 
   it('the client sends what the first eviction of a node waits for while many other requests wait', async () => {
-    const held: ServerResponse[] = [];
-    answer = (response) =>
-      received.at(-1)?.url?.endsWith('/other') === true ? held.push(response) : response.end(OBJECT);
+    const held = hold('/other');
     const others = Array.from({ length: 20 }, () =>
       client.send({ method: 'PATCH', path: '/x/other', body: {} }, signal),
     );

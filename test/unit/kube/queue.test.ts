@@ -41,10 +41,7 @@ describe('a queue of keys', () => {
     context.mock.timers.enable({ apis: ['setTimeout'] });
     const stop = new AbortController();
     let runs = 0;
-    const fail = (): Promise<never> => {
-      runs += 1;
-      return Promise.reject(new Error('failed'));
-    };
+    const fail = (): Promise<never> => Promise.reject(new Error(`failed ${(runs += 1)}`));
     const queue = createWorkQueue('test', fail, 1, dependencies);
     const running = queue.run(stop.signal);
     queue.add('a');
@@ -73,9 +70,7 @@ describe('a queue of keys', () => {
     };
     const queue = createWorkQueue('test', reconcile, 2, dependencies);
     let hasEnded = false;
-    const running = queue.run(stop.signal).then(() => {
-      hasEnded = true;
-    });
+    const running = queue.run(stop.signal).then(() => (hasEnded = true));
     for (const key of ['a', 'b', 'c']) queue.add(key);
     await settle();
     queue.add('a');

@@ -4,42 +4,7 @@ import { Rests, WaitingKeys } from '../../../src/kube/waiting-keys.ts';
 
 const ANY = (): boolean => true;
 
-/** Takes all keys, in the order in which they are found. */
-function order(keys: WaitingKeys, mayRun: (key: string) => boolean = ANY): readonly string[] {
-  const taken: string[] = [];
-  for (let key = keys.find(mayRun); key !== undefined; key = keys.find(mayRun)) {
-    keys.take(key);
-    taken.push(key);
-  }
-  return taken;
-}
-
 describe('the keys that wait for a run', () => {
-  it('the keys are found in the order in which they came, the urgent ones first', () => {
-    const keys = new WaitingKeys();
-    for (const [key, isUrgent] of [
-      ['a', false],
-      ['b', true],
-      ['c', false],
-      ['d', true],
-    ] as const) {
-      assert.equal(keys.add(key, isUrgent, 0), true);
-    }
-    assert.equal(keys.size, 4);
-    assert.deepEqual(order(keys), ['b', 'd', 'a', 'c']);
-    assert.equal(keys.size, 0);
-  });
-
-  it('after eight urgent keys in a row one that is not urgent is found', () => {
-    const keys = new WaitingKeys();
-    keys.add('patient', false, 0);
-    keys.add('patient-too', false, 0);
-    for (let count = 0; count < 17; count += 1) keys.add(`urgent-${count}`, true, 0);
-    const found = order(keys);
-    assert.equal(found.indexOf('patient'), 8);
-    assert.equal(found.indexOf('patient-too'), 17);
-  });
-
   it('a key that waits already is not added again, and becomes urgent with the time since which it has waited', () => {
     const keys = new WaitingKeys();
     assert.equal(keys.add('a', false, 1), true);
@@ -52,17 +17,6 @@ describe('the keys that wait for a run', () => {
     assert.equal(keys.take('b'), 2);
     assert.equal(keys.take('a'), 1);
     assert.equal(keys.take('a'), undefined);
-  });
-
-  it('a key that may not run now is passed over, also for one that is not urgent', () => {
-    const keys = new WaitingKeys();
-    keys.add('urgent', true, 0);
-    keys.add('patient', false, 0);
-    assert.deepEqual(
-      order(keys, (key) => key !== 'urgent'),
-      ['patient'],
-    );
-    assert.equal(keys.find(ANY), 'urgent');
   });
 });
 

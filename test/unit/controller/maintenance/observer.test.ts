@@ -160,17 +160,4 @@ describe('the drain of a node with a static pod', () => {
     );
     assert.equal(node?.expectedFinishTime, undefined);
   });
-
-  it('an agent that was stopped, or has not reported for hours, ends nothing either', () => {
-    assert.match(observed(report('stopped'), [etcd])?.podsBlocking?.[0]?.message ?? '', /was stopped at 2026-01-01/);
-    const late = observed(report('watching', '2025-12-31T20:00:00Z'), [etcd]);
-    assert.match(late?.podsBlocking?.[0]?.message ?? '', /last reported at 2025-12-31T20:00:00Z/);
-  });
-
-  it('an agent that reports is trusted to end it, and a node without static pods needs none', () => {
-    const guarded = observed(report('watching'), [web, etcd]);
-    assert.equal(guarded?.podsBlocking, undefined);
-    assert.notEqual(guarded?.expectedFinishTime, undefined);
-    assert.equal(observed(undefined, [web])?.podsBlocking, undefined);
-  });
 });

@@ -6,11 +6,13 @@ import type { Pod } from '../../../../src/api/pod.ts';
 import { createRefusals } from '../../../../src/controller/maintenance/refusals.ts';
 import { NodemaintError } from '../../../../src/errors.ts';
 import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
+import { changeMaintenance } from '../../../support/maintenance/change.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 const QUICK = { timeoutMs: 3_000 };
+const SLOW = { timeoutMs: 10_000 };
 
 function podOf(name: string, node: string, metadata: object = {}): Pod {
   return { metadata: { name, namespace: 'n', uid: `u-${name}`, ...metadata }, spec: { nodeName: node, priority: 0 } };
@@ -19,6 +21,12 @@ function podOf(name: string, node: string, metadata: object = {}): Pod {
 function statusOf(cluster: MemoryCluster, node: string): NonNullable<NodeMaintenance['status']>['nodeStatuses'] {
   const { status } = cluster.get('Maintenance', 'm') ?? {};
   return status?.nodeStatuses?.filter(({ nodeRef }) => nodeRef.name === node);
+}
+
+/** The API server lets nobody change the node `one`. */
+function refuseNode(cluster: MemoryCluster): void {
+  cluster.answer = ({ method, path }) =>
+    method === 'PATCH' && path === '/api/v1/nodes/one' ? { status: 403, message: 'hands off node one' } : undefined;
 }
 
 describe('what is remembered of a step that failed', () => {
@@ -58,7 +66,7 @@ describe('an object that the API server refuses', () => {
     assert.match(blocking(), /"name":"p-3","namespace":"n","reason":"EvictionRefused"/);
     assert.ok(!blocking().includes('p-4'));
     cluster.answer = () => undefined;
-    await waitFor('the last request', () => requested() === 60, { timeoutMs: 10_000 });
+    await waitFor('the last request', () => requested() === 60, SLOW);
     await waitFor('nobody blocks', () => blocking() === '[]', QUICK);
   });
 
@@ -80,8 +88,7 @@ describe('an object that the API server refuses', () => {
       cluster.put('Node', { metadata: { name } });
       cluster.put('Pod', podOf(`p-${name}`, name));
     }
-    cluster.answer = ({ method, path }) =>
-      method === 'PATCH' && path === '/api/v1/nodes/one' ? { status: 403, message: 'hands off node one' } : undefined;
+    refuseNode(cluster);
     cluster.put('Maintenance', drainOf('m', ['one', 'two']));
     await using _ = cluster.lead();
     const isCordoned = (name: string): boolean => cluster.get('Node', name)?.spec?.unschedulable === true;
@@ -92,7 +99,7 @@ describe('an object that the API server refuses', () => {
     await waitFor('the drain goes on there', () => cluster.get('Request', 'n/u-p-one') !== undefined, QUICK);
     assert.equal(isCordoned('one'), false);
     cluster.answer = () => undefined;
-    await waitFor('the cordon', () => isCordoned('one'), { timeoutMs: 10_000 });
+    await waitFor('the cordon', () => isCordoned('one'), SLOW);
     await waitFor('the message', () => !said().includes('hands off'), QUICK);
   });
 
@@ -101,8 +108,7 @@ describe('an object that the API server refuses', () => {
     cluster.put('Node', { metadata: { name: 'one' } });
     cluster.put('Pod', podOf('web', 'one'));
     cluster.put('Pod', podOf('etcd-one', 'one', { annotations: { [MIRROR_ANNOTATION]: 'hash' } }));
-    cluster.answer = ({ method, path }) =>
-      method === 'PATCH' && path === '/api/v1/nodes/one' ? { status: 403, message: 'hands off node one' } : undefined;
+    refuseNode(cluster);
     cluster.put('Maintenance', drainOf('m', ['one']));
     await using _ = cluster.lead();
     const note = (): string => cluster.get('Node', 'one')?.metadata.annotations?.[NODE_NOTE_ANNOTATION] ?? '';
@@ -116,14 +122,13 @@ describe('an object that the API server refuses', () => {
   it('a node that cannot be cordoned is named in the stage Cordon too, as long as it is so', async () => {
     const cluster = createMemoryCluster();
     cluster.put('Node', { metadata: { name: 'one' } });
-    cluster.answer = ({ method, path }) =>
-      method === 'PATCH' && path === '/api/v1/nodes/one' ? { status: 403, message: 'hands off node one' } : undefined;
+    refuseNode(cluster);
     cluster.put('Maintenance', drainOf('m', ['one'], { stage: 'Cordon' }));
     await using _ = cluster.lead();
     const said = (): string => statusOf(cluster, 'one')?.[0]?.drainMessage ?? '';
     await waitFor('the reason', () => /^the node cannot be changed: .*hands off node one/.test(said()), QUICK);
     cluster.answer = () => undefined;
-    await waitFor('no message', () => said() === '', { timeoutMs: 10_000 });
+    await waitFor('no message', () => said() === '', SLOW);
   });
 
   it('a node that cannot be uncordoned does not hold the completion, and an Event names it', async () => {
@@ -132,19 +137,14 @@ describe('an object that the API server refuses', () => {
     cluster.put('Maintenance', drainOf('m', ['one']));
     await using _ = cluster.lead();
     await waitFor('the cordon', () => cluster.get('Node', 'one')?.spec?.unschedulable === true, QUICK);
-    cluster.answer = ({ method, path }) =>
-      method === 'PATCH' && path === '/api/v1/nodes/one' ? { status: 403, message: 'hands off node one' } : undefined;
-    const maintenance = cluster.get('Maintenance', 'm');
-    assert.ok(maintenance !== undefined);
-    cluster.put('Maintenance', { ...maintenance, spec: { ...maintenance.spec, stage: 'Complete' } } as NodeMaintenance);
+    refuseNode(cluster);
+    changeMaintenance(cluster, 'm', { stage: 'Complete' });
     const finalizers = (): readonly string[] => cluster.get('Maintenance', 'm')?.metadata.finalizers ?? [];
     await waitFor('the completion', () => finalizers().length === 0, QUICK);
     const event = cluster.events.find(({ reason }) => reason === 'GiveBackRefused');
     assert.match(event?.message ?? '', /^Node one is not given back: .*hands off node one/);
     cluster.answer = () => undefined;
-    await waitFor('the end of the cordon', () => cluster.get('Node', 'one')?.spec?.unschedulable !== true, {
-      timeoutMs: 10_000,
-    });
+    await waitFor('the end of the cordon', () => cluster.get('Node', 'one')?.spec?.unschedulable !== true, SLOW);
   });
 });
 

@@ -91,16 +91,12 @@ describe('what a drain leaves behind', () => {
 
   it('a new term gives back what no maintenance of the cluster accounts for, and nothing of others', async () => {
     const cluster = clusterOfOne();
-    const reason = 'NodeMaintenance';
-    const conditions = [
-      { type: 'MaintenanceInProgress', status: 'True', reason, message: 'under maintenance by gone' },
-    ];
-    const status = { conditions } as NonNullable<Node['status']>;
+    const message = 'under maintenance by gone';
+    const conditions = [{ type: 'MaintenanceInProgress', status: 'True', reason: 'NodeMaintenance', message } as const];
     const ours = { name: 'one', annotations: { [CORDONED_ANNOTATION]: 'gone' } };
-    cluster.put('Node', { metadata: ours, spec: { unschedulable: true }, status } as Node);
-    cluster.put('Node', { metadata: { name: 'theirs' }, spec: { unschedulable: true } } as Node);
-    cluster.put('Pod', podOf('db', 'one'));
-    cluster.put('Pod', podOf('cache', 'one'));
+    cluster.put('Node', { metadata: ours, spec: { unschedulable: true }, status: { conditions } });
+    cluster.put('Node', { metadata: { name: 'theirs' }, spec: { unschedulable: true } });
+    for (const name of ['db', 'cache']) cluster.put('Pod', podOf(name, 'one'));
     cluster.put('Request', requestOf('web', [MAINTENANCE_REQUESTER]));
     const deadlines = { [DEADLINE_ANNOTATION]: 'x', [INTERCEPTOR_DEADLINE_ANNOTATION]: 'x' };
     cluster.put('Request', requestOf('db', [OTHER, MAINTENANCE_REQUESTER], { annotations: deadlines }));
@@ -111,8 +107,11 @@ describe('what a drain leaves behind', () => {
     await waitFor('the request', () => cluster.get('Request', 'n/u-web') === undefined, QUICK);
     await waitFor('the entry', () => !isAsked(cluster, 'db'), QUICK);
     assert.deepEqual(requestersOf(cluster, 'db'), [OTHER]);
-    assert.equal(cluster.get('Request', 'n/u-db')?.metadata.annotations?.[DEADLINE_ANNOTATION], undefined);
-    assert.equal(cluster.get('Request', 'n/u-db')?.metadata.annotations?.[INTERCEPTOR_DEADLINE_ANNOTATION], undefined);
+    const { annotations = {} } = cluster.get('Request', 'n/u-db')?.metadata ?? {};
+    assert.deepEqual(
+      [annotations[DEADLINE_ANNOTATION], annotations[INTERCEPTOR_DEADLINE_ANNOTATION]],
+      [undefined, undefined],
+    );
     assert.deepEqual(requestersOf(cluster, 'cache'), [OTHER]);
     assert.equal(nodeIn(cluster, 'theirs')?.spec?.unschedulable, true);
   });

@@ -35,18 +35,10 @@ function cluster(names: readonly string[], limit = '1') {
   const context = { clock, options, ungated: { on: () => [] }, ...indexes } as unknown as ControllerContext;
   let observer = createDrainObserver(context);
   const put = (name: string, isReady = true, bootId = `${name}-1`): void => {
-    const isMember = name.startsWith('cp');
-    nodes.set(name, {
-      metadata: {
-        name,
-        uid: `uid-${name}`,
-        labels: isMember ? { 'node-role.kubernetes.io/control-plane': '' } : {},
-      },
-      status: {
-        conditions: [{ type: 'Ready', status: isReady ? 'True' : 'Unknown' }],
-        nodeInfo: { bootID: bootId },
-      },
-    });
+    const labels: Record<string, string> = name.startsWith('cp') ? { 'node-role.kubernetes.io/control-plane': '' } : {};
+    const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'Unknown' } as const];
+    const metadata = { name, uid: `uid-${name}`, labels };
+    nodes.set(name, { metadata, status: { conditions, nodeInfo: { bootID: bootId } } });
     indexes.maintenances.noteNode(name);
   };
   const podOn = (name: string, node: string, metadata: Partial<Pod['metadata']> = {}): void => {
@@ -67,18 +59,9 @@ function cluster(names: readonly string[], limit = '1') {
   const reboot = (node: string, name = `shutdown-${node}-0`, annotations: Record<string, string> = {}): void => {
     clock.pass(1_000);
     asked += 1;
-    store(
-      ownMaintenanceOf(
-        node,
-        {
-          name,
-          uid: `${name}-${asked}`,
-          creationTimestamp: rfc3339(clock.now()),
-          annotations: { [SHUTDOWN_KIND_ANNOTATION]: 'reboot', ...annotations },
-        },
-        { drainPlan: effectiveDrainPlan([]) },
-      ),
-    );
+    const all = { [SHUTDOWN_KIND_ANNOTATION]: 'reboot', ...annotations };
+    const metadata = { name, uid: `${name}-${asked}`, creationTimestamp: rfc3339(clock.now()), annotations: all };
+    store(ownMaintenanceOf(node, metadata, { drainPlan: effectiveDrainPlan([]) }));
   };
   const remove = (name: string): void => {
     maintenances.delete(name);
@@ -150,10 +133,7 @@ describe('machines that are asked to reboot', () => {
     for (const node of ['c', 'a', 'b']) world.reboot(node);
     world.look();
     assert.deepEqual(world.begun(), ['c']);
-    assert.deepEqual(
-      [world.reasonOf('shutdown-a-0'), world.reasonOf('shutdown-b-0')],
-      ['WaitingForTurn', 'WaitingForTurn'],
-    );
+    for (const name of ['shutdown-a-0', 'shutdown-b-0']) assert.equal(world.reasonOf(name), 'WaitingForTurn');
     assert.deepEqual(['a', 'b', 'c'].map(world.isCordoned), [false, false, true]);
     world.put('c', false);
     world.pass(5);
@@ -171,8 +151,7 @@ describe('machines that are asked to reboot', () => {
   it('a pod that moved to a waiting machine is evicted and waited for in its turn, with all that its drain promises', () => {
     const world = cluster(['a', 'b']);
     world.podOn('db-0', 'a');
-    world.reboot('a');
-    world.reboot('b');
+    for (const node of ['a', 'b']) world.reboot(node);
     world.look();
     world.removePod('db-0');
     world.pass(5);
@@ -219,32 +198,30 @@ describe('machines that are asked to reboot', () => {
     assert.ok(world.begun().includes('good'));
   });
 
-  it('a machine that is back counts no longer, also where its maintenance stays open until a person completes it', () => {
-    const world = cluster(['a', 'b']);
-    world.reboot('a');
-    world.reboot('b');
-    world.look();
-    world.put('a', true, 'a-2');
-    world.pass(1);
-    assert.deepEqual(world.begun(), ['a', 'b']);
-  });
-
-  it('a shutdown that is called off gives its place back', () => {
-    const world = cluster(['a', 'b']);
-    world.podOn('stays', 'a');
-    world.reboot('a');
-    world.reboot('b');
-    world.look();
-    world.remove('shutdown-a-0');
-    world.pass(1);
-    assert.deepEqual(world.begun(), ['b']);
-  });
+  const ends: readonly [string, (world: ReturnType<typeof cluster>) => void, readonly string[]][] = [
+    [
+      'a machine that is back counts no longer, also where its maintenance stays open until a person completes it',
+      (world) => world.put('a', true, 'a-2'),
+      ['a', 'b'],
+    ],
+    ['a shutdown that is called off gives its place back', (world) => world.remove('shutdown-a-0'), ['b']],
+  ];
+  for (const [title, end, begun] of ends) {
+    it(title, () => {
+      const world = cluster(['a', 'b']);
+      world.podOn('stays', 'a');
+      for (const node of ['a', 'b']) world.reboot(node);
+      world.look();
+      end(world);
+      world.pass(1);
+      assert.deepEqual(world.begun(), begun);
+    });
+  }
 
   it('a new leader keeps the places, and the time since when they are held', () => {
     const world = cluster(['a', 'b']);
     world.podOn('stays', 'a');
-    world.reboot('a');
-    world.reboot('b');
+    for (const node of ['a', 'b']) world.reboot(node);
     world.pass(20);
     world.lead();
     world.pass(5);
@@ -292,6 +269,12 @@ describe('members of the control plane that are asked to reboot', () => {
       }
   };
 
+  const three = (): ReturnType<typeof cluster> => {
+    const world = cluster(['cp1', 'cp2', 'cp3'], '3');
+    members(world, ['cp1', 'cp2', 'cp3']);
+    return world;
+  };
+
   it('no time gives one its turn while another does not come back', () => {
     const world = cluster(['cp1', 'cp2', 'cp3', 'w1', 'w2'], '3');
     members(world, ['cp1', 'cp2', 'cp3']);
@@ -323,13 +306,11 @@ describe('members of the control plane that are asked to reboot', () => {
   });
 
   it('those that are asked at once reboot one after the other, and a drain of a person counts', () => {
-    const world = cluster(['cp1', 'cp2', 'cp3'], '3');
-    members(world, ['cp1', 'cp2', 'cp3']);
+    const world = three();
     for (const node of ['cp1', 'cp2', 'cp3']) world.reboot(node);
     world.pass(60);
     assert.deepEqual(world.begun(), ['cp1']);
-    const person = cluster(['cp1', 'cp2', 'cp3'], '3');
-    members(person, ['cp1', 'cp2', 'cp3']);
+    const person = three();
     person.store(maintenanceOf({ stage: 'Drain', nodeSelector: byName('cp1') }, { name: 'hardware', uid: 'h' }));
     person.look();
     person.reboot('cp2');
@@ -350,8 +331,7 @@ describe('members of the control plane that are asked to reboot', () => {
   });
 
   it('a shutdown that was called off and is asked for again waits like any other', () => {
-    const world = cluster(['cp1', 'cp2', 'cp3'], '3');
-    members(world, ['cp1', 'cp2', 'cp3']);
+    const world = three();
     world.reboot('cp1');
     world.look();
     world.remove('shutdown-cp1-0');

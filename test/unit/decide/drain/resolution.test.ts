@@ -141,3 +141,22 @@ describe('intersecting maintenances (KEP-4212, "Pod Selection and DrainTargets E
     }
   });
 });
+
+describe('drains whose selectors depend on each other', () => {
+  it('drains that depend on each other come to an end too', () => {
+    const both = { app: 'x', tier: 'y' };
+    const pod = { ...pods('Default', 500, 1)[0], labels: both } as DrainPod;
+    const cluster = new Cluster({ one: [pod] });
+    const entry = (matchLabels: Record<string, string>): DrainPlanEntry => ({
+      podType: 'Default',
+      podPriority: 1000,
+      podSelector: { matchLabels },
+    });
+    const low: DrainPlanEntry = { podType: 'Default', podPriority: 100 };
+    cluster.add('a', effectiveDrainPlan([low, entry({ app: 'x' })]), ['one']);
+    cluster.add('b', effectiveDrainPlan([low, entry({ tier: 'y' })]), ['one']);
+    cluster.look();
+    const [node] = cluster.look().get('a')?.nodes ?? [];
+    assert.equal(node?.evicting.length, 1);
+  });
+});

@@ -23,19 +23,6 @@ describe('the limit of machines that reboot at once', () => {
     ...rebootsOverLimit(...given).keys(),
   ];
 
-  it('machines go down in the order in which they were asked to, as many as there are places', () => {
-    assert.deepEqual(waiting(asked('c', 'a', 'b').toReversed(), new Set(), 1), ['a', 'b']);
-    assert.deepEqual(waiting(asked('c', 'a', 'b'), new Set(), 2), ['b']);
-    assert.deepEqual(waiting(asked('c', 'a', 'b'), new Set(), 3), []);
-    const same = ['b', 'a', 'c'].map((node) => ({ node, askedAt: Infinity }));
-    assert.deepEqual(waiting(same, new Set(), 1), ['b', 'c'], 'by their names where nothing else tells');
-  });
-
-  it('a machine that has a place takes none of another one, and one beyond the limit keeps others waiting', () => {
-    assert.deepEqual(waiting(asked('a', 'b'), new Set(['a']), 2), []);
-    assert.deepEqual(waiting(asked('c'), new Set(['a', 'b']), 1), ['c']);
-  });
-
   it('a machine that waits says for whom', () => {
     const [message] = rebootsOverLimit(asked('z'), new Set(['b', 'a']), 2).values();
     assert.equal(message, 'Waiting for its turn to reboot: a, b first, at most 2 machines at once.');

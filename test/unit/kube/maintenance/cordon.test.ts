@@ -10,17 +10,6 @@ const FREE = { metadata: { name: 'n1' } };
 const OURS = { metadata: { name: 'n1', annotations: { [CORDONED_ANNOTATION]: 'm' } }, spec: { unschedulable: true } };
 
 describe('syncCordon', () => {
-  it('syncCordon cordons a node that a maintenance wants, and reads it only where no copy is given', async () => {
-    const server = createObjectServer({ [PATH]: FREE });
-    assert.equal(await syncCordon(server.client, { node: 'n1', wantedBy: ['m'] }, SIGNAL), 'changed');
-    assert.equal(await syncCordon(server.client, { node: FREE, wantedBy: ['m'] }, SIGNAL), 'changed');
-    assert.deepEqual(server.asked, [`GET ${PATH}`, `PATCH ${PATH}`, `PATCH ${PATH}`]);
-    assert.deepEqual(server.requests.at(-1)?.body, {
-      metadata: { annotations: { [CORDONED_ANNOTATION]: 'm' } },
-      spec: { unschedulable: true },
-    });
-  });
-
   it('syncCordon writes annotations with the cordon, and alone where the cordon is right', async () => {
     const server = createObjectServer();
     const wanted = { wantedBy: ['m'], annotations: { note: 'text' } };
@@ -41,14 +30,6 @@ describe('syncCordon', () => {
         { annotations: { note: null, [CORDONED_ANNOTATION]: null } },
       ],
     );
-  });
-
-  it('syncCordon takes back its own cordon alone', async () => {
-    const server = createObjectServer();
-    assert.equal(await syncCordon(server.client, { node: OURS, wantedBy: [] }, SIGNAL), 'changed');
-    const theirs = { metadata: { name: 'n1' }, spec: { unschedulable: true } };
-    assert.equal(await syncCordon(server.client, { node: theirs, wantedBy: [] }, SIGNAL), 'unchanged');
-    assert.deepEqual(server.asked, [`PATCH ${PATH}`]);
   });
 
   it('syncCordon takes back no cordon that somebody sets at the same time, and reads the node again where it may', async () => {
