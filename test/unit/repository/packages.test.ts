@@ -3,8 +3,6 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { fillHashes } from '../../../.ci/pins/lock.ts';
-import { STATED } from '../../../.ci/provenance.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
@@ -117,50 +115,6 @@ describe('the packages of npm ci', () => {
       links.map(([folder, { link, resolved }]) => [folder, link, resolved]),
       [['node_modules/usocket', true, '.ci/usocket']],
     );
-  });
-
-  it('the packages have a licence that permits their use, as the lock file has it', () => {
-    const allowed = new Set([
-      'Apache-2.0',
-      'MIT',
-      'ISC',
-      '0BSD',
-      'BSD-2-Clause',
-      'BSD-3-Clause',
-      'BlueOak-1.0.0',
-      'Unlicense',
-      'PSF-2.0',
-      'MIT OR Apache-2.0',
-    ]);
-    // Those whose files say more than the lock file, and tools for other systems, which npm has not looked at.
-    const isKnown = ([folder, { license, integrity }]: (typeof packages)[number]): boolean =>
-      integrity === undefined || allowed.has(license ?? '') || folder.replace('node_modules/', '') in STATED;
-    const others = packages.filter((each) => !isKnown(each));
-    assert.deepEqual(
-      others.map(([folder, { license }]) => `${folder}: ${license ?? 'none named'}`),
-      [],
-    );
-  });
-
-  it('the packages get hashes where the registry knows them, and those that have one keep it', async () => {
-    const without = { version: '1.0.0', os: ['win32'] };
-    const before = {
-      packages: {
-        '': { version: '0.1.0' },
-        'node_modules/a': { version: '2.0.0', integrity: 'sha512-old' },
-        'node_modules/@s/b': without,
-        'node_modules/a/node_modules/c': without,
-        'node_modules/usocket': { link: true },
-      },
-    };
-    const asked: string[] = [];
-    const { lock: after, unknown } = await fillHashes(before, async (what) => {
-      asked.push(what);
-      return await Promise.resolve(what === '@s/b@1.0.0' ? 'sha512-new' : undefined);
-    });
-    assert.deepEqual([asked, unknown], [['@s/b@1.0.0', 'c@1.0.0'], ['c@1.0.0']]);
-    const filled = { 'node_modules/@s/b': { version: '1.0.0', integrity: 'sha512-new', os: ['win32'] } };
-    assert.deepEqual(after, { packages: { ...before.packages, ...filled } });
   });
 
   it('the packages accept the oldest Node.js that package.json and README name', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
@@ -13,7 +13,6 @@ import { purgeFunction } from '../../../.ci/package-scripts.ts';
 import { chartArchive, clusterPayload } from '../../../.ci/payload.ts';
 import { readPins } from '../../../.ci/pins/pins.ts';
 import { statementOf } from '../../../.ci/statement.ts';
-import { tarOf } from '../../../.ci/tar.ts';
 import lock from '../../../package-lock.json' with { type: 'json' };
 import packageJson from '../../../package.json' with { type: 'json' };
 import { temporaryFolder } from '../../support/folder.ts';
@@ -43,13 +42,6 @@ describe('the manual pages', () => {
 
   it('the manual pages name no place of the machine that made them', () => {
     for (const [name, text] of pages) assert.ok(!text.replaceAll(String.raw`\-`, '-').includes(ROOT), name);
-  });
-
-  it('the manual pages have no line that begins with a request of roff which is none of theirs', () => {
-    const known = /^\.(?:TH|SH|TP|PP|B|BR|nf|fi)(?: |$)/;
-    for (const [name, text] of pages) {
-      for (const line of text.split('\n').filter((each) => /^[.']/.test(each))) assert.match(line, known, name);
-    }
   });
 });
 
@@ -105,17 +97,6 @@ describe('the image of a release', () => {
       const { config } = (await blob(manifest)) as unknown as { config: Descriptor };
       assert.equal((await blob(config))['architecture'], manifest.platform?.architecture);
     }
-  });
-
-  it('the image of a release keeps symbolic links', async (t) => {
-    const root = await temporaryFolder(t, 'link');
-    const file = { name: 'lib/libx.so.1.0', mode: 0o755, data: Buffer.from('x') };
-    await writeFile(
-      path.join(root, 'x.tar'),
-      tarOf([file, { name: 'lib/libx.so.1', mode: 0o777, link: 'libx.so.1.0' }]),
-    );
-    await run('tar', ['-xf', path.join(root, 'x.tar'), '-C', root]);
-    assert.equal(await readlink(path.join(root, 'lib/libx.so.1')), 'libx.so.1.0');
   });
 });
 

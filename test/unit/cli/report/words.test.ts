@@ -1,13 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  axisStepMs,
-  offsetText,
-  outcomeText,
-  partsOf,
-  sentenceOf,
-  sharesOf,
-} from '../../../../src/cli/report/words.ts';
+import { offsetText, outcomeText, partsOf, sentenceOf, sharesOf } from '../../../../src/cli/report/words.ts';
 import type { Timeline } from '../../../../src/show/story/timeline.ts';
 
 /** A timeline whose time went this way, in milliseconds. */
@@ -89,24 +82,6 @@ describe('the sentences of a report', () => {
 });
 
 describe('the axis of a report', () => {
-  it('the axis has round distances, of which no more than wanted fit', () => {
-    const day = 86_400_000;
-    for (const [lengthMs, most] of [
-      [1, 5],
-      [5_000, 5],
-      [61_000, 6],
-      [3_600_000, 8],
-      [day, 4],
-      [10 * day, 4],
-    ] as const) {
-      const step = axisStepMs(lengthMs, most);
-      assert.ok(lengthMs / step <= most, `${lengthMs}: ${step}`);
-      assert.equal(step % 1000, 0);
-    }
-    assert.deepEqual([axisStepMs(5_000, 5), axisStepMs(6_000, 5), axisStepMs(400_000, 5)], [1_000, 2_000, 120_000]);
-    assert.equal(axisStepMs(10 * day, 4), 3 * day);
-  });
-
   it('a time on the axis is counted from the beginning', () => {
     assert.equal(offsetText(91_000, 1_000), '+1m30s');
   });
