@@ -52,50 +52,41 @@ async function ask(requester: RequesterClient, mode: 'ask' | 'dry-run' | 'withdr
 }
 
 describe('the request for the eviction of a pod', () => {
-  const cases: readonly [string, Server, 'done' | 'nothing' | 'failed', string, readonly string[]][] = [
-    ['is made', server(pod(), undefined), 'done', 'pod/web eviction requested', ['request']],
-    ['is there already', server(pod(), request()), 'done', 'pod/web eviction already requested', ['request']],
+  const OTHERS = request(undefined, ['other.example.com']);
+  /** What there is, what is asked of the server, and the kind of the answer with its words. */
+  const cases: readonly [string, Pod | undefined, EvictionRequest | undefined, readonly string[], string][] = [
+    ['is made', pod(), undefined, ['request'], 'done: pod/web eviction requested'],
+    ['is there already', pod(), request(), ['request'], 'done: pod/web eviction already requested'],
     [
       'names other requesters',
-      server(pod(), request(undefined, ['other.example.com'])),
-      'done',
-      'pod/web eviction requested; also requested by other.example.com',
+      pod(),
+      OTHERS,
       ['request'],
+      'done: pod/web eviction requested; also requested by other.example.com',
     ],
     [
       'replaces a canceled one',
-      server(pod(), ended('Canceled', 'No more.')),
-      'done',
-      'pod/web eviction requested again; the previous request was canceled: No more.',
+      pod(),
+      ended('Canceled', 'No more.'),
       ['remove', 'request'],
+      'done: pod/web eviction requested again; the previous request was canceled: No more.',
     ],
-    [
-      'is not made for a pod that is evicted',
-      server(pod(), ended('Evicted', 'Gone.')),
-      'nothing',
-      'pod/web already evicted: Gone.',
-      [],
-    ],
-    ['fails without a pod', server(undefined, undefined), 'failed', 'pods "web" not found in namespace "default"', []],
+    ['is not made again', pod(), ended('Evicted', 'Gone.'), [], 'nothing: pod/web already evicted: Gone.'],
+    ['fails without a pod', undefined, undefined, [], 'failed: pods "web" not found in namespace "default"'],
   ];
-  for (const [what, requester, kind, message, calls] of cases) {
-    it(what, async () => {
-      const result = await ask(requester);
-      assert.deepEqual([result.kind, result.message, requester.calls], [kind, message, calls]);
+  for (const [what, found, known, calls, expected] of cases) {
+    it(`the request for the eviction of a pod ${what}`, async () => {
+      const requester = server(found, known);
+      const { kind, message } = await ask(requester);
+      assert.deepEqual([requester.calls, `${kind}: ${message}`], [calls, expected]);
     });
   }
 
   it('the request for the eviction of a pod is tried again a few times where it keeps changing, and then fails', async () => {
     let tries = 0;
-    const request = (): Promise<undefined> => {
-      tries += 1;
-      return Promise.resolve(undefined);
-    };
-    const result = await ask(server(pod(), undefined, { request }));
-    assert.deepEqual(
-      [result.kind, result.message],
-      ['failed', 'pod "web": its EvictionRequest keeps changing; try again'],
-    );
+    const request = (): Promise<undefined> => Promise.resolve(void (tries += 1));
+    const { kind, message } = await ask(server(pod(), undefined, { request }));
+    assert.equal(`${kind}: ${message}`, 'failed: pod "web": its EvictionRequest keeps changing; try again');
     assert.equal(tries, 5);
   });
 
@@ -114,42 +105,37 @@ describe('the request for the eviction of a pod', () => {
 });
 
 describe('a withdrawal', () => {
-  const cases: readonly [string, Server, 'done' | 'nothing' | 'failed', string][] = [
+  const cases: readonly [string, Server, string][] = [
     [
       'of the last requester cancels the request',
       server(pod(), request()),
-      'done',
-      'pod/web eviction no longer requested; no other requester is left, so it is canceled',
+      'done: pod/web eviction no longer requested; no other requester is left, so it is canceled',
     ],
     [
       'leaves the request to the others',
       server(pod(), request(undefined, [NAME, 'other.example.com'])),
-      'done',
-      'pod/web eviction no longer requested; still requested by other.example.com',
+      'done: pod/web eviction no longer requested; still requested by other.example.com',
     ],
     [
       'does nothing where there is no request',
       server(pod(), undefined),
-      'nothing',
-      `pod/web eviction is not requested by ${NAME}, and by no other requester`,
+      `nothing: pod/web eviction is not requested by ${NAME}, and by no other requester`,
     ],
     [
       'says that a terminating pod will leave all the same',
       server(pod({ deletionTimestamp: '2026-01-01T00:00:00Z' }), request()),
-      'done',
-      'pod/web eviction no longer requested; no other requester is left, so it is canceled; the pod is already terminating',
+      'done: pod/web eviction no longer requested; no other requester is left, so it is canceled; the pod is already terminating',
     ],
     [
       'fails where another field manager owns the entry too',
       server(pod(), request(), { withdraw: (each) => Promise.resolve(each) }),
-      'failed',
-      `pod "web": the requester entry ${NAME} stays, because another field manager owns it too; see: kubectl get evreq u-1 -n default -o yaml --show-managed-fields`,
+      `failed: pod "web": the requester entry ${NAME} stays, because another field manager owns it too; see: kubectl get evreq u-1 -n default -o yaml --show-managed-fields`,
     ],
   ];
-  for (const [what, requester, kind, message] of cases) {
-    it(what, async () => {
-      const result = await ask(requester, 'withdraw');
-      assert.deepEqual([result.kind, result.message], [kind, message]);
+  for (const [what, requester, expected] of cases) {
+    it(`a withdrawal ${what}`, async () => {
+      const { kind, message } = await ask(requester, 'withdraw');
+      assert.equal(`${kind}: ${message}`, expected);
     });
   }
 });

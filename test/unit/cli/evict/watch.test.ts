@@ -67,63 +67,55 @@ function evicted(requesters?: string[]): EvictionRequest {
 describe('the watch of evictions', () => {
   it('the watch ends when the pod is evicted, and removes the finished request', async () => {
     const run = start();
-    const { store, recorded, cleaned, result } = run;
     await onceShown(run, () => {
-      store.remove(PODS, 'default/web');
-      store.put(EVICTION_REQUESTS, evicted());
+      run.store.remove(PODS, 'default/web');
+      run.store.put(EVICTION_REQUESTS, evicted());
     });
-    const { ending, progress, requests } = await result;
+    const { ending, progress, requests } = await run.result;
     assert.deepEqual([ending, progress.get('web')?.state, requests.length], ['over', 'evicted', 1]);
-    assert.deepEqual(cleaned, ['remove u-1']);
-    assert.match(recorded.output(), /^2026-11-21T12:00:00Z pod\/web evicted: Gone\.$/m);
+    assert.deepEqual(run.cleaned, ['remove u-1']);
+    assert.match(run.recorded.output(), /^2026-11-21T12:00:00Z pod\/web evicted: Gone\.$/m);
   });
 
-  it('the watch removes only its own entry where others have requested the eviction too', async () => {
-    const run = start();
-    const { store, cleaned, result } = run;
-    await onceShown(run, () => store.put(EVICTION_REQUESTS, evicted([NAME, 'other.example.com'])));
-    assert.equal((await result).ending, 'over');
-    assert.deepEqual(cleaned, ['withdraw from u-1']);
-  });
+  const ends: readonly [string, EvictionRequest, string, readonly string[]][] = [
+    [
+      'removes only its own entry where others have requested the eviction too',
+      evicted([NAME, 'other.example.com']),
+      'evicted',
+      ['withdraw from u-1'],
+    ],
+    ['ends when the eviction is canceled, and removes nothing', ended('Canceled', 'No.'), 'canceled', []],
+  ];
+  for (const [what, end, state, cleaned] of ends) {
+    it(`the watch ${what}`, async () => {
+      const run = start();
+      await onceShown(run, () => run.store.put(EVICTION_REQUESTS, end));
+      const { ending, progress } = await run.result;
+      assert.deepEqual([ending, progress.get('web')?.state, run.cleaned], ['over', state, cleaned]);
+    });
+  }
 
   it('the watch warns where the finished request cannot be removed, and ends all the same', async () => {
     const run = start({ removeFails: new Error('forbidden') });
-    const { store, recorded, result } = run;
-    await onceShown(run, () => store.put(EVICTION_REQUESTS, evicted()));
-    assert.equal((await result).ending, 'over');
-    assert.equal(
-      recorded.errors(),
-      'warning: the finished EvictionRequest of pod "web" is left to the controller: forbidden\n',
-    );
-  });
-
-  it('the watch ends when the eviction is canceled, and removes nothing', async () => {
-    const run = start();
-    const { store, cleaned, result } = run;
-    await onceShown(run, () => store.put(EVICTION_REQUESTS, ended('Canceled', 'No.')));
-    const { ending, progress } = await result;
-    assert.deepEqual([ending, progress.get('web')?.state], ['over', 'canceled']);
-    assert.deepEqual(cleaned, []);
+    await onceShown(run, () => run.store.put(EVICTION_REQUESTS, evicted()));
+    assert.equal((await run.result).ending, 'over');
+    const warning = 'warning: the finished EvictionRequest of pod "web" is left to the controller: forbidden\n';
+    assert.equal(run.recorded.errors(), warning);
   });
 
   it('the watch waits a moment for the controller to confirm a pod that is gone', async () => {
     const run = start();
-    const { store, cleaned, result } = run;
     const startedAt = performance.now();
-    await onceShown(run, () => store.remove(PODS, 'default/web'));
-    const { ending, progress } = await result;
-    const tookMs = performance.now() - startedAt;
-    assert.deepEqual([ending, progress.get('web')?.state], ['over', 'gone']);
-    assert.ok(tookMs > 5_000, `${tookMs} ms`);
-    assert.deepEqual(cleaned, []);
+    await onceShown(run, () => run.store.remove(PODS, 'default/web'));
+    const { ending, progress } = await run.result;
+    assert.ok(performance.now() - startedAt > 5_000);
+    assert.deepEqual([ending, progress.get('web')?.state, run.cleaned], ['over', 'gone', []]);
   });
 
   it('the watch leaves the request as it is when it is interrupted', async () => {
     const run = start();
-    const { recorded, cleaned, result } = run;
-    await onceShown(run, recorded.interrupt);
-    const { ending, progress } = await result;
-    assert.deepEqual([ending, progress.get('web')?.state], ['interrupted', 'requested']);
-    assert.deepEqual(cleaned, []);
+    await onceShown(run, run.recorded.interrupt);
+    const { ending, progress } = await run.result;
+    assert.deepEqual([ending, progress.get('web')?.state, run.cleaned], ['interrupted', 'requested', []]);
   });
 });

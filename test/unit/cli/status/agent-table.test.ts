@@ -45,80 +45,85 @@ describe('the status of the agent', () => {
     assert.doesNotMatch(text, /retries/);
   });
 
-  it('a node without a lock says that shutdowns do not wait', () => {
-    const lock = { kind: 'none', held: true, message: 'held' };
-    assert.ok(lines({ lock }).includes('Lock:         none (the key "lock"): a shutdown does not wait for this node'));
-  });
-
-  it('the time of the phase counts from its beginning, not from the start of the agent', () => {
-    assert.match(lines({ watchingSince: NOW - 12_000 })[1] ?? '', /watching for 12s:/);
-  });
-
-  it('shouts where the lock is not held, and says why', () => {
-    const lock = { kind: 'delay', held: false, message: 'logind does not answer' };
-    assert.ok(lines({ lock }).includes('Lock:         NOT HELD (delay: logind does not answer)'));
-  });
-
-  it('the status of the agent says how long the lock delays a shutdown, and warns where that is too short', () => {
-    const delay = { limitMs: 30_000, file: '/etc/systemd/logind.conf', problem: 'too short' };
-    const shown = lines({ lock: { ...QUIET.lock, delay, deadManMs: 180_000 } });
-    assert.ok(shown.includes('Delay:        at most 30s (/etc/systemd/logind.conf); 3m0s if the agent stops'));
-    assert.ok(shown.includes('              WARNING: too short'));
-  });
-
-  it('the status of the agent shows a dash for a time that is not known, and warns of no delay without a problem', () => {
-    const waitingFor = [{ what: 'default/web', on: 'kubelet', message: 'is terminating' }];
-    const cluster = { configured: true, server: 'https://10.0.0.1:6443' };
-    const shown = lines({ waitingFor, cluster, lock: { ...QUIET.lock, delay: { limitMs: 30_000 } } });
-    assert.equal(shown.at(-2), '  default/web  -      -         kubelet: is terminating');
-    assert.ok(shown.includes('Cluster:      https://10.0.0.1:6443, no answer yet'));
-    assert.ok(!shown.some((line) => line.includes('WARNING')));
-  });
-
-  it('the status of the agent says what each pod waits for, how long it has waited, and how late it is', () => {
-    const waitingFor = [
+  const delay = { limitMs: 30_000, file: '/etc/systemd/logind.conf', problem: 'too short' };
+  const web = { what: 'default/web', on: 'actor.example.com', message: 'Half done.', since: NOW - 60_000 };
+  const db = { what: 'default/db', on: 'kubelet', message: 'terminating', since: NOW - 1_000 };
+  const shown: readonly [string, Partial<AgentStatus>, readonly string[]][] = [
+    [
+      'that no lock is wanted',
+      { lock: { kind: 'none', held: true, message: 'held' } },
+      ['Lock:         none (the key "lock"): a shutdown does not wait for this node'],
+    ],
+    [
+      'that the lock is not held, and why',
+      { lock: { kind: 'delay', held: false, message: 'logind does not answer' } },
+      ['Lock:         NOT HELD (delay: logind does not answer)'],
+    ],
+    [
+      'how long the phase lasts, from its beginning',
+      { watchingSince: NOW - 12_000 },
+      ['Phase:        watching for 12s: no shutdown is under way'],
+    ],
+    [
+      'how long the lock delays a shutdown, and that it is too short',
+      { lock: { ...QUIET.lock, delay, deadManMs: 180_000 } },
+      [
+        'Delay:        at most 30s (/etc/systemd/logind.conf); 3m0s if the agent stops',
+        '              WARNING: too short',
+      ],
+    ],
+    [
+      'a dash for a time that is not known',
+      { waitingFor: [{ what: 'default/web', on: 'kubelet', message: 'is terminating' }] },
+      ['  default/web  -      -         kubelet: is terminating'],
+    ],
+    [
+      'that the API server has not answered yet',
+      { cluster: { configured: true, server: 'https://10.0.0.1:6443' } },
+      ['Cluster:      https://10.0.0.1:6443, no answer yet'],
+    ],
+    [
+      'what each pod waits for, how long it has waited, and how late it is',
       {
-        what: 'default/web',
-        on: 'actor.example.com',
-        message: 'Half done.',
-        since: NOW - 60_000,
-        expectedAt: NOW + 5_000,
+        waitingFor: [
+          { ...web, expectedAt: NOW + 5_000 },
+          { ...db, expectedAt: NOW - 2_000 },
+        ],
       },
-      { what: 'default/db', on: 'kubelet', message: 'terminating', since: NOW - 1_000, expectedAt: NOW - 2_000 },
-    ];
-    const table = lines({ waitingFor }).slice(-4, -1);
-    assert.deepEqual(table, [
-      '  POD          SINCE  EXPECTED  WAITING ON',
-      '  default/web  1m0s   in 5s     actor.example.com: Half done.',
-      '  default/db   1s     2s late   kubelet: terminating',
-    ]);
-  });
-
-  it('the status of the agent says who drains where no controller is alive, and nothing of one that is', () => {
-    const dead = lines({ controller: { state: 'dead', silentMs: 20_000 } });
-    assert.ok(
-      dead.includes('Controller:   no controller is alive (for at least 20s); this agent drains its own node'),
-      dead.join('\n'),
-    );
-    assert.deepEqual(lines({ controller: { state: 'alive', silentMs: 0 } }), lines({}));
-  });
-
-  it('the status of the agent shows a scheduled shutdown, the maintenance, parked manifests and warnings', () => {
-    const shown = lines({
-      scheduled: { kind: 'reboot', at: NOW + 600_000 },
-      maintenance: { name: 'shutdown-node-a', message: '' },
-      parked: ['web.yaml'],
-      storageProblem: 'ENOSPC',
-      warnings: ['swap is on'],
+      [
+        '  POD          SINCE  EXPECTED  WAITING ON',
+        '  default/web  1m0s   in 5s     actor.example.com: Half done.',
+        '  default/db   1s     2s late   kubelet: terminating',
+      ],
+    ],
+    [
+      'who drains where no controller is alive',
+      { controller: { state: 'dead', silentMs: 20_000 } },
+      ['Controller:   no controller is alive (for at least 20s); this agent drains its own node'],
+    ],
+    ['a scheduled shutdown', { scheduled: { kind: 'reboot', at: NOW + 600_000 } }, ['Scheduled:    reboot in 10m0s']],
+    ['the maintenance', { maintenance: { name: 'shutdown-a', message: '' } }, ['Maintenance:  shutdown-a']],
+    ['parked manifests', { parked: ['web.yaml'] }, ['Static pods:  1 in place, 1 parked (web.yaml)']],
+    [
+      'warnings',
+      { storageProblem: 'ENOSPC', warnings: ['swap is on'] },
+      ['WARNING:      ENOSPC; the agent continues from memory', 'WARNING:      swap is on'],
+    ],
+  ];
+  for (const [what, status, expected] of shown) {
+    it(`the status of the agent says ${what}`, () => {
+      const text = lines(status);
+      assert.deepEqual(
+        expected.filter((line) => !text.includes(line)),
+        [],
+        text.join('\n'),
+      );
     });
-    for (const line of [
-      'Scheduled:    reboot in 10m0s',
-      'Maintenance:  shutdown-node-a',
-      'Static pods:  1 in place, 1 parked (web.yaml)',
-      'WARNING:      ENOSPC; the agent continues from memory',
-      'WARNING:      swap is on',
-    ]) {
-      assert.ok(shown.includes(line), `${line} in\n${shown.join('\n')}`);
-    }
+  }
+
+  it('the status of the agent says nothing of a controller that is alive, and warns of no delay without a problem', () => {
+    assert.deepEqual(lines({ controller: { state: 'alive', silentMs: 0 } }), lines({}));
+    const calm = lines({ lock: { ...QUIET.lock, delay: { limitMs: 30_000 } } });
+    assert.ok(!calm.some((line) => line.includes('WARNING')));
   });
 });

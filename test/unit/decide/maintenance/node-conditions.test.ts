@@ -7,35 +7,35 @@ import {
   type NodeState,
 } from '../../../../src/decide/maintenance/node-conditions.ts';
 
+const NOTHING = { maintenances: [], planned: [], draining: [], drained: false };
+const DRAINED_BY_M = { ...NOTHING, maintenances: ['m'], draining: ['m'] };
+
 describe('the conditions of a node', () => {
   it('the conditions of a node are written when they change, and never on a node that was never under maintenance', () => {
     const node: Node = { metadata: { name: 'one' } };
-    assert.deepEqual(decideNodeConditions(node, { maintenances: [], planned: [], draining: [], drained: false }), []);
-    const begun = decideNodeConditions(node, { maintenances: ['m'], planned: [], draining: ['m'], drained: false });
+    assert.deepEqual(decideNodeConditions(node, NOTHING), []);
+    const begun = decideNodeConditions(node, DRAINED_BY_M);
     assert.deepEqual(
       begun.map(({ type, status }) => `${type}=${status}`),
       ['MaintenanceInProgress=True', 'DrainInProgress=True'],
     );
     const during: Node = { ...node, status: { conditions: begun } };
-    assert.deepEqual(
-      decideNodeConditions(during, { maintenances: ['m'], planned: [], draining: ['m'], drained: false }),
-      [],
-    );
-    const done = decideNodeConditions(during, { maintenances: ['m'], planned: [], draining: ['m'], drained: true });
+    assert.deepEqual(decideNodeConditions(during, DRAINED_BY_M), []);
+    const done = decideNodeConditions(during, { ...DRAINED_BY_M, drained: true });
     assert.deepEqual(
       done.map(({ type, status }) => `${type}=${status}`),
       ['DrainInProgress=False', 'Drained=True'],
     );
-    const over = decideNodeConditions(during, { maintenances: [], planned: [], draining: [], drained: false });
+    const over = decideNodeConditions(during, NOTHING);
     assert.ok(over.every(({ status }) => status === 'False'));
   });
 
   const states = {
-    Idle: { maintenances: [], planned: ['m'], draining: [], drained: false },
-    Cordon: { maintenances: ['m'], planned: ['m'], draining: [], drained: false },
-    Drain: { maintenances: ['m'], planned: [], draining: ['m'], drained: false },
-    'Drain, drained': { maintenances: ['m'], planned: [], draining: ['m'], drained: true },
-    Complete: { maintenances: [], planned: [], draining: [], drained: false },
+    Idle: { ...NOTHING, planned: ['m'] },
+    Cordon: { ...NOTHING, maintenances: ['m'], planned: ['m'] },
+    Drain: DRAINED_BY_M,
+    'Drain, drained': { ...DRAINED_BY_M, drained: true },
+    Complete: NOTHING,
   } as const;
   /** A node with a condition of each of the types, as somebody else has set them. */
   const nodeWith = (status: NodeCondition['status'], reason: string): Node => {
@@ -101,30 +101,17 @@ describe('the conditions of a node', () => {
   const written = (type: string, status: NodeCondition['status'], reason: string): NodeCondition => {
     return { type, status, reason, message: '' };
   };
-  const ours: NodeCondition = { ...written(DRAIN, 'True', 'NodeMaintenance'), message: 'drained by m' };
+  const gns = (status: NodeCondition['status'], reason: string): NodeCondition => written(GNS, status, reason);
+  const drain = (status: NodeCondition['status'], reason: string): NodeCondition => written(DRAIN, status, reason);
+  const ours: NodeCondition = { ...drain('True', 'NodeMaintenance'), message: 'drained by m' };
   const rules: readonly [rule: string, on: readonly NodeCondition[], draining: string, after: string][] = [
-    [
-      'the kubelet begins a shutdown',
-      [written(GNS, 'True', 'NodeShutdown'), written(DRAIN, 'True', 'NodeShutdown')],
-      '-',
-      '-',
-    ],
-    ['the kubelet leaves a drain that is there', [written(GNS, 'True', 'NodeShutdown'), ours], '-', '-'],
-    [
-      'the kubelet has called its shutdown off',
-      [written(GNS, 'False', 'X'), written(DRAIN, 'False', 'X')],
-      'True',
-      '-',
-    ],
-    ['the kubelet has cleared what it found at its start', [written(DRAIN, 'False', 'KubeletStarted')], 'True', '-'],
-    [
-      'the node lifecycle controller has lost the kubelet',
-      [written(DRAIN, 'Unknown', 'KubeletUnreachable')],
-      'True',
-      '-',
-    ],
-    ['that, after a shutdown', [written(GNS, 'Unknown', 'KubeletUnreachable'), ours], '-', 'False'],
-    ['kubectl drain says that it drains', [written(DRAIN, 'True', 'AdminRequested')], '-', '-'],
+    ['the kubelet begins a shutdown', [gns('True', 'NodeShutdown'), drain('True', 'NodeShutdown')], '-', '-'],
+    ['the kubelet leaves a drain that is there', [gns('True', 'NodeShutdown'), ours], '-', '-'],
+    ['the kubelet has called its shutdown off', [gns('False', 'X'), drain('False', 'X')], 'True', '-'],
+    ['the kubelet has cleared what it found at its start', [drain('False', 'KubeletStarted')], 'True', '-'],
+    ['the node lifecycle controller has lost the kubelet', [drain('Unknown', 'KubeletUnreachable')], 'True', '-'],
+    ['that, after a shutdown', [gns('Unknown', 'KubeletUnreachable'), ours], '-', 'False'],
+    ['kubectl drain says that it drains', [drain('True', 'AdminRequested')], '-', '-'],
     ['the drain is ours alone', [ours], '-', 'False'],
     ['nobody has said anything', [], 'True', '-'],
   ];

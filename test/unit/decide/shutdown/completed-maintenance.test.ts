@@ -46,17 +46,6 @@ describe('a shutdown whose NodeMaintenance somebody has completed', () => {
     );
   });
 
-  it('is let go then although nobody knows what runs', () => {
-    const next = phaseAfter(alone(), later(120_000, { running: undefined }));
-    assert.ok(next.kind === 'released');
-    assert.match(next.forced ?? '', /not known/);
-  });
-
-  it('is held by no clock that is set back', () => {
-    const next = phaseAfter(alone(), { ...later(120_000), now: 5 });
-    assert.equal(next.kind, 'released');
-  });
-
   it('is let go at an earlier deadline', () => {
     const phase = alone({ ...DRAINING, deadline: { at: FACTS.now + 30_000, since: FACTS.now } });
     assert.equal(phase.deadline?.at, FACTS.now + 30_000);
@@ -64,17 +53,21 @@ describe('a shutdown whose NodeMaintenance somebody has completed', () => {
     assert.equal(phaseAfter(phase, later(30_000)).kind, 'released');
   });
 
-  it('is let go as soon as nothing runs any more, and then no pod was left', () => {
-    const next = phaseAfter(alone(), later(10_000, { drained: true }));
-    assert.ok(next.kind === 'released');
-    assert.equal(next.forced, undefined);
-  });
-
-  it('is let go at once by an operator, by the longest hold, and where only that is left which cannot leave', () => {
-    assert.equal(phaseAfter(alone(), later(1, { release: 'in a hurry' })).kind, 'released');
-    assert.equal(phaseAfter(alone(), later(1, { maxHoldMs: 1 })).kind, 'released');
-    assert.equal(phaseAfter(alone(), later(1, { drained: true, left: 'a pod that stays' })).kind, 'released');
-  });
+  const lets: readonly [string, PhaseFacts, RegExp][] = [
+    ['then although nobody knows what runs', later(120_000, { running: undefined }), /not known/],
+    ['in time by a clock that is set back', { ...later(120_000), now: 5 }, /120 s/],
+    ['as soon as nothing runs any more, and then no pod was left', later(10_000, { drained: true }), /^$/],
+    ['at once by an operator', later(1, { release: 'in a hurry' }), /in a hurry/],
+    ['at once by the longest hold', later(1, { maxHoldMs: 1 }), /maxHoldSec/],
+    ['where only that is left which cannot leave', later(1, { drained: true, left: 'a pod that stays' }), /stays/],
+  ];
+  for (const [when, facts, why] of lets) {
+    it(`is let go ${when}`, () => {
+      const next = phaseAfter(alone(), facts);
+      assert.ok(next.kind === 'released');
+      assert.match(next.forced ?? '', why);
+    });
+  }
 
   it('gets no other NodeMaintenance, and is not handed over to the cluster again', () => {
     const phase = alone();

@@ -44,10 +44,8 @@ describe('the preview of a drain', () => {
     const [missing] = findings({ pods, isGateInstalled: false });
     assert.match(missing?.message ?? '', /DaemonSet set cannot be gated because the policy is not installed/);
     assert.deepEqual(findings({ pods, isGateInstalled: undefined }), [], 'what cannot be read is not claimed');
-    const set: PreviewDaemonSet = {
-      metadata: { name: 'set', uid: 'uid-set' },
-      spec: { template: { spec: { nodeName: 'n' } } },
-    };
+    const spec = { template: { spec: { nodeName: 'n' } } };
+    const set: PreviewDaemonSet = { metadata: { name: 'set', uid: 'uid-set' }, spec };
     const [bound] = findings({ pods, daemonSets: [set] });
     assert.deepEqual(bound?.level, 'blocks');
     const [foreign] = findings({ pods: [pod('k', { metadata: owned('DaemonSet', 'apps.kruise.io/v1alpha1') })] });
@@ -74,10 +72,8 @@ describe('the preview of a drain', () => {
   it('a replica of the controller leaves last, and the preview says which budget blocks it and where no other node can take it', () => {
     const labels = { 'app.kubernetes.io/name': 'nodemaint-controller' };
     const replica = pod('c', { metadata: { ...owned('ReplicaSet'), namespace: 'nodemaint-system', labels } });
-    const budget = {
-      metadata: { name: 'b', namespace: 'nodemaint-system' },
-      spec: { selector: { matchLabels: labels } },
-    };
+    const selector = { matchLabels: labels };
+    const budget = { metadata: { name: 'b', namespace: 'nodemaint-system' }, spec: { selector } };
     const pods = [replica, pod('critical', { metadata: owned('ReplicaSet'), spec: { priority: 2_000_001_000 } })];
     const { tiers } = preview({ pods, budgets: [budget] });
     assert.deepEqual(
@@ -129,10 +125,7 @@ describe('the preview of a drain', () => {
   it('a pod of a PodGroup is named, because its interceptors are not asked', () => {
     const spec = { schedulingGroup: { podGroupName: 'train' } };
     const [first] = findings({ pods: [pod('a', { metadata: owned('Job', 'batch/v1'), spec })] });
-    assert.deepEqual(
-      [first?.level, /PodGroup: its interceptors are not asked/.test(first?.message ?? '')],
-      ['note', true],
-    );
+    assert.match(`${first?.level}: ${first?.message}`, /^note: .*PodGroup: its interceptors are not asked/);
   });
 
   it('a budget that lets some of its pods go may block, and one that lets all go does not', () => {

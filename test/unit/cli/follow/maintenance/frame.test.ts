@@ -6,7 +6,6 @@ import { createDrainChanges } from '../../../../../src/cli/follow/maintenance/ch
 import { drainFrame } from '../../../../../src/cli/follow/maintenance/frame.ts';
 import { progressBar } from '../../../../../src/cli/terminal/progress-bar.ts';
 import { selectorOfNodes } from '../../../../../src/decide/maintenance/new-maintenance.ts';
-import type { DrainPod } from '../../../../../src/decide/pod.ts';
 import { drainView, type DrainView } from '../../../../../src/show/progress/drain-progress.ts';
 
 function pod(name: string, extra: { metadata?: object; spec?: object } = {}): Pod {
@@ -16,11 +15,6 @@ function pod(name: string, extra: { metadata?: object; spec?: object } = {}): Po
 
 function maintenance(name: string, spec: Partial<NodeMaintenance['spec']>, meta: object = {}): NodeMaintenance {
   return { metadata: { name, uid: `uid-${name}`, ...meta }, spec: { nodeSelector: selectorOfNodes(['n']), ...spec } };
-}
-
-function seenPod({ metadata: { name, uid = '' }, spec }: Pod): DrainPod & { readonly node: string } {
-  const priority = spec.priority ?? 0;
-  return { namespace: 'default', name, uid, podType: 'Default', priority, labels: {}, node: 'n' };
 }
 
 describe('the view of a drain', () => {
@@ -40,19 +34,6 @@ describe('the view of a drain', () => {
   };
   const low = pod('low');
   const high = pod('high', { spec: { nodeName: 'n', priority: 2_000_000_000 } });
-
-  it('pods that left are counted in their tier and, from before the look, on the node', () => {
-    const seen = new Map([low, high].map((each) => [each.metadata.uid ?? '', seenPod(each)]));
-    const [node] = view([high], seen).nodes;
-    assert.deepEqual(
-      node?.tiers.map(({ state, gone, total }) => [state, gone, total]),
-      [
-        ['done', 1, 1],
-        ['waiting', 0, 1],
-      ],
-    );
-    assert.deepEqual([node?.gone, node?.total], [4, 5]);
-  });
 
   it('the first line, and the log, say who asked for the maintenance', () => {
     const annotations = { 'nodemaintenance.x-k8s.io/requested-by': `ali\u001B[2Jce${'x'.repeat(1000)}` };
@@ -145,12 +126,5 @@ describe('the view of a drain', () => {
     assert.deepEqual(changes.next(blockedView(5)), []);
     const last = changes.next(blockedView(5, { podsBlocking: [] }));
     assert.ok(last.includes(`node/n no longer: ${SENTENCE}`), last.join('\n'));
-  });
-
-  it('who looks later sees the same as a watch that began earlier', () => {
-    const seen = new Map([low, high].map((each) => [each.metadata.uid ?? '', seenPod(each)]));
-    const frame = (known: typeof seen): readonly string[] =>
-      drainFrame(view([high], known), undefined, { columns: 80, rows: 24 }, 0).map(({ text }) => text);
-    assert.deepEqual(frame(new Map()), frame(seen));
   });
 });
