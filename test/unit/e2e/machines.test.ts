@@ -39,11 +39,9 @@ function history(): {
         conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }],
         containerStatuses: [{ state }],
       };
-      add('Pod', `default/${name}`, {
-        metadata,
-        spec: { nodeName: 'node-a', terminationGracePeriodSeconds: 30 },
-        status,
-      });
+      const spec = { nodeName: 'node-a', terminationGracePeriodSeconds: 30 };
+      const pod = { metadata, spec, status };
+      add('Pod', `default/${name}`, pod);
     },
     other: (kind, name, rest) => {
       add(kind, name, { metadata: { name }, ...rest });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { eventually, never, waitFor } from '../../support/wait-for.ts';
@@ -7,8 +7,6 @@ import { eventually, never, waitFor } from '../../support/wait-for.ts';
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 
 describe('a wait of a test', () => {
-  const skip = existsSync('/proc/pressure/cpu') ? false : 'this kernel does not measure it';
-
   it('a wait fails with what its question threw last', async () => {
     const ask = (): never => {
       throw new Error('no answer');

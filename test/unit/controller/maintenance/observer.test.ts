@@ -5,8 +5,7 @@ import type { Pod } from '../../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
 import { createDrainObserver } from '../../../../src/controller/maintenance/observer.ts';
 import { isSettled } from '../../../../src/decide/maintenance/maintenance.ts';
-import { AGENT_STATUS_ANNOTATION, MIRROR_ANNOTATION } from '../../../../src/api/names.ts';
-import { presenceText } from '../../../../src/decide/presence/presence.ts';
+import { MIRROR_ANNOTATION } from '../../../../src/api/names.ts';
 import { indexesOf, type ListedObjects } from '../../../support/maintenance/indexes.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -137,21 +136,11 @@ describe('the drain of a node with a static pod', () => {
     metadata: { name: 'etcd', namespace: 'n', uid: 'e', annotations: { [MIRROR_ANNOTATION]: 'hash' } },
     spec: { nodeName: 'one', priority: 2_000_001_000 },
   };
-  /** What the first look at the drain says of the node, whose agent has said this of itself. */
-  const observed = (report: string | undefined, pods: readonly Pod[]) => {
-    const annotations = report === undefined ? {} : { [AGENT_STATUS_ANNOTATION]: report };
-    const node = { metadata: { name: 'one', uid: 'uid-one', annotations } };
-    const context = contextOf({ maintenances: [maintenance(undefined)], pods, nodes: [node] });
-    const { status } = createDrainObserver(context).observe(maintenance(undefined), NOW);
-    return status.nodeStatuses?.[0];
-  };
-  const at = '2026-01-01T00:00:00Z';
-  const said = { version: '0.1.0', phaseSince: at, lock: 'held', lockSince: at, doctor: 'ok', reason: '' } as const;
-  const report = (phase: 'watching' | 'stopped', when = at): string =>
-    presenceText({ ...said, phase, checks: [], config: '' }, when);
-
   it('a node without an agent is said at once to have nobody who ends it, and nobody says when the drain ends', () => {
-    const node = observed(undefined, [web, etcd]);
+    const nodes = [{ metadata: { name: 'one', uid: 'uid-one' } }];
+    const context = contextOf({ maintenances: [maintenance(undefined)], pods: [web, etcd], nodes });
+    const { status } = createDrainObserver(context).observe(maintenance(undefined), NOW);
+    const [node] = status.nodeStatuses ?? [];
     const [first, ...more] = node?.podsBlocking ?? [];
     assert.deepEqual([first?.name, first?.reason, more], ['etcd', 'NoAgent', []]);
     assert.match(

@@ -94,8 +94,8 @@ describe('what a drain leaves behind', () => {
     const message = 'under maintenance by gone';
     const conditions = [{ type: 'MaintenanceInProgress', status: 'True', reason: 'NodeMaintenance', message } as const];
     const ours = { name: 'one', annotations: { [CORDONED_ANNOTATION]: 'gone' } };
-    cluster.put('Node', { metadata: ours, spec: { unschedulable: true }, status: { conditions } });
-    cluster.put('Node', { metadata: { name: 'theirs' }, spec: { unschedulable: true } });
+    cluster.put('Node', { metadata: ours, spec: { unschedulable: true }, status: { conditions } } as Node);
+    cluster.put('Node', { metadata: { name: 'theirs' }, spec: { unschedulable: true } } as Node);
     for (const name of ['db', 'cache']) cluster.put('Pod', podOf(name, 'one'));
     cluster.put('Request', requestOf('web', [MAINTENANCE_REQUESTER]));
     const deadlines = { [DEADLINE_ANNOTATION]: 'x', [INTERCEPTOR_DEADLINE_ANNOTATION]: 'x' };

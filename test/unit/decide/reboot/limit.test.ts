@@ -19,9 +19,6 @@ describe('the limit of machines that reboot at once', () => {
 
   const asked = (...nodes: readonly string[]): { node: string; askedAt: number }[] =>
     nodes.map((node, askedAt) => ({ node, askedAt }));
-  const waiting = (...given: Parameters<typeof rebootsOverLimit>): readonly string[] => [
-    ...rebootsOverLimit(...given).keys(),
-  ];
 
   it('a machine that waits says for whom', () => {
     const [message] = rebootsOverLimit(asked('z'), new Set(['b', 'a']), 2).values();
