@@ -95,7 +95,7 @@ function isBeginning(intent: NodeIntent): boolean {
 }
 
 /** One step of one node, by its name: its cordon and its conditions are what the maintenances in progress make of them. */
-export function createNodeReconciler(context: ControllerContext, refusals: Refusals): Reconcile {
+function createNodeReconciler(context: ControllerContext, refusals: Refusals): Reconcile {
   const waiting = createWaitingReports(context.clock);
   const uncordoned = createUndoneWrites(context.clock);
   return async (name, signal) => {

@@ -51,7 +51,6 @@ const OF_SEVERAL_FILES = [
   'decide/ownership',
   'decide/shutdown/api-wait',
   'decide/shutdown/completed-maintenance',
-  'decide/shutdown/longest-hold',
   'decide/shutdown/lost-maintenance',
   'host/systemd/lock-holder',
 ];

@@ -32,6 +32,14 @@ describe('syncCordon', () => {
     );
   });
 
+  it('syncCordon takes back its own cordon alone', async () => {
+    const server = createObjectServer();
+    assert.equal(await syncCordon(server.client, { node: OURS, wantedBy: [] }, SIGNAL), 'changed');
+    const theirs = { metadata: { name: 'n1' }, spec: { unschedulable: true } };
+    assert.equal(await syncCordon(server.client, { node: theirs, wantedBy: [] }, SIGNAL), 'unchanged');
+    assert.deepEqual(server.asked, [`PATCH ${PATH}`]);
+  });
+
   it('syncCordon takes back no cordon that somebody sets at the same time, and reads the node again where it may', async () => {
     const copy = { ...OURS, metadata: { ...OURS.metadata, resourceVersion: '1' } };
     const server = createObjectServer({ [PATH]: copy });
