@@ -94,5 +94,6 @@ export interface PodDisruptionBudget extends KubeObject {
     readonly disruptionsAllowed?: number;
     readonly currentHealthy?: number;
     readonly desiredHealthy?: number;
+    readonly conditions?: readonly { readonly type: string; readonly reason?: string; readonly message?: string }[];
   };
 }

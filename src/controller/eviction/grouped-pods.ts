@@ -32,13 +32,12 @@ export function createGroupedEvictions(context: ControllerContext, underWay: Evi
       const { namespace = '', name } = pod.metadata;
       const leftMs = Math.max(memory.nextAt - clock.now(), underWay.pauseMs(namespace, false));
       if (leftMs > 0) return { againMs: leftMs, ...said.get(key) };
-      const covering = budgets.list().filter((budget) => budgetCovers(budget, pod));
       const answer = {
         attempt: memory.count + 1,
         postponed: memory.postponed,
         evictOnly: isEvictOnly(pod),
         promiseWords: options.promiseWords,
-        budgets: covering.map(({ metadata }) => metadata.name).toSorted(),
+        budgets: budgets.list().filter((budget) => budgetCovers(budget, pod)),
         budgetRetryMs: BUDGET_RETRY_MS,
       };
       const scope = { options: graceOptions(context, pod), context: answer };

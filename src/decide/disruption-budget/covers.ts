@@ -1,11 +1,27 @@
 import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import { printable } from '../../printable.ts';
 import { labelSelectorMatches } from '../selector.ts';
+
+/** The rest of a longer reason is cut. */
+const MAX_WHY = 300;
 
 /** Whether a budget is over the pod (policy/v1: an empty selector selects all pods of the namespace, none selects none). */
 export function budgetCovers(budget: PodDisruptionBudget, pod: Pod): boolean {
   const selector = budget.spec?.selector;
   if (selector === undefined || budget.metadata.namespace !== pod.metadata.namespace) return false;
   return labelSelectorMatches(selector, pod.metadata.labels ?? {});
+}
+
+/**
+ * Why the disruption controller cannot count the budget's pods, so that it allows no disruption ever, and what helps; undefined
+ * where it can.
+ */
+export function whyUncountable({ status }: PodDisruptionBudget): string | undefined {
+  const failed = status?.conditions?.find(
+    ({ type, reason }) => type === 'DisruptionAllowed' && reason === 'SyncFailed',
+  );
+  if (failed === undefined) return undefined;
+  return `cannot be counted (${printable((failed.message ?? '').slice(0, MAX_WHY))}); give it minAvailable as a number`;
 }
 
 /** An eviction that waits for a budget. */

@@ -2,7 +2,7 @@
 import { counted } from '../counted.ts';
 import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import { graceSecOf, isTerminal, podTypeOf } from '../pod.ts';
-import { budgetCovers } from './covers.ts';
+import { budgetCovers, whyUncountable } from './covers.ts';
 
 /** What is to be done about a pod that is to leave in spite of its budgets. */
 type Override =
@@ -13,7 +13,10 @@ type Override =
   /** Budgets hold the pod; `explanation` has a sentence for each of them. */
   | { readonly kind: 'held'; readonly budgets: readonly string[]; readonly explanation: readonly string[] };
 
-function describeBudget({ metadata, status = {} }: PodDisruptionBudget): string {
+function describeBudget(budget: PodDisruptionBudget): string {
+  const { metadata, status = {} } = budget;
+  const uncountable = whyUncountable(budget);
+  if (uncountable !== undefined) return `PodDisruptionBudget ${metadata.name} ${uncountable}.`;
   const { currentHealthy, desiredHealthy } = status;
   if (currentHealthy === undefined || desiredHealthy === undefined) {
     return `PodDisruptionBudget ${metadata.name} covers it, and has no status yet.`;

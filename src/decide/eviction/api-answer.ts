@@ -7,7 +7,10 @@ import {
   refusedPauseMs,
   TERMINATING_RETRY_MS,
 } from './back-off.ts';
-import { failedWords, refusedMessage } from '../interceptor/message.ts';
+import type { PodDisruptionBudget } from '../../api/pod.ts';
+import { counted } from '../counted.ts';
+import { whyUncountable } from '../disruption-budget/covers.ts';
+import { blockedWords, failedWords, refusedMessage } from '../interceptor/message.ts';
 
 /** What the Eviction API answered (004, "How API-initiated eviction works"). */
 export interface EvictionAnswer {
@@ -66,8 +69,8 @@ export interface EvictionAnswerContext {
   readonly evictOnly: boolean;
   /** Words that tell a promise from a refusal (KEP-1397, evictionMessagePrefixes). */
   readonly promiseWords: readonly string[];
-  /** The names of the PodDisruptionBudgets that select the pod. */
-  readonly budgets: readonly string[];
+  /** The PodDisruptionBudgets that select the pod; none where they are not known. */
+  readonly budgets: readonly PodDisruptionBudget[];
   /** How many attempts in a row before this one were postponed. */
   readonly postponed: number;
   /** The longest pause after a refusal because of budgets, for a caller that does not see them change; 15 minutes where absent. */
@@ -116,10 +119,24 @@ function decideRefusal(answer: EvictionAnswer, context: EvictionAnswerContext): 
   const isBudget = cause !== undefined || message.includes('disruption budget');
   if (!isBudget) return blocked(context, `HTTP ${answer.status}: ${message}`, [], { askedMs: retryAfterMs });
   const named = /The disruption budget (\S+) /.exec(cause?.message ?? '')?.[1];
-  const budgets = named === undefined ? context.budgets : [named];
-  const which = budgets.length === 0 ? '' : ` PodDisruptionBudget ${budgets.join(', ')}:`;
+  const budgets = named === undefined ? namesOf(context) : [named];
   const options = { byBudget: cause !== undefined, mayHaveRoom: true, askedMs: retryAfterMs };
-  return blocked(context, `Blocked by${which} ${cause?.message ?? message}`, budgets, options);
+  const known = context.budgets.filter(({ metadata }) => budgets.includes(metadata.name));
+  return blocked(context, budgetWords(budgets, known, cause?.message ?? message), budgets, options);
+}
+
+function namesOf({ budgets }: EvictionAnswerContext): readonly string[] {
+  return budgets.map(({ metadata }) => metadata.name).toSorted();
+}
+
+/** What is to be said of the budgets of these names, where the API server has said this of them. */
+function budgetWords(names: readonly string[], known: readonly PodDisruptionBudget[], said: string): string {
+  const which = `PodDisruptionBudget ${names.join(', ')}`.trim();
+  const uncountable = known.map(whyUncountable).find((why) => why !== undefined);
+  if (uncountable !== undefined) return blockedWords(`${which}, which ${uncountable}`);
+  const [, needs, has] = /needs (\d+) healthy pods and has (\d+)/.exec(said) ?? [];
+  if (needs === undefined) return blockedWords(`${which}: ${said.replace(/\.$/, '')}`);
+  return blockedWords(`${which}, which needs ${counted(Number(needs), 'healthy pod', 'healthy pods')} and has ${has}`);
 }
 
 function budgetCauseOf({ causes }: EvictionAnswer): EvictionAnswer['causes'][number] | undefined {
@@ -155,9 +172,9 @@ export function decideEvictionOutcome(answer: EvictionAnswer, context: EvictionA
   }
   if (status === 403 && budgetCauseOf(answer) !== undefined) return decideRefusal(answer, context);
   if (status === 500 && message.includes('more than one PodDisruptionBudget')) {
-    const names = context.budgets.length === 0 ? '' : ` (${context.budgets.join(', ')})`;
-    const words = `${message} Nothing can evict it until only one of them${names} selects it.`;
-    return blocked(context, words, context.budgets, { byBudget: true, mayHaveRoom: true, untilChange: true });
+    const names = namesOf(context);
+    const words = budgetWords(names, [], 'no pod is evicted that more than one of them selects');
+    return blocked(context, words, names, { byBudget: true, mayHaveRoom: true, untilChange: true });
   }
   if (status >= 500 && !isDenial(message)) {
     const words = failedWords(`HTTP ${status}: ${message}`);

@@ -8,7 +8,13 @@ type InterceptorSaid =
   /** The pod's containers are ending; `more` is what was said beside it. */
   | { readonly kind: 'ending'; readonly more: string }
   /** The Eviction API has refused the pod so many times in a row, the last time for this reason. */
-  | { readonly kind: 'refused'; readonly attempts: number; readonly why: string }
+  | {
+      readonly kind: 'refused';
+      readonly attempts: number;
+      readonly why: string;
+      /** What it says of the PodDisruptionBudgets, where these are the reason. */
+      readonly blockedBy?: string;
+    }
   /** Everything else, and what interceptors of others say. */
   | { readonly kind: 'other'; readonly text: string };
 
@@ -18,8 +24,8 @@ const ENDING = /^Pod \S+ is terminating\.(?: (.*))?$/s;
 const ENDING_FOR = /^\S+ is terminating the pod due to node maintenance\b/;
 /** Before the words of an answer that says nothing about the pod. */
 const FAILED = 'Nobody could be asked: ';
-/** What the API server says of a budget, and what is put before it. */
-const BUDGET = /^Blocked by PodDisruptionBudget (\S+): .*needs (\d+) healthy pods and has (\d+)/s;
+/** Before the words about budgets. */
+const BLOCKED = 'Blocked by ';
 
 /** That a pod that was evicted is ending, with what else is to be said. */
 export function endingMessage(podName: string, more = ''): string {
@@ -36,6 +42,11 @@ export function refusedMessage(attempts: number, why: string): string {
   return `${COUNT_WORDS}${attempts}. ${why}`;
 }
 
+/** That budgets are the reason, with what is to be said of them, such as "PodDisruptionBudget p0, which needs 3 healthy pods". */
+export function blockedWords(budgets: string): string {
+  return `${BLOCKED}${budgets}.`;
+}
+
 /** That the API server could not ask whom it had to, or failed itself. */
 export function failedWords(why: string): string {
   return `${FAILED}${why}`;
@@ -50,7 +61,10 @@ export function isFailure(message: string | undefined): boolean {
 export function readInterceptorMessage(message: string | undefined): InterceptorSaid {
   const text = message ?? '';
   const [, attempts, why = ''] = REFUSED.exec(text) ?? [];
-  if (attempts !== undefined) return { kind: 'refused', attempts: Number(attempts), why };
+  if (attempts !== undefined) {
+    const budgets = why.startsWith(BLOCKED) ? { blockedBy: why.slice(BLOCKED.length).replace(/\.$/, '') } : {};
+    return { kind: 'refused', attempts: Number(attempts), why, ...budgets };
+  }
   const ending = ENDING.exec(text);
   if (ending !== null) return { kind: 'ending', more: ending[1] ?? '' };
   return ENDING_FOR.test(text) ? { kind: 'ending', more: '' } : { kind: 'other', text };
@@ -73,16 +87,14 @@ export function withoutAttempts(message: string): string {
   return said.kind === 'refused' ? said.why : message;
 }
 
-/** The same, in fewer words where a budget blocks: "PodDisruptionBudget p0, which needs 3 healthy pods and has 3". */
+/** The same, in fewer words where budgets block: "PodDisruptionBudget p0, which needs 3 healthy pods and has 3". */
 export function shortMessage(message: string): string {
-  const said = withoutAttempts(message);
-  const [, budget, needs, has] = BUDGET.exec(said) ?? [];
-  return budget === undefined
-    ? said
-    : `PodDisruptionBudget ${budget}, which needs ${needs} healthy ${needs === '1' ? 'pod' : 'pods'} and has ${has}`;
+  const said = readInterceptorMessage(message);
+  return said.kind === 'refused' ? (said.blockedBy ?? said.why) : message;
 }
 
 /** Whether the reason of a refusal is a PodDisruptionBudget. */
 export function isBlockedByBudget(message: string): boolean {
-  return withoutAttempts(message).includes('PodDisruptionBudget');
+  const said = readInterceptorMessage(message);
+  return said.kind === 'refused' && said.blockedBy !== undefined;
 }

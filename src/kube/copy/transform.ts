@@ -165,6 +165,6 @@ export function transformBudget({ metadata, spec, status }: PodDisruptionBudget)
   return {
     metadata: trimMeta(metadata),
     spec: pick(spec ?? {}, ['selector']),
-    status: pick(status ?? {}, ['disruptionsAllowed']),
+    status: pick(status ?? {}, ['disruptionsAllowed', 'conditions']),
   };
 }

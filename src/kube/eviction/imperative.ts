@@ -83,7 +83,6 @@ async function attempt(
   { pod, memory }: { readonly pod: Pod; readonly memory: EvictionMemory },
   signal: AbortSignal,
 ): Promise<EvictionOutcome> {
-  const budgets = parts.budgets.list().filter((budget) => budgetCovers(budget, pod));
   const scope = {
     options: parts.endOptions(pod),
     context: {
@@ -91,7 +90,7 @@ async function attempt(
       postponed: memory.postponed,
       evictOnly: isEvictOnly(pod),
       promiseWords: parts.promiseWords,
-      budgets: budgets.map(({ metadata }) => metadata.name).toSorted(),
+      budgets: parts.budgets.list().filter((budget) => budgetCovers(budget, pod)),
     },
   };
   return await attemptToEvict(parts.client, pod, scope, signal);

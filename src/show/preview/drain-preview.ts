@@ -4,7 +4,7 @@ import type { Node, Pod } from '../../api/pod.ts';
 import { counted } from '../../decide/counted.ts';
 import { type GracefulPod, graceSecFor, tierDues, tiersOf } from '../../decide/deadline/budget.ts';
 import { gracefulPodOf } from '../../decide/deadline/maintenance.ts';
-import { budgetCovers } from '../../decide/disruption-budget/covers.ts';
+import { budgetCovers, whyUncountable } from '../../decide/disruption-budget/covers.ts';
 import { couldTakeNow, tolerates } from '../../decide/disruption-budget/placement.ts';
 import { interceptorsOf } from '../../decide/eviction/interceptors.ts';
 import { flagOfLoss } from '../../decide/kept-pods/consent.ts';
@@ -135,7 +135,8 @@ function budgetFindings(pod: Pod, facts: PreviewFacts): readonly Finding[] {
   const allowed = budget.status?.disruptionsAllowed ?? 0;
   const onNode = facts.pods.filter((other) => !isTerminal(other) && budgetCovers(budget, other)).length;
   if (allowed === 0) {
-    return [{ level: 'blocks', message: `the PodDisruptionBudget ${names} allows no disruption now` }];
+    const why = whyUncountable(budget) ?? 'allows no disruption now';
+    return [{ level: 'blocks', message: `the PodDisruptionBudget ${names} ${why}` }];
   }
   if (allowed >= onNode) return [];
   const message = `the PodDisruptionBudget ${names} allows ${allowed} at a time, and ${onNode} of its pods are on this node`;

@@ -52,10 +52,9 @@ type Words = readonly [one: string, several: string, rest: string];
 
 function wordsOf({ reason, message }: BlockingPod): Words {
   const said = withoutAttempts(message).replace(/\.$/, '');
-  const short = shortMessage(message).replace(/\.$/, '');
   switch (reason) {
     case 'PodDisruptionBudget':
-      return ['waits', 'wait', short === said ? `for a PodDisruptionBudget: ${said}` : `for ${short}`];
+      return ['waits', 'wait', `for ${shortMessage(message)}`];
     case 'EvictionRefused':
       return ['is', 'are', `refused the eviction: ${said}`];
     case 'EvictionFailed':

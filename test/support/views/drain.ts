@@ -12,7 +12,7 @@ export const NOW = Date.UTC(2026, 10, 23, 4, 0, 0);
 /** A node with a name as clouds give it. */
 export const NODE = 'ip-10-0-123-45.eu-central-1.compute.internal';
 const TRIES = 'Could not evict a pod due to failing eviction requests, number of retries: 7. ';
-const BUDGET = `${TRIES}Blocked by PodDisruptionBudget checkout: The disruption budget checkout needs 100 healthy pods and has 4 currently`;
+const BUDGET = `${TRIES}Blocked by PodDisruptionBudget checkout, which needs 100 healthy pods and has 4.`;
 
 function ago(sec: number): string {
   return rfc3339(NOW - sec * 1000);

@@ -23,7 +23,7 @@ const SHUTDOWN = {
 const DRAINING: Phase = { kind: 'draining', ...SHUTDOWN };
 const RELEASED: Phase = { kind: 'released', releasedAt: NOW - 60_000, ...SHUTDOWN };
 const BUDGET =
-  'Could not evict a pod due to failing eviction requests, number of retries: 7. Blocked by PodDisruptionBudget checkout: The disruption budget checkout needs 100 healthy pods and has 4 currently';
+  'Could not evict a pod due to failing eviction requests, number of retries: 7. Blocked by PodDisruptionBudget checkout, which needs 100 healthy pods and has 4.';
 
 type Waiting = StoryObservation['waitingFor'][number];
 

@@ -39,7 +39,7 @@ describe('the status of the agent', () => {
 
   it('a budget that keeps a pod is told in few words, without the number of tries', () => {
     const message =
-      'Could not evict a pod due to failing eviction requests, number of retries: 4. Blocked by PodDisruptionBudget db: The disruption budget db needs 1 healthy pods and has 1 currently';
+      'Could not evict a pod due to failing eviction requests, number of retries: 4. Blocked by PodDisruptionBudget db, which needs 1 healthy pod and has 1.';
     const text = lines({ waitingFor: [{ what: 'a/db', on: 'imperative-eviction.k8s.io', message }] }).join('\n');
     assert.match(text, /a\/db .* PodDisruptionBudget db, which needs 1 healthy pod and has 1$/m);
     assert.doesNotMatch(text, /retries/);

@@ -16,6 +16,8 @@ const budget = (name: string, status: PodDisruptionBudget['status'], app = 'web'
   ...(status === undefined ? {} : { status }),
 });
 const CLOSED = budget('web', { disruptionsAllowed: 0, currentHealthy: 2, desiredHealthy: 2 });
+const CONDITION = { type: 'DisruptionAllowed', status: 'False', reason: 'SyncFailed', message: 'no scale' };
+const BROKEN = budget('web', { ...CLOSED.status, conditions: [CONDITION] });
 const OPEN = budget('web', { disruptionsAllowed: 1, currentHealthy: 3, desiredHealthy: 2 });
 
 const TABLE: readonly (readonly [string, Pod, readonly PodDisruptionBudget[], string, RegExp])[] = [
@@ -34,6 +36,7 @@ const TABLE: readonly (readonly [string, Pod, readonly PodDisruptionBudget[], st
   ['a pod with the budget of others', podOf(), [budget('db', CLOSED.status, 'db')], 'refused', /evict it without/],
   ['a pod of another namespace', podOf({ namespace: 'other' }), [CLOSED], 'refused', /evict it without/],
   ['a pod whose budget is closed', podOf(), [CLOSED], 'held', /web needs 2 healthy pods and has 2/],
+  ['a pod whose budget is broken', podOf(), [BROKEN], 'held', /web cannot be counted \(no scale\); give it minAvail/],
   ['a pod whose budget has no status', podOf(), [budget('web', undefined)], 'held', /has no status yet/],
   ['a pod with two budgets', podOf(), [OPEN, budget('all', OPEN.status)], 'held', /no pod that two budgets cover/],
 ];

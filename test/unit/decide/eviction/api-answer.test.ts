@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { decideEvictionOutcome, type EvictionAnswer } from '../../../../src/decide/eviction/api-answer.ts';
+import type { PodDisruptionBudget } from '../../../../src/api/pod.ts';
 import { attemptsOf } from '../../../../src/decide/interceptor/message.ts';
 
+const budgetOf = (name: string): PodDisruptionBudget => ({ metadata: { name, namespace: 'a' } });
+const FAILED = { type: 'DisruptionAllowed', status: 'False', reason: 'SyncFailed', message: 'no scale subresource' };
+const BROKEN = { ...budgetOf('web'), status: { disruptionsAllowed: 0, conditions: [FAILED] } };
 const CONTEXT = { attempt: 1, postponed: 0, evictOnly: false, promiseWords: ['Eviction triggered'], budgets: [] };
 
 function answer(status: number, message = '', extra: Partial<EvictionAnswer> = {}): EvictionAnswer {
@@ -45,14 +49,10 @@ describe('an answer of the Eviction API', () => {
       '429 of a budget: it is named',
       answer(429, "Cannot evict pod as it would violate the pod's disruption budget.", { causes: budgetCause }),
       { attempt: 7 },
-      blocked(
-        128_000,
-        tried(
-          7,
-          'Blocked by PodDisruptionBudget pdb: The disruption budget pdb needs 1 healthy pods and has 1 currently',
-        ),
-        { budgets: ['pdb'], byBudget: true },
-      ),
+      blocked(128_000, tried(7, 'Blocked by PodDisruptionBudget pdb, which needs 1 healthy pod and has 1.'), {
+        budgets: ['pdb'],
+        byBudget: true,
+      }),
     ],
     [
       '429 of a budget that is not processed yet: its Retry-After counts',
@@ -70,6 +70,24 @@ describe('an answer of the Eviction API', () => {
           'Blocked by PodDisruptionBudget pdb: The disruption budget pdb is still being processed by the server.',
         ),
         { budgets: ['pdb'], byBudget: true },
+      ),
+    ],
+    [
+      '429 of a budget that cannot be counted: it is named as one, with what helps',
+      answer(429, "Cannot evict pod as it would violate the pod's disruption budget.", {
+        causes: [
+          { reason: 'DisruptionBudget', message: 'The disruption budget web is still being processed by the server.' },
+        ],
+        retryAfterMs: 10_000,
+      }),
+      { budgets: [BROKEN] },
+      blocked(
+        10_000,
+        tried(
+          1,
+          'Blocked by PodDisruptionBudget web, which cannot be counted (no scale subresource); give it minAvailable as a number.',
+        ),
+        { budgets: ['web'], byBudget: true },
       ),
     ],
     [
@@ -96,18 +114,22 @@ describe('an answer of the Eviction API', () => {
     [
       '429 of a webhook for a pod with a budget that has room: a refusal, and none of the budget',
       answer(429, 'admission webhook "v" denied the request: not now'),
-      { budgets: ['web'] },
+      { budgets: [budgetOf('web')] },
       blocked(2_000, tried(1, 'HTTP 429: admission webhook "v" denied the request: not now')),
     ],
     [
       '500 of several budgets: both named, no quick retry',
       answer(500, several),
-      { budgets: ['a', 'b'] },
-      blocked(900_000, tried(1, `${several} Nothing can evict it until only one of them (a, b) selects it.`), {
-        budgets: ['a', 'b'],
-        byBudget: true,
-        untilChange: true,
-      }),
+      { budgets: [budgetOf('b'), budgetOf('a')] },
+      blocked(
+        900_000,
+        tried(1, 'Blocked by PodDisruptionBudget a, b: no pod is evicted that more than one of them selects.'),
+        {
+          budgets: ['a', 'b'],
+          byBudget: true,
+          untilChange: true,
+        },
+      ),
     ],
     [
       '404 of a webhook: a refusal, and no sign that the pod is gone',
@@ -123,7 +145,7 @@ describe('an answer of the Eviction API', () => {
       {},
       blocked(
         2_000,
-        tried(1, 'Blocked by PodDisruptionBudget pdb: The disruption budget pdb has negative disruptionsAllowed'),
+        tried(1, 'Blocked by PodDisruptionBudget pdb: The disruption budget pdb has negative disruptionsAllowed.'),
         { budgets: ['pdb'], byBudget: true },
       ),
     ],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   attemptsOf,
+  blockedWords,
   endingForMessage,
   endingMessage,
   endingOf,
@@ -13,14 +14,18 @@ import {
 
 describe('the messages of the interceptors of this product', () => {
   it('the messages are read back as the facts that they were written from', () => {
-    const why = 'Blocked by PodDisruptionBudget p0: The disruption budget p0 needs 1 healthy pods and has 1 currently.';
-    assert.deepEqual(readInterceptorMessage(refusedMessage(7, why)), { kind: 'refused', attempts: 7, why });
+    const budget = 'PodDisruptionBudget p0, which needs 1 healthy pod and has 1';
+    const why = blockedWords(budget);
+    const blocked = { kind: 'refused', attempts: 7, why, blockedBy: budget };
+    assert.deepEqual(readInterceptorMessage(refusedMessage(7, why)), blocked);
+    const other = { kind: 'refused', attempts: 7, why: 'HTTP 403: no PodDisruptionBudget' };
+    assert.deepEqual(readInterceptorMessage(refusedMessage(7, other.why)), other);
     assert.deepEqual(readInterceptorMessage(endingMessage('web')), { kind: 'ending', more: '' });
     assert.deepEqual(readInterceptorMessage(endingMessage('web', 'So it is.')), { kind: 'ending', more: 'So it is.' });
     assert.deepEqual(readInterceptorMessage(endingForMessage('web', 'disk')), { kind: 'ending', more: '' });
     assert.equal(attemptsOf(refusedMessage(7, why)), 7);
     assert.equal(withoutAttempts(refusedMessage(7, why)), why);
-    assert.equal(shortMessage(refusedMessage(7, why)), 'PodDisruptionBudget p0, which needs 1 healthy pod and has 1');
+    assert.equal(shortMessage(refusedMessage(7, why)), budget);
     assert.deepEqual(endingOf(endingMessage('web')), { ending: true });
   });
 

@@ -80,7 +80,7 @@ describe('the story of a shutdown', () => {
     assert.deepEqual(
       db?.waits.map(({ from, kind, message }) => [from, kind, message]),
       [
-        [at(5), 'waiting', 'Blocked by PodDisruptionBudget p0: it needs 2'],
+        [at(5), 'waiting', 'PodDisruptionBudget p0: it needs 2'],
         [at(50), 'ending', ''],
       ],
     );

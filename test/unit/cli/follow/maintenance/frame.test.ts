@@ -83,7 +83,7 @@ describe('the view of a drain', () => {
   });
 
   const BUDGET =
-    'Could not evict a pod due to failing eviction requests, number of retries: 3. Blocked by PodDisruptionBudget p0: The disruption budget p0 needs 100 healthy pods and has 4 currently';
+    'Could not evict a pod due to failing eviction requests, number of retries: 3. Blocked by PodDisruptionBudget p0, which needs 100 healthy pods and has 4.';
   const blockedView = (count: number, extra: object = {}): DrainView => {
     const pods = Array.from({ length: count }, (_, index) => pod(`web-${index}`));
     const podsBlocking = pods.slice(0, 4).map(({ metadata: { name } }) => {
