@@ -9,7 +9,7 @@ import { createEvictionRequests, type NodeEvictionRequests } from './cluster/evi
 import { createMaintenanceWatch, type MaintenanceWatch } from './cluster/maintenance-watch.ts';
 import { createOwnMaintenances, type OwnMaintenances } from './cluster/own-maintenances.ts';
 import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
-import { type AgentPresence, createPresence, type PresenceSources } from './cluster/presence.ts';
+import { AgentPresence, type PresenceSources } from './cluster/presence.ts';
 import { ControllerLease } from './drain/controller-lease.ts';
 import { createOverduePods, type OverduePods } from './drain/overdue-pods.ts';
 import { createKubeletInterceptor, type KubeletInterceptor } from './static-pods/interceptor.ts';
@@ -63,7 +63,7 @@ export class Cluster {
     this.own = createOwnMaintenances(dependencies, { maintenances: this.maintenances, made, endsWithBoot });
     this.requests = createEvictionRequests(dependencies, () => this.#watching);
     this.ownNode = createOwnNode(dependencies);
-    this.presence = createPresence(dependencies, presence);
+    this.presence = new AgentPresence(dependencies, presence);
     this.unrecorded = createUnrecordedMaintenances(dependencies, this.maintenances, this.ownNode);
     this.interceptor = createKubeletInterceptor({ ...dependencies, cluster: this });
     this.overduePods = createOverduePods(this.maintenances, runtime, dependencies, lifetime);

@@ -1,6 +1,6 @@
 /** The loops of the controller's own interceptors. */
 import type { Interceptor } from '../kube/eviction/interceptor.ts';
-import { createInterceptorLoop } from '../kube/eviction/interceptor-loop.ts';
+import { InterceptorLoop } from '../kube/eviction/interceptor-loop.ts';
 import type { Loop } from '../kube/loop/loops.ts';
 import { createTargets } from './cache/targets.ts';
 import type { Changes } from './changes.ts';
@@ -14,7 +14,7 @@ export function interceptorLoop(
   mayConcern: (key: string) => boolean = () => true,
 ): Loop<Changes> {
   const targets = createTargets(pods, clock);
-  const { reconcile } = createInterceptorLoop(interceptor, {
+  const { reconcile } = new InterceptorLoop(interceptor, {
     client,
     clock,
     log,

@@ -7,22 +7,6 @@ import { Rests, WaitingKeys } from './waiting-keys.ts';
 /** Reconciles one object by its key; may ask to be called again after some milliseconds. */
 export type Reconcile = (key: string, signal: AbortSignal) => Promise<{ readonly againMs?: number }>;
 
-/** A queue of keys, as in controller-runtime: level-based, one run of a key at a time, pauses that grow after errors. */
-export interface WorkQueue {
-  add(key: string): void;
-  /**
-   * Adds the key where nobody waits for it: after its last run it rests for a while, the longer the run took, so that many
-   * small changes are looked at together.
-   */
-  addSoon(key: string): void;
-  /** Adds the key after a delay; an earlier time that is already set for it stays. */
-  addAfter(key: string, delayMs: number): void;
-  /**
-   * Reconciles until `stop` is aborted, then waits for the runs under way. `signal`, the same one unless given, aborts these.
-   */
-  run(stop: AbortSignal, signal?: AbortSignal): Promise<void>;
-}
-
 export interface QueueDependencies {
   readonly clock: Clock;
   readonly log: Log;
@@ -61,7 +45,8 @@ function backoffMs(failures: number): number {
   return Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), MAX_BACKOFF_MS);
 }
 
-class KeyQueue implements WorkQueue {
+/** A queue of keys, as in controller-runtime: level-based, one run of a key at a time, pauses that grow after errors. */
+export class WorkQueue {
   readonly #options: QueueOptions;
   readonly #dependencies: QueueDependencies;
   readonly #waiting = new WaitingKeys();
@@ -97,6 +82,10 @@ class KeyQueue implements WorkQueue {
     this.#wake();
   }
 
+  /**
+   * Adds the key where nobody waits for it: after its last run it rests for a while, the longer the run took, so that many
+   * small changes are looked at together.
+   */
   addSoon(key: string): void {
     if (this.#running.has(key)) {
       this.#soon.add(key);
@@ -107,6 +96,7 @@ class KeyQueue implements WorkQueue {
     else this.add(key);
   }
 
+  /** Adds the key after a delay; an earlier time that is already set for it stays. */
   addAfter(key: string, delayMs: number): void {
     const waitMs = Math.min(Math.max(0, delayMs), MAX_TIMER_MS);
     const at = this.#dependencies.clock.monotonic() + waitMs;
@@ -120,6 +110,9 @@ class KeyQueue implements WorkQueue {
     this.#timers.set(key, { at, timer });
   }
 
+  /**
+   * Reconciles until `stop` is aborted, then waits for the runs under way. `signal`, the same one unless given, aborts these.
+   */
   async run(stop: AbortSignal, signal: AbortSignal = stop): Promise<void> {
     const tasks = new Set<Promise<void>>();
     const onStop = (): void => {
@@ -228,5 +221,5 @@ export function createWorkQueue(
   parallel: number,
   dependencies: QueueDependencies,
 ): WorkQueue {
-  return new KeyQueue({ name, reconcile, parallel }, dependencies);
+  return new WorkQueue({ name, reconcile, parallel }, dependencies);
 }

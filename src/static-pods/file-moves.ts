@@ -76,21 +76,7 @@ export type RestoreOutcome = 'restored' | 'restored-changed' | 'kept-newer';
 export const LEAVING = '.nodemaint-leaving';
 
 /** The moves of one manifest. Errors are those of the disk. */
-export interface FileMoves {
-  /** Moves a manifest out. An older parked one of that name is kept. Does nothing if there is no manifest. */
-  park(file: string): Promise<void>;
-  /** Moves a manifest back, and never overwrites a file. `step` is the one that parked it. */
-  restore(file: string, step: ParkStep | undefined): Promise<RestoreOutcome>;
-  /** Finishes the removal of a second name that a crash interrupted. */
-  settle(file: string): Promise<void>;
-}
-
-/** Creates the moves between the two directories of `paths`. */
-export function createFileMoves(paths: MoverPaths, disk: Disk): FileMoves {
-  return new DirectoryMoves(paths, disk);
-}
-
-class DirectoryMoves implements FileMoves {
+export class FileMoves {
   readonly #paths: MoverPaths;
   readonly #disk: Disk;
   readonly #superseded: Superseded;
@@ -101,6 +87,7 @@ class DirectoryMoves implements FileMoves {
     this.#superseded = createSuperseded(path.join(paths.parkedPath, '.superseded'), disk);
   }
 
+  /** Moves a manifest out. An older parked one of that name is kept. Does nothing if there is no manifest. */
   async park(file: string): Promise<void> {
     const disk = this.#disk;
     const source = await disk.identify(this.#inPlace(file));
@@ -111,6 +98,7 @@ class DirectoryMoves implements FileMoves {
     await disk.syncDirectory(this.#paths.staticPodPath);
   }
 
+  /** Moves a manifest back, and never overwrites a file. `step` is the one that parked it. */
   async restore(file: string, step: ParkStep | undefined): Promise<RestoreOutcome> {
     const { staticPodPath, parkedPath } = this.#paths;
     const disk = this.#disk;
@@ -125,6 +113,7 @@ class DirectoryMoves implements FileMoves {
     return step?.origin === undefined || step.sha256 === found.sha256 ? 'restored' : 'restored-changed';
   }
 
+  /** Finishes the removal of a second name that a crash interrupted. */
   async settle(file: string): Promise<void> {
     const disk = this.#disk;
     const leaving = this.#leaving(file);

@@ -18,7 +18,7 @@ import {
   parkSteps,
 } from './journal/journal.ts';
 import { openJournal } from './journal/recovery.ts';
-import { createFileMoves, type FileMoves, LEAVING, type RestoreOutcome } from './file-moves.ts';
+import { FileMoves, LEAVING, type RestoreOutcome } from './file-moves.ts';
 import type { MoverPaths } from './places.ts';
 
 /** What `recover` found: manifests that are not where they should be. */
@@ -75,7 +75,7 @@ class ManifestMover implements Mover {
   constructor(paths: MoverPaths, disk: Disk) {
     this.#paths = paths;
     this.#disk = disk;
-    this.#moves = createFileMoves(paths, disk);
+    this.#moves = new FileMoves(paths, disk);
   }
 
   async recover(): Promise<Recovery> {

@@ -28,14 +28,6 @@ export interface PresenceSources {
 
 const NOT_CHECKED: DoctorReport = { doctor: 'unknown', checks: [] };
 
-/** Says on the Node object of this machine that its agent is there, and how it is. */
-export interface AgentPresence {
-  /** Takes what the loop knows; never waits, never throws. */
-  show(facts: PresenceFacts): void;
-  /** Writes until `signal` is aborted; then that the agent has ended, unless the machine goes down. Never rejects. */
-  run(signal: AbortSignal): Promise<void>;
-}
-
 /** An agent that ends so soon after its start, again and again, does not write. */
 const FIRST_AFTER_MS = 5_000;
 const WRITE_MS = 10_000;
@@ -45,7 +37,8 @@ const DOCTOR_AFTER_MS = 60_000;
 /** A check that fails is mended by a person, who looks whether the node is guarded then. */
 const DOCTOR_AGAIN_MS = 5 * 60_000;
 
-class PresenceWriter implements AgentPresence {
+/** Says on the Node object of this machine that its agent is there, and how it is. */
+export class AgentPresence {
   readonly #dependencies: ClusterDependencies;
   readonly #sources: PresenceSources;
   readonly #wakeup: Wakeup;
@@ -70,6 +63,7 @@ class PresenceWriter implements AgentPresence {
     });
   }
 
+  /** Takes what the loop knows; never waits, never throws. */
   show(facts: PresenceFacts): void {
     const before = this.#facts;
     if (JSON.stringify(before) === JSON.stringify(facts)) return;
@@ -80,6 +74,7 @@ class PresenceWriter implements AgentPresence {
     this.#wakeup.notify();
   }
 
+  /** Writes until `signal` is aborted; then that the agent has ended, unless the machine goes down. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     // Both end with the signal, which ends their sleep.
     await Promise.allSettled([this.#runDoctor(signal), this.#runWrites(signal)]);
@@ -161,9 +156,4 @@ class PresenceWriter implements AgentPresence {
       else await this.#write(presence, AbortSignal.any([signal, AbortSignal.timeout(WRITE_MS)]));
     }
   }
-}
-
-/** Creates it; nothing is written before `run`. */
-export function createPresence(dependencies: ClusterDependencies, sources: PresenceSources): AgentPresence {
-  return new PresenceWriter(dependencies, sources);
 }

@@ -5,16 +5,6 @@ import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { createWakeup, type Wakeup } from '../iteration/wakeup.ts';
 
-/** Tells the providers that wait for it that the node is drained, beside the iterations of the agent: no iteration waits for a provider. */
-export interface NoticeAnswers {
-  /** Takes the notices that the machine is ready for; none while it drains. Never waits, never throws. */
-  show(ready: readonly string[]): void;
-  /** What providers have not taken, for people. */
-  problems(): readonly string[];
-  /** Tells these sources until `signal` is aborted; never rejects. */
-  run(sources: readonly NoticeSource[], signal: AbortSignal): Promise<void>;
-}
-
 /** How long it waits where nothing is to be told; `show` ends the wait. */
 const IDLE_MS = 3_600_000;
 /** After so long a provider that did not take it for the first time is told again; then less and less often. */
@@ -25,7 +15,8 @@ type Answer =
   | { readonly kind: 'taken' }
   | { readonly kind: 'refused'; readonly problem: string; readonly failures: number; readonly againAt: number };
 
-class Answers implements NoticeAnswers {
+/** Tells the providers that wait for it that the node is drained, beside the iterations of the agent: no iteration waits for a provider. */
+export class NoticeAnswers {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #wakeup: Wakeup;
@@ -39,6 +30,7 @@ class Answers implements NoticeAnswers {
     this.#wakeup = createWakeup(clock);
   }
 
+  /** Takes the notices that the machine is ready for; none while it drains. Never waits, never throws. */
   show(ready: readonly string[]): void {
     if (ready.join('\n') === this.#ready.join('\n')) return;
     this.#ready = ready;
@@ -46,10 +38,12 @@ class Answers implements NoticeAnswers {
     this.#wakeup.notify();
   }
 
+  /** What providers have not taken, for people. */
   problems(): readonly string[] {
     return [...this.#answers.values()].flatMap((answer) => (answer.kind === 'refused' ? answer.problem : []));
   }
 
+  /** Tells these sources until `signal` is aborted; never rejects. */
   async run(sources: readonly NoticeSource[], signal: AbortSignal): Promise<void> {
     const hearing = sources.filter((source) => source.acknowledge !== undefined);
     if (hearing.length === 0) return;
@@ -84,9 +78,4 @@ class Answers implements NoticeAnswers {
       return pauseMs;
     }
   }
-}
-
-/** Nothing is told before `run`. */
-export function createNoticeAnswers(clock: Clock, log: Log): NoticeAnswers {
-  return new Answers(clock, log);
 }

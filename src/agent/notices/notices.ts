@@ -15,7 +15,7 @@ import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { NoticeObserver } from '../../telemetry/notice-metrics.ts';
-import { createNoticeAnswers } from './answers.ts';
+import { NoticeAnswers } from './answers.ts';
 import { type Channel, watchChannel } from './channel.ts';
 import type { NoticeMemory } from './memory.ts';
 
@@ -130,7 +130,7 @@ class Announcements {
 export function createNotices(dependencies: NoticeDependencies): Notices {
   const { memory, clock, log } = dependencies;
   const announcements = new Announcements(dependencies);
-  const answers = createNoticeAnswers(clock, log);
+  const answers = new NoticeAnswers(clock, log);
   return {
     addTo: (machine, phase) => {
       const { demand } = announcements.decide();

@@ -29,16 +29,6 @@ export interface IterationObservation {
   readonly parked: readonly string[];
 }
 
-/** Keeps the story of each shutdown. It never makes the loop wait for a disk, and what it cannot write it does without. */
-export interface StoryRecorder {
-  /** Adds what this iteration has decided, at its beginning: the steps that follow take their time. Never throws. */
-  recordTransition(iteration: Iteration): void;
-  /** Adds what this iteration has seen, at its end. Never throws. */
-  recordProgress(iteration: Iteration, observation: IterationObservation): void;
-  /** Writes what is not written yet when `living` is aborted. */
-  run(living: AbortSignal): Promise<void>;
-}
-
 interface StoryRecorderDependencies {
   readonly nodeName: string;
   readonly files: Pick<StoryFiles, 'read' | 'write'>;
@@ -58,7 +48,8 @@ function storyNow(phase: Phase, clock: StoryRecorderDependencies['clock']): numb
   return isHeld && sinceBootMs !== undefined ? since + clock.monotonic() - sinceBootMs : clock.now();
 }
 
-class Recorder implements StoryRecorder {
+/** Keeps the story of each shutdown. It never makes the loop wait for a disk, and what it cannot write it does without. */
+export class StoryRecorder {
   readonly #dependencies: StoryRecorderDependencies;
   #story: ShutdownStory | undefined;
   #parked: readonly string[] = [];
@@ -76,6 +67,7 @@ class Recorder implements StoryRecorder {
     this.#queued = story;
   }
 
+  /** Adds what this iteration has decided, at its beginning: the steps that follow take their time. Never throws. */
   recordTransition({ phase, transition }: Iteration): void {
     if (transition !== undefined && transition.name !== 'begin' && this.#story !== undefined) {
       this.#story = withTransition(this.#story, transition, this.#timeOf(transition.to));
@@ -86,6 +78,7 @@ class Recorder implements StoryRecorder {
     this.#save(transition !== undefined);
   }
 
+  /** Adds what this iteration has seen, at its end. Never throws. */
   recordProgress({ phase, transition }: Iteration, observation: IterationObservation): void {
     const { clock } = this.#dependencies;
     if (phase.kind === 'draining' && this.#story !== undefined) {
@@ -101,6 +94,7 @@ class Recorder implements StoryRecorder {
     if (phase.kind === 'watching') this.#story = undefined;
   }
 
+  /** Writes what is not written yet when `living` is aborted. */
   async run(living: AbortSignal): Promise<void> {
     await new Promise<void>((resolve) => {
       if (living.aborted) resolve();
@@ -150,5 +144,5 @@ class Recorder implements StoryRecorder {
 /** Goes on with the story of the shutdown that `phase` is in, where an earlier agent has begun it. Never throws. */
 export async function openStoryRecorder(dependencies: StoryRecorderDependencies, phase: Phase): Promise<StoryRecorder> {
   const story = phase.kind === 'watching' ? undefined : await dependencies.files.read(phase.since);
-  return new Recorder(dependencies, story);
+  return new StoryRecorder(dependencies, story);
 }

@@ -39,13 +39,6 @@ interface ConnectionEvents {
   onClosed(reason: Error): void;
 }
 
-/** An open connection. */
-export interface BusConnection {
-  /** Sends a call; `onReply` is called once, with the answer. Returns a function that forgets the call. */
-  send(call: BusCall, onReply: (reply: BusReply) => void): () => void;
-  close(reason: Error): void;
-}
-
 /** Replaces every variant inside `value` by its value. */
 function plain(value: unknown, isVariant: (value: unknown) => value is { readonly value: unknown }): unknown {
   if (isVariant(value)) return plain(value.value, isVariant);
@@ -101,7 +94,7 @@ export async function openBusConnection(
 ): Promise<BusConnection> {
   const dbus = await import('dbus-next');
   signal.throwIfAborted();
-  const connection = new Connection(dbus, address, events);
+  const connection = new BusConnection(dbus, address, events);
   const onAbort = (): void => {
     connection.close(asError(signal.reason));
   };
@@ -114,7 +107,8 @@ export async function openBusConnection(
   return connection;
 }
 
-class Connection implements BusConnection {
+/** An open connection. */
+export class BusConnection {
   readonly #dbus: typeof import('dbus-next');
   readonly #bus: MessageBus;
   readonly #socket: Duplex;
@@ -167,6 +161,7 @@ class Connection implements BusConnection {
     if (wasOpen) this.#events.onClosed(reason);
   }
 
+  /** Sends a call; `onReply` is called once, with the answer. Returns a function that forgets the call. */
   send(call: BusCall, onReply: (reply: BusReply) => void): () => void {
     const serial = this.#bus.newSerial();
     if (this.#state === 'closed') {

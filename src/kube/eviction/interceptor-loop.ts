@@ -53,13 +53,6 @@ interface InterceptorDependencies {
   readonly pod: (request: EvictionRequest, signal: AbortSignal) => Promise<Pod | undefined>;
 }
 
-/** The loop of an interceptor. */
-export interface InterceptorLoop {
-  readonly reconcile: Reconcile;
-  /** Called with the key of a request that has changed: what is under way for it is aborted if the interceptor is not the active one any more. */
-  readonly changed: (key: string) => void;
-}
-
 /** A request that this process has acted on, as it was seen last. */
 interface Begun {
   readonly request: EvictionRequest;
@@ -75,8 +68,8 @@ interface ActionTarget extends Pick<Begun, 'request'> {
   readonly isActive: boolean;
 }
 
-/** The protocol of an interceptor for one request after another. */
-class InterceptorProtocol implements InterceptorLoop {
+/** The loop of an interceptor. */
+export class InterceptorLoop {
   readonly #interceptor: Interceptor;
   readonly #dependencies: InterceptorDependencies;
   readonly #ownWrites = createRecentWrites<EvictionRequest>();
@@ -189,17 +182,6 @@ class InterceptorProtocol implements InterceptorLoop {
 }
 
 /**
- * The protocol of an interceptor as a loop (KEP-4563, "Interceptor", the steps in their order): verify the target, check
- * that we are active, act, then heartbeat, estimate, message and completion in one write that touches only our entry.
- */
-export function createInterceptorLoop(
-  interceptor: Interceptor,
-  dependencies: InterceptorDependencies,
-): InterceptorLoop {
-  return new InterceptorProtocol(interceptor, dependencies);
-}
-
-/**
  * Runs an interceptor of its own until the signal is aborted: watches the EvictionRequests that `labelSelector` selects
  * (they carry the labels of their pods), and reads a target when the interceptor is the active one.
  */
@@ -217,7 +199,7 @@ export async function runInterceptor(
       parallel,
       scope: { resource: EVICTION_REQUESTS, ...selector },
       loopOver: (requests) =>
-        createInterceptorLoop(interceptor, {
+        new InterceptorLoop(interceptor, {
           ...own,
           request: (key) => requests.get(key),
           pod: ({ metadata, spec }, wait) => {

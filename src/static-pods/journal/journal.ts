@@ -137,25 +137,6 @@ export async function readJournal(file: string, standIn?: string): Promise<reado
   return parseJournal((await readIfThere(file)) ?? '', file);
 }
 
-/** The journal, open for its only writer. */
-export interface Journal {
-  /** The last step of each file. */
-  last(): ReadonlyMap<string, JournalStep>;
-  /** Adds a step and makes it durable. Throws the errors of the disk, and then the step is not added. */
-  append(step: JournalStep): Promise<void>;
-  /**
-   * Adds a step as durably as possible: on the disk, else in the stand-in, which survives the process but not a reboot,
-   * else in memory. Never fails.
-   */
-  note(step: JournalStep): Promise<void>;
-  /** Removes the steps of files that are not parked; on the disk if it can be written. Never fails. */
-  compact(parked: ReadonlySet<string>): Promise<void>;
-  /** Tries again to write steps that could not be written to the disk. Never fails. */
-  retry(): Promise<void>;
-  /** Why the last write failed; undefined if the disk has all steps. */
-  problem(): string | undefined;
-}
-
 /** The files of a journal. */
 export interface JournalLocation {
   readonly file: string;
@@ -167,10 +148,11 @@ export interface JournalLocation {
 
 /** Creates the writer of a journal that holds `steps` already. */
 export function createJournal(location: JournalLocation, disk: Disk, steps: readonly JournalStep[]): Journal {
-  return new JournalFile(location, disk, steps);
+  return new Journal(location, disk, steps);
 }
 
-class JournalFile implements Journal {
+/** The journal, open for its only writer. */
+export class Journal {
   readonly #location: JournalLocation;
   readonly #disk: Disk;
   #last: ReadonlyMap<string, JournalStep>;
@@ -187,14 +169,20 @@ class JournalFile implements Journal {
     this.#problem = location.sealed;
   }
 
+  /** The last step of each file. */
   last(): ReadonlyMap<string, JournalStep> {
     return this.#last;
   }
 
+  /** Adds a step and makes it durable. Throws the errors of the disk, and then the step is not added. */
   async append(step: JournalStep): Promise<void> {
     await this.#save(this.#with(step), step);
   }
 
+  /**
+   * Adds a step as durably as possible: on the disk, else in the stand-in, which survives the process but not a reboot,
+   * else in memory. Never fails.
+   */
   async note(step: JournalStep): Promise<void> {
     const next = this.#with(step);
     try {
@@ -204,15 +192,18 @@ class JournalFile implements Journal {
     }
   }
 
+  /** Removes the steps of files that are not parked; on the disk if it can be written. Never fails. */
   async compact(parked: ReadonlySet<string>): Promise<void> {
     const next = new Map([...this.#last].filter(([name]) => parked.has(name)));
     await this.#save(next).catch(() => undefined);
   }
 
+  /** Tries again to write steps that could not be written to the disk. Never fails. */
   async retry(): Promise<void> {
     if (this.#problem !== undefined) await this.#save(this.#last).catch(() => undefined);
   }
 
+  /** Why the last write failed; undefined if the disk has all steps. */
   problem(): string | undefined {
     return this.#problem;
   }

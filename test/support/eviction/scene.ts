@@ -6,7 +6,7 @@ import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { createUngatedDaemonSets } from '../../../src/kube/eviction/ungated-daemon-sets.ts';
 import type { Interceptor } from '../../../src/kube/eviction/interceptor.ts';
-import { createInterceptorLoop } from '../../../src/kube/eviction/interceptor-loop.ts';
+import { InterceptorLoop } from '../../../src/kube/eviction/interceptor-loop.ts';
 import { cacheOfMap, indexesOfMaps } from '../maintenance/indexes.ts';
 import { drainOf } from '../maintenance/objects.ts';
 import { SILENT_LOG } from '../silent-log.ts';
@@ -105,7 +105,7 @@ export function createEvictionScene(): EvictionScene {
       maintenances.set('m', { ...drainOf('m', ['n']), status });
     },
     loop: (interceptor) => {
-      const { reconcile } = createInterceptorLoop(interceptor, {
+      const { reconcile } = new InterceptorLoop(interceptor, {
         ...context,
         request: (key) => requests.get(key),
         pod: ({ metadata, spec }) => Promise.resolve(pods.get(`${metadata.namespace}/${spec.target.pod.name}`)),

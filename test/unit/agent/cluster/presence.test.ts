@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createPresence } from '../../../../src/agent/cluster/presence.ts';
+import { AgentPresence } from '../../../../src/agent/cluster/presence.ts';
 import { AGENT_STATUS_ANNOTATION } from '../../../../src/api/names.ts';
 import { readPresence } from '../../../../src/decide/presence/presence.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
@@ -45,7 +45,7 @@ async function runFor(
   };
   const log = createRecordingLog();
   const dependencies = { client: server.client, clock, log, nodeName: 'n', onChange: () => undefined };
-  const presence = createPresence(dependencies, {
+  const presence = new AgentPresence(dependencies, {
     readDoctor: () =>
       fault === undefined ? Promise.resolve({ doctor: 'warn', checks: ['runtime'] }) : Promise.reject(new Error(fault)),
     config: 'c0ffee',

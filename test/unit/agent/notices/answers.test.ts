@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createNoticeAnswers, type NoticeAnswers } from '../../../../src/agent/notices/answers.ts';
+import { NoticeAnswers } from '../../../../src/agent/notices/answers.ts';
 import type { NoticeSource } from '../../../../src/cloud/notice-source.ts';
 import type { Clock } from '../../../../src/host/clock.ts';
 import { createRecordingLog, type RecordingLog } from '../../../support/agent/recording-log.ts';
@@ -42,7 +42,7 @@ function createRig(): Rig {
     },
   };
   const log = createRecordingLog();
-  const answers = createNoticeAnswers(clock, log);
+  const answers = new NoticeAnswers(clock, log);
   return {
     answers,
     log,

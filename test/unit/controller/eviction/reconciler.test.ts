@@ -10,7 +10,7 @@ import { createImperativeEviction } from '../../../../src/controller/eviction/im
 import { controllerOptionsSchema } from '../../../../src/controller/options.ts';
 import { createRequestNotes } from '../../../../src/controller/cache/request-notes.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
-import { createInterceptorLoop } from '../../../../src/kube/eviction/interceptor-loop.ts';
+import { InterceptorLoop } from '../../../../src/kube/eviction/interceptor-loop.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
 
 /** A request of this number whose turn is the imperative interceptor's, and its pod. */
@@ -49,7 +49,7 @@ describe('the memory of requests', () => {
     const notes = createRequestNotes<RequestTargets>(() => ({ seen: false }));
     const reconcile = createEvictionRequestReconciler(context, notes);
     const imperative = createImperativeEviction(context);
-    const { reconcile: evict } = createInterceptorLoop(imperative, {
+    const { reconcile: evict } = new InterceptorLoop(imperative, {
       ...context,
       request: (key) => requests.get(key),
       pod: () => Promise.resolve(context.pods.get('default/web')),

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { EvictionRequest, EvictionRequestStatus } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { type Interceptor, reportProgress } from '../../../../src/kube/eviction/interceptor.ts';
-import { createInterceptorLoop, type InterceptorLoop } from '../../../../src/kube/eviction/interceptor-loop.ts';
+import { InterceptorLoop } from '../../../../src/kube/eviction/interceptor-loop.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
 
@@ -46,7 +46,7 @@ class Rig {
       },
       ...interceptor,
     };
-    this.#loop = createInterceptorLoop(own, {
+    this.#loop = new InterceptorLoop(own, {
       client: { send: () => Promise.resolve({ status: 404, headers: {}, body: {} }) } as never,
       clock: createSteppingClock(),
       log: {
