@@ -6,7 +6,7 @@ import { createServerClock } from '../kube/server-clock.ts';
 import { trackCreatedMaintenances } from './cluster/created-uids.ts';
 import type { ClusterDependencies } from './cluster/dependencies.ts';
 import { createEvictionRequests, type NodeEvictionRequests } from './cluster/eviction-requests.ts';
-import { createMaintenanceWatch, type MaintenanceWatch } from './cluster/maintenance-watch.ts';
+import { NodeMaintenances } from './cluster/maintenance-watch.ts';
 import { createOwnMaintenances, type OwnMaintenances } from './cluster/own-maintenances.ts';
 import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
 import { AgentPresence, type PresenceSources } from './cluster/presence.ts';
@@ -31,7 +31,7 @@ export class Cluster {
   readonly dependencies: ClusterDependencies;
   /** Whether a controller is alive. */
   readonly lease: ControllerLease;
-  readonly maintenances: MaintenanceWatch;
+  readonly maintenances: NodeMaintenances;
   readonly own: OwnMaintenances;
   readonly requests: NodeEvictionRequests;
   readonly ownNode: OwnNode;
@@ -56,7 +56,7 @@ export class Cluster {
     this.client = dependencies.client;
     this.dependencies = dependencies;
     this.lease = new ControllerLease(dependencies);
-    this.maintenances = createMaintenanceWatch(dependencies, this.lease, (name) => {
+    this.maintenances = new NodeMaintenances(dependencies, this.lease, (name) => {
       made.changed(name);
     });
     const made = trackCreatedMaintenances(machine.nodeName, (name) => this.maintenances.get(name));

@@ -5,30 +5,9 @@ import type { LeaseLife } from '../../decide/shutdown/drainer.ts';
 import { describeError } from '../../errors.ts';
 import { NODE_MAINTENANCES } from '../../kube/resource.ts';
 import { createObjectCache } from '../../kube/watch.ts';
-import type { ClusterDependencies } from './dependencies.ts';
 import { createMaintenanceTransform, createSignificantChanges } from './copy-trimming.ts';
+import type { ClusterDependencies } from './dependencies.ts';
 import { createNotedMaintenances, type MaintenanceCopies } from './maintenances-by-note.ts';
-
-/** The NodeMaintenances that concern this node, as watches keep them. */
-export interface NodeMaintenances {
-  /** Whether the first list has arrived. */
-  synced(): boolean;
-  /** When the API server answered last, in milliseconds since the epoch; undefined before its first answer. */
-  heardAt(): number | undefined;
-  get(name: string): NodeMaintenance | undefined;
-  list(): readonly NodeMaintenance[];
-  /** All drains of this node. */
-  drains(): readonly NodeDrain[];
-  /**
-   * Whether all NodeMaintenances of the cluster are watched; of one that does not concern this node only the name is known
-   * then. Else what the note on the Node says may be late: nothing that must not be done too early follows from it.
-   */
-  watchesAll(): boolean;
-  /** Asks for a watch on all of them, because no controller is alive that would write the note. */
-  wantAll(): void;
-  /** Whether all of them are watched whatever the Lease of a controller shows, from now on. */
-  holdAll(isHeld: boolean): void;
-}
 
 /** What the controller's Lease says. */
 type LeaseReading =
@@ -45,11 +24,6 @@ export interface LeaseReader {
   look(maxAgeMs: number, signal: AbortSignal): Promise<LeaseReading>;
 }
 
-/** The copies, and the watches that keep them current. */
-export interface MaintenanceWatch extends NodeMaintenances {
-  run(signal: AbortSignal): Promise<void>;
-}
-
 /** How often the agent checks whether the first lists have arrived. */
 const SYNC_MS = 250;
 /** The Lease is read this often: for so long a node may not know of a maintenance that somebody makes without a controller. */
@@ -61,195 +35,174 @@ const RETRY_MS = 1_000;
 /** Where the API server answers, the lists arrive in this time; a node that may not watch its Node object watches all. */
 const NOTE_MS = 10_000;
 
+/** Copies, and what ends their watches. */
 interface Running {
-  readonly source: MaintenanceSource;
   readonly copies: MaintenanceCopies;
   readonly end: AbortController;
-  readonly startedAt: number;
 }
 
-/** A watch on all NodeMaintenances of the cluster. */
-function createAllMaintenances(dependencies: ClusterDependencies, onCopy: (name: string) => void): MaintenanceCopies {
-  const trim = createMaintenanceTransform(dependencies.nodeName);
-  const cache = createObjectCache<NodeMaintenance>({ resource: NODE_MAINTENANCES }, onCopy, dependencies, trim);
-  return { ...cache, isIncomplete: () => false };
-}
-
-/** Changes from one source to the other without a gap: the copies of one count until the lists of the other have arrived. */
-class MaintenanceSources {
+/**
+ * The NodeMaintenances that concern this node. What this agent made and what the note on its Node says is watched always; all of
+ * the cluster only while no controller lives that writes notes, or where these say too little. There is no gap between the two:
+ * the copies of one count until the lists of the other have arrived.
+ */
+export class NodeMaintenances {
   readonly #dependencies: ClusterDependencies;
-  readonly #onCopy: (name: string) => void;
-  readonly #onIncomplete: () => void;
-  #current: Running | undefined;
-  /** Those that are to follow, or that the agent may come to need. */
-  readonly #starting = new Map<MaintenanceSource, Running>();
-
-  constructor(dependencies: ClusterDependencies, onCopy: (name: string) => void, onIncomplete: () => void) {
-    this.#dependencies = dependencies;
-    this.#onCopy = onCopy;
-    this.#onIncomplete = onIncomplete;
-  }
-
-  get current(): Running | undefined {
-    return this.#current;
-  }
-
-  /** Begins to watch, where that has not begun. */
-  start(source: MaintenanceSource, signal: AbortSignal): void {
-    if (this.#current?.source === source || this.#starting.has(source)) return;
-    const { clock, log } = this.#dependencies;
-    const end = new AbortController();
-    const onCopy = (name: string): void => {
-      if (this.#current?.copies === copies) this.#onCopy(name);
-    };
-    const onIncomplete = (): void => {
-      if (this.#current?.copies === copies) this.#onIncomplete();
-    };
-    const copies =
-      source === 'all'
-        ? createAllMaintenances(this.#dependencies, onCopy)
-        : createNotedMaintenances(this.#dependencies, onCopy, onIncomplete);
-    this.#starting.set(source, { source, copies, end, startedAt: clock.monotonic() });
-    copies.run(AbortSignal.any([signal, end.signal])).catch((error: unknown) => {
-      log.error({ reason: describeError(error) }, 'watch on maintenances failed');
-    });
-  }
-
-  /** Goes by the source if its lists have arrived; returns whether it does. The other one ends then. */
-  use(source: MaintenanceSource): boolean {
-    if (this.#current?.source !== source && !this.#change(source)) return false;
-    for (const { end } of this.#starting.values()) end.abort();
-    this.#starting.clear();
-    return true;
-  }
-
-  #change(source: MaintenanceSource): boolean {
-    const before = this.#current;
-    const next = this.#starting.get(source);
-    if (next === undefined || !next.copies.synced() || next.copies.isIncomplete()) return false;
-    // What the other watch has shown already must not seem to be deleted, and the controller may have notes to write.
-    const open = before?.copies.list().filter(isInProgress) ?? [];
-    if (open.some(({ metadata }) => next.copies.get(metadata.name) === undefined)) return false;
-    this.#current = next;
-    this.#starting.delete(source);
-    before?.end.abort();
-    const names = [...(before?.copies.list() ?? []), ...next.copies.list()].map(({ metadata }) => metadata.name);
-    for (const name of new Set(names)) this.#onCopy(name);
-    this.#dependencies.log.debug({ source }, 'maintenances are watched');
-    // An empty list changes nothing that a watch reports, and the agent acts upon it too.
-    this.#dependencies.onChange();
-    return true;
-  }
-
-  /** Whether the notes cannot be used, though the API server answers: they are too large, or may not be read. */
-  isStuck(): boolean {
-    const running = this.#current?.source === 'note' ? this.#current : this.#starting.get('note');
-    if (running === undefined) return false;
-    const waitedMs = this.#dependencies.clock.monotonic() - running.startedAt;
-    return running.copies.isIncomplete() || (!running.copies.synced() && waitedMs > NOTE_MS);
-  }
-}
-
-/** Chooses the source by the Lease of the controller, again and again, and at once on demand. */
-class SourceChoice {
-  readonly #clock: ClusterDependencies['clock'];
   readonly #lease: LeaseReader;
-  readonly #sources: MaintenanceSources;
+  readonly #onCopy: (name: string) => void;
+  readonly #significant;
+  readonly #noted: MaintenanceCopies;
+  #all: Running | undefined;
+  #source: MaintenanceSource | undefined;
+  #startedAt = 0;
   #demand = new AbortController();
   #isHeld = false;
 
-  constructor(clock: ClusterDependencies['clock'], lease: LeaseReader, sources: MaintenanceSources) {
-    this.#clock = clock;
+  /** `onCopy` is called with the name of every copy that changed, before the agent is woken for it. */
+  constructor(dependencies: ClusterDependencies, lease: LeaseReader, onCopy: (name: string) => void) {
+    this.#dependencies = dependencies;
     this.#lease = lease;
-    this.#sources = sources;
+    this.#onCopy = onCopy;
+    this.#significant = createSignificantChanges(dependencies.nodeName, (name) => this.get(name));
+    const onNoted = (name: string): void => {
+      if (this.#source === 'note') this.#changed(name);
+    };
+    this.#noted = createNotedMaintenances(dependencies, onNoted, () => {
+      this.wantAll();
+    });
   }
 
-  /** From now on all are watched, until the Lease shows that a controller lives. */
+  /** Whether the first list has arrived. */
+  synced(): boolean {
+    return this.#source !== undefined;
+  }
+
+  /** When the API server answered last, in milliseconds since the epoch; undefined before its first answer. */
+  heardAt(): number | undefined {
+    const at = this.#copies()?.heardAt() ?? 0;
+    return at === 0 ? undefined : at;
+  }
+
+  get(name: string): NodeMaintenance | undefined {
+    return this.#copies()?.get(name);
+  }
+
+  list(): readonly NodeMaintenance[] {
+    return this.#copies()?.list() ?? [];
+  }
+
+  /** All drains of this node. */
+  drains(): readonly NodeDrain[] {
+    return drainsOfNode(this.list(), this.#dependencies.nodeName);
+  }
+
+  /**
+   * Whether all NodeMaintenances of the cluster are watched; of one that does not concern this node only the name is known
+   * then. Else what the note on the Node says may be late: nothing that must not be done too early follows from it.
+   */
+  watchesAll(): boolean {
+    return this.#source === 'all';
+  }
+
+  /** Asks for a watch on all of them, because no controller is alive that would write the note. */
   wantAll(): void {
-    if (this.#sources.current?.source !== 'all') this.#demand.abort();
+    if (this.#source !== 'all') this.#demand.abort();
   }
 
+  /** Whether all of them are watched whatever the Lease of a controller shows, from now on. */
   holdAll(isHeld: boolean): void {
     this.#isHeld = isHeld;
     if (isHeld) this.wantAll();
   }
 
+  /** Watches until `signal` is aborted: by the Lease of the controller, which is read again and again, and at once on demand. */
   async run(signal: AbortSignal): Promise<void> {
-    // Which of the two is needed is known in a moment; the smaller one costs nothing meanwhile.
-    this.#sources.start('note', signal);
+    const { clock } = this.#dependencies;
+    this.#startedAt = clock.monotonic();
+    this.#watch(this.#noted, signal);
+    let wanted: MaintenanceSource | undefined;
+    let dueAt = 0;
     while (!signal.aborted) {
       const isDemanded = this.#demand.signal.aborted;
       if (isDemanded) this.#demand = new AbortController();
-      const wanted = isDemanded || this.#isHeld ? 'all' : await this.#decide(signal);
-      const source = wanted ?? this.#sources.current?.source;
-      if (source === undefined) await this.#clock.sleep(RETRY_MS, signal).catch(() => undefined);
-      else await this.#follow(source, wanted === undefined ? RETRY_MS : LEASE_EVERY_MS, signal);
+      if (isDemanded || clock.monotonic() >= dueAt) {
+        wanted = isDemanded || this.#isHeld ? 'all' : await this.#decide(signal).catch(() => undefined);
+        dueAt = clock.monotonic() + (wanted === undefined ? RETRY_MS : LEASE_EVERY_MS);
+      }
+      const isUsed = this.#use(wanted ?? this.#source, signal);
+      const pauseMs = isUsed ? dueAt - clock.monotonic() : SYNC_MS;
+      const until = AbortSignal.any([signal, this.#demand.signal]);
+      await clock.sleep(Math.max(1, pauseMs), until).catch(() => undefined);
     }
+  }
+
+  #copies(): MaintenanceCopies | undefined {
+    return this.#source === 'note' ? this.#noted : this.#source && this.#all?.copies;
+  }
+
+  #changed(name: string): void {
+    this.#onCopy(name);
+    if (this.#significant.changed(name)) this.#dependencies.onChange();
+  }
+
+  #watch(copies: MaintenanceCopies, signal: AbortSignal): void {
+    copies.run(signal).catch((error: unknown) => {
+      this.#dependencies.log.error({ reason: describeError(error) }, 'watch on maintenances failed');
+    });
   }
 
   /** The source to use; undefined where the API server does not answer. */
   async #decide(signal: AbortSignal): Promise<MaintenanceSource | undefined> {
     const reading = await this.#lease.look(LEASE_AGE_MS, signal);
     if (reading.kind === 'unanswered') return undefined;
-    return reading.kind === 'refused' ? 'all' : decideSource(this.#sources.current?.source, reading);
+    return reading.kind === 'refused' ? 'all' : decideSource(this.#source, reading);
   }
 
-  /** Waits until the source is used, and then for the rest of the time; a source that is stuck is given up. */
-  async #follow(wanted: MaintenanceSource, ms: number, signal: AbortSignal): Promise<void> {
-    const clock = this.#clock;
-    const until = clock.monotonic() + ms;
-    this.#sources.start(wanted, signal);
-    while (!signal.aborted && clock.monotonic() < until && !this.#demand.signal.aborted) {
-      const source = wanted === 'note' && this.#sources.isStuck() ? 'all' : wanted;
-      this.#sources.start(source, signal);
-      const pauseMs = this.#sources.use(source) ? until - clock.monotonic() : SYNC_MS;
-      await clock.sleep(Math.max(1, pauseMs), AbortSignal.any([signal, this.#demand.signal])).catch(() => undefined);
-    }
+  /** Whether the notes cannot be used, though the API server answers: they are too large, or may not be read. */
+  #isStuck(): boolean {
+    const waitedMs = this.#dependencies.clock.monotonic() - this.#startedAt;
+    return this.#noted.isIncomplete() || (!this.#noted.synced() && waitedMs > NOTE_MS);
   }
-}
 
-/**
- * Creates the watch. While a controller lives that writes notes onto Nodes, an agent sees only what concerns its own node; else
- * it watches all maintenances. `onCopy` is called with the name of every copy that changed, before the agent is woken for it.
- */
-export function createMaintenanceWatch(
-  dependencies: ClusterDependencies,
-  lease: LeaseReader,
-  onCopy: (name: string) => void,
-): MaintenanceWatch {
-  const { clock, nodeName, onChange } = dependencies;
-  const get = (name: string): NodeMaintenance | undefined => sources.current?.copies.get(name);
-  const significant = createSignificantChanges(nodeName, get);
-  const wantAll = (): void => {
-    choice.wantAll();
-  };
-  const changed = (name: string): void => {
-    onCopy(name);
-    if (significant.changed(name)) onChange();
-  };
-  const sources = new MaintenanceSources(dependencies, changed, wantAll);
-  const choice = new SourceChoice(clock, lease, sources);
-  const list = (): readonly NodeMaintenance[] => sources.current?.copies.list() ?? [];
-  return {
-    synced: () => sources.current !== undefined,
-    heardAt: () => {
-      const at = sources.current?.copies.heardAt() ?? 0;
-      return at === 0 ? undefined : at;
-    },
-    get,
-    list,
-    drains: () => drainsOfNode(list(), nodeName),
-    watchesAll: () => sources.current?.source === 'all',
-    wantAll,
-    holdAll: (isHeld) => {
-      choice.holdAll(isHeld);
-    },
-    run: async (signal) => {
-      try {
-        await choice.run(signal);
-      } catch (error) {
-        if (!signal.aborted) throw error;
-      }
-    },
-  };
+  /** Goes by the source if its lists have arrived; returns whether it does. A source that is stuck is given up. */
+  #use(wanted: MaintenanceSource | undefined, signal: AbortSignal): boolean {
+    if (wanted === undefined) return false;
+    const source = wanted === 'note' && this.#isStuck() ? 'all' : wanted;
+    if (source === 'all') this.#all ??= this.#startAll(signal);
+    const next = source === 'note' ? this.#noted : this.#all?.copies;
+    if (next === undefined || (this.#source !== source && !this.#change(source, next))) return false;
+    if (source === 'note') this.#endAll();
+    return true;
+  }
+
+  #startAll(signal: AbortSignal): Running {
+    const end = new AbortController();
+    const trim = createMaintenanceTransform(this.#dependencies.nodeName);
+    const onCopy = (name: string): void => {
+      if (this.#source === 'all') this.#changed(name);
+    };
+    const scope = { resource: NODE_MAINTENANCES };
+    const cache = createObjectCache<NodeMaintenance>(scope, onCopy, this.#dependencies, trim);
+    const copies = { ...cache, isIncomplete: () => false };
+    this.#watch(copies, AbortSignal.any([signal, end.signal]));
+    return { copies, end };
+  }
+
+  #endAll(): void {
+    this.#all?.end.abort();
+    this.#all = undefined;
+  }
+
+  #change(source: MaintenanceSource, next: MaintenanceCopies): boolean {
+    if (!next.synced() || next.isIncomplete()) return false;
+    const before = this.list();
+    // What the other watch has shown already must not seem to be deleted, and the controller may have notes to write.
+    if (before.some((each) => isInProgress(each) && next.get(each.metadata.name) === undefined)) return false;
+    this.#source = source;
+    for (const name of new Set([...before, ...next.list()].map(({ metadata }) => metadata.name))) this.#changed(name);
+    this.#dependencies.log.debug({ source }, 'maintenances are watched');
+    // An empty list changes nothing that a watch reports, and the agent acts upon it too.
+    this.#dependencies.onChange();
+    return true;
+  }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { createMaintenanceWatch, type MaintenanceWatch } from '../../../src/agent/cluster/maintenance-watch.ts';
+import { NodeMaintenances } from '../../../src/agent/cluster/maintenance-watch.ts';
 import { ControllerLease } from '../../../src/agent/drain/controller-lease.ts';
 import { NODE_NOTE_ANNOTATION } from '../../../src/api/names.ts';
 import type { Node } from '../../../src/api/pod.ts';
@@ -22,7 +22,7 @@ const NEVER = new AbortController().signal;
 
 /** An agent's view of its node, with what reached it. */
 interface Agent {
-  readonly watch: MaintenanceWatch;
+  readonly watch: NodeMaintenances;
   readonly bytes: () => number;
   readonly wakes: () => number;
 }
@@ -71,7 +71,7 @@ describe("the notes for agents on Nodes, with a real controller and the nodes' o
       wakes += 1;
     };
     const dependencies = { client: counted, clock: createSystemClock(), log: SILENT_LOG, nodeName, onChange };
-    const watch = createMaintenanceWatch(dependencies, new ControllerLease(dependencies), () => undefined);
+    const watch = new NodeMaintenances(dependencies, new ControllerLease(dependencies), () => undefined);
     const end = new AbortController();
     const running = watch.run(end.signal);
     stack.defer(async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { createMaintenanceWatch } from '../../../../src/agent/cluster/maintenance-watch.ts';
+import { NodeMaintenances } from '../../../../src/agent/cluster/maintenance-watch.ts';
 import { createNotedMaintenances } from '../../../../src/agent/cluster/maintenances-by-note.ts';
 import { ControllerLease } from '../../../../src/agent/drain/controller-lease.ts';
 import { NODE_NOTE_ANNOTATION, NOTES_BY_ANNOTATION } from '../../../../src/api/names.ts';
@@ -56,7 +56,7 @@ function open(t: TestContext, holder: { notesBy?: string; isForbidden?: boolean 
     woken += 1;
   };
   const dependencies = { client, clock: createSystemClock(), log: SILENT_LOG, nodeName: 'n1', onChange };
-  const watch = createMaintenanceWatch(dependencies, new ControllerLease(dependencies), () => undefined);
+  const watch = new NodeMaintenances(dependencies, new ControllerLease(dependencies), () => undefined);
   const end = new AbortController();
   const running = watch.run(end.signal);
   t.after(async () => {
