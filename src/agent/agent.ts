@@ -358,14 +358,13 @@ export class Agent {
   /** The other steps that write to the cluster. */
   #clusterSteps(cluster: Cluster): readonly Step[] {
     const { config, log, nodeName, notices, drain, lock } = this.#parts;
-    const { maintenances, own, overduePods, presence, requests } = cluster;
+    const { maintenances, own, presence, requests } = cluster;
     const removeFailedPods = createFailedPodRemoval(cluster, log);
     return [
       {
         name: 'write the deadline and the kind of the shutdown',
         run: ({ phase }, signal) => keepAnnotations({ cluster, log }, phase, signal),
       },
-      { name: 'end overdue pods', run: (_turn, signal) => overduePods.reconcile(signal) },
       {
         name: 'complete the maintenances',
         run: ({ phase }, signal) => completeOwn(own, config.onBoot, phase, signal),

@@ -1,4 +1,3 @@
-import type { ContainerRuntime } from '../host/cri/runtime.ts';
 import type { ClusterAccess } from '../kube/access/cluster.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { removeFailedPods } from '../kube/eviction/failed-pods.ts';
@@ -11,7 +10,6 @@ import { createOwnMaintenances, type OwnMaintenances } from './cluster/own-maint
 import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
 import { AgentPresence, type PresenceSources } from './cluster/presence.ts';
 import { ControllerLease } from './drain/controller-lease.ts';
-import { createOverduePods, type OverduePods } from './drain/overdue-pods.ts';
 import { createKubeletInterceptor, type KubeletInterceptor } from './static-pods/interceptor.ts';
 import { createUnrecordedMaintenances, type UnrecordedMaintenances } from './static-pods/unlisted-maintenances.ts';
 
@@ -19,7 +17,6 @@ interface ClusterOptions {
   readonly access: ClusterAccess;
   /** The kernel's boot id, where this node's drains end with the boot. */
   readonly endsWithBoot: string | undefined;
-  readonly runtime: ContainerRuntime;
   readonly presence: PresenceSources;
 }
 
@@ -38,18 +35,10 @@ export class Cluster {
   readonly presence: AgentPresence;
   readonly unrecorded: UnrecordedMaintenances;
   readonly interceptor: KubeletInterceptor;
-  readonly overduePods: OverduePods;
   #watching: AbortSignal = AbortSignal.abort();
 
-  /**
-   * Nothing is asked of the API server before the cluster runs. Its watches end with `lifetime`. The clock of `machine` is this
-   * machine's.
-   */
-  constructor(
-    { access, endsWithBoot, runtime, presence }: ClusterOptions,
-    machine: Omit<ClusterDependencies, 'aheadMs'>,
-    lifetime: AbortSignal,
-  ) {
+  /** Nothing is asked of the API server before the cluster runs. The clock of `machine` is this machine's. */
+  constructor({ access, endsWithBoot, presence }: ClusterOptions, machine: Omit<ClusterDependencies, 'aheadMs'>) {
     const { clock, aheadMs, noting } = createServerClock(machine.clock);
     const dependencies: ClusterDependencies = { ...machine, client: noting(machine.client), clock, aheadMs };
     this.access = access;
@@ -66,7 +55,6 @@ export class Cluster {
     this.presence = new AgentPresence(dependencies, presence);
     this.unrecorded = createUnrecordedMaintenances(dependencies, this.maintenances, this.ownNode);
     this.interceptor = createKubeletInterceptor({ ...dependencies, cluster: this });
-    this.overduePods = createOverduePods(this.maintenances, runtime, dependencies, lifetime);
   }
 
   /** Deletes the pods of this node that a shutdown left behind as Failed; returns their names. */

@@ -4,6 +4,7 @@ import type { Clock } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri/runtime.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Cluster } from './cluster.ts';
+import { createNodePods } from './cluster/node-pods.ts';
 import { createBlockedPods } from './drain/blocked-pods.ts';
 import { createControllerDrainer } from './drain/controller-drain.ts';
 import { DrainStep } from './drain/drain.ts';
@@ -13,7 +14,9 @@ import { createLastLook } from './drain/last-look.ts';
 import { ProgressObserver } from './drain/observer.ts';
 import { createOfflineDrainer } from './drain/offline/offline-drain.ts';
 import type { OfflinePods } from './drain/offline/offline-pods.ts';
+import { createRuntimeSilence } from './drain/runtime-silence.ts';
 import { createSelfDrainer } from './drain/self/self-drain.ts';
+import { ToldPods } from './drain/told-pods.ts';
 import { createGiveBack } from './drain/uncordon-and-ungate.ts';
 import type { StaticPods } from './static-pods/static-pods.ts';
 
@@ -21,8 +24,10 @@ import type { StaticPods } from './static-pods/static-pods.ts';
 interface DrainParts {
   readonly config: Pick<AgentConfig, 'drainPlan' | 'maxVolumeWaitSec' | 'progressWaitSec'>;
   readonly offlinePods: Pick<OfflinePods, 'observe' | 'stop' | 'whyNone'>;
-  readonly staticPods: Pick<StaticPods, 'stuck'>;
-  readonly runtime: Pick<ContainerRuntime, 'livePods'>;
+  readonly staticPods: Pick<StaticPods, 'stuck' | 'kubelet'>;
+  readonly runtime: ContainerRuntime;
+  /** Starts the container runtime where it is not active; absent where systemd is not asked for anything. */
+  readonly startRuntime?: () => void;
   readonly clock: Clock;
   readonly log: Log;
   /** Undefined where no cluster is configured: then only the offline drainer drains. */
@@ -32,13 +37,14 @@ interface DrainParts {
 
 /** Puts the three drainers together. Watches end with `lifetime`. */
 export function openDrain(parts: DrainParts, lifetime: AbortSignal): DrainStep {
-  const { config, offlinePods: pods, staticPods, clock, cluster, announce } = parts;
+  const { config, offlinePods: pods, staticPods, runtime, clock, cluster, announce } = parts;
   const { drainPlan } = config;
-  const offline = createOfflineDrainer({ pods, staticPods, drainPlan, clock });
+  const silence = createRuntimeSilence(clock, parts.startRuntime);
+  const offline = createOfflineDrainer({ pods, staticPods, silence, drainPlan, clock });
   const lastLook = createLastLook(parts);
   if (cluster === undefined) {
     const drainers = { controller: NO_DRAINER, self: NO_DRAINER, offline };
-    return new DrainStep({ drainers, observer: undefined, lastLook }, drainPlan, clock);
+    return new DrainStep({ drainers, observer: undefined, lastLook, told: undefined }, drainPlan, clock);
   }
   const { dependencies, own, ownNode } = cluster;
   const isAfterShutdown = (): boolean => own.own().length > 0;
@@ -48,7 +54,12 @@ export function openDrain(parts: DrainParts, lifetime: AbortSignal): DrainStep {
   const observer = new ProgressObserver({ ...scope, maxIdleMs: config.progressWaitSec * 1000, announce });
   const byController = createControllerDrainer(own, cluster.interceptor, createBlockedPods(dependencies), ownNode);
   const maxVolumeWaitMs = config.maxVolumeWaitSec * 1000;
-  const alone = { requests, controller: observer, giveBack, maintenances, ownNode, byController, maxVolumeWaitMs };
+  const nodePods = createNodePods(dependencies, lifetime);
+  const kubelet = (signal: AbortSignal): ReturnType<StaticPods['kubelet']> => staticPods.kubelet(signal);
+  const told = new ToldPods({ runtime, kubelet, silence, maintenances, pods: nodePods, dependencies });
+  const shared = { requests, giveBack, maintenances, ownNode, byController, pods: nodePods };
+  const alone = { ...shared, controller: observer, maxVolumeWaitMs };
   const self = createSelfDrainer(alone, dependencies, lifetime);
-  return new DrainStep({ drainers: { controller: byController, self, offline }, observer, lastLook }, drainPlan, clock);
+  const drainers = { controller: byController, self, offline };
+  return new DrainStep({ drainers, observer, lastLook, told }, drainPlan, clock);
 }

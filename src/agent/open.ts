@@ -3,9 +3,11 @@ import { configHash } from '../config/hash.ts';
 import type { AgentConfig } from '../config/schema.ts';
 import type { KubeletScope } from '../decide/machine/kubelet-config.ts';
 import { chooseKubeletUnit } from '../decide/machine/kubelet-unit.ts';
+import { runtimeUnitOf } from '../decide/machine/runtime-unit.ts';
 import type { MachineFacts } from '../decide/notice/provider.ts';
 import type { DoctorReport } from '../decide/presence/presence.ts';
 import type { Trigger } from '../decide/shutdown/trigger.ts';
+import { describeError } from '../errors.ts';
 import { type Clock, monotonicNow } from '../host/clock.ts';
 import { type ContainerRuntime, createContainerRuntime } from '../host/cri/runtime.ts';
 import { createSystemBus, type SystemBus } from '../host/dbus/bus.ts';
@@ -114,6 +116,28 @@ export function kubeletUnitOf(
   });
 }
 
+/** Starts the unit of the container runtime, in the background, where it is not active. */
+function runtimeStarterOf(
+  { host }: Pick<MachineAccess, 'host'>,
+  endpoint: string,
+  log: Pick<Log, 'warn'>,
+  living: AbortSignal,
+): () => void {
+  const unit = runtimeUnitOf(endpoint);
+  if (host === undefined || unit === undefined) return () => undefined;
+  const start = async (): Promise<void> => {
+    const { systemd } = host;
+    if ((await systemd.isGoingDown(living)) || (await systemd.unitActiveState(unit, living)) === 'active') return;
+    log.warn({ unit }, 'the container runtime is not active, and pods have to end: starting it');
+    await systemd.startUnit(unit, living);
+  };
+  return () => {
+    start().catch((error: unknown) => {
+      if (!living.aborted) log.warn({ unit, reason: describeError(error) }, 'cannot start the container runtime');
+    });
+  };
+}
+
 /** What is there before the parts: the machine, its files, and what an earlier agent left. */
 export interface Foundation {
   readonly config: AgentConfig;
@@ -155,16 +179,15 @@ export function openApi({ kubeconfig }: AgentConfig, { connect }: AgentDependenc
 }
 
 function openCluster(foundation: Foundation, onChange: () => void): Cluster | undefined {
-  const { api, bootId, config, dependencies, nodeName, machine, living } = foundation;
+  const { api, bootId, config, dependencies, nodeName } = foundation;
   if (api === undefined) return undefined;
   const { clock, log, readDoctor } = dependencies;
   const options = {
     access: api.access,
     endsWithBoot: config.onBoot === 'complete' ? kernelBootIdOf(bootId) : undefined,
-    runtime: machine.runtime,
     presence: { readDoctor, config: configHash(config) },
   };
-  return new Cluster(options, { client: api.client, clock, log, nodeName, onChange }, living);
+  return new Cluster(options, { client: api.client, clock, log, nodeName, onChange });
 }
 
 async function openNotices(
@@ -234,6 +257,7 @@ export async function openParts(foundation: Foundation): Promise<Opened> {
   const knownPods = createKnownPods({ state, nodeName, client: cluster?.client, kubeletPods, clock, log });
   const offlinePods = createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
   const staticPods = openStaticPods(foundation, kubelet);
+  const startRuntime = runtimeStarterOf(machine, config.containerRuntimeEndpoint, log, living);
   const watchdog = openWatchdog(foundation);
   const { markProgress } = watchdog;
   const hookOptions = { directory: config.hooksDirectory, timeoutMs: config.hookTimeoutSec * 1000, nodeName };
@@ -263,7 +287,7 @@ export async function openParts(foundation: Foundation): Promise<Opened> {
     journal: { problem: () => locator.store().mover.problem(), retry: () => locator.store().mover.retry() },
     directoryWatch: createDirectoryWatch(() => locator.store().paths.staticPodPath, wake),
     locator,
-    drain: openDrain({ config, offlinePods, staticPods, runtime, clock, log, cluster, announce }, living),
+    drain: openDrain({ config, offlinePods, staticPods, runtime, startRuntime, clock, log, cluster, announce }, living),
     wakeup,
     markProgress,
   };

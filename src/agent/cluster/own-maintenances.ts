@@ -1,7 +1,7 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { OwnState } from '../../decide/maintenance/agent-names.ts';
 import { agentNodeOf, isUsable, stageOf } from '../../decide/maintenance/maintenance.ts';
-import { hasDrained, podsLeft } from '../../decide/maintenance/recorded-node.ts';
+import { awaitsVolumes, hasDrained } from '../../decide/maintenance/recorded-node.ts';
 import { describeError } from '../../errors.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 import type { CreatedMaintenances } from './created-uids.ts';
@@ -20,8 +20,8 @@ export interface OwnMaintenances
   state(name: string): OwnState;
   /** Whether the drain that this agent made under the name has drained the node. */
   isDrained(name: string): boolean;
-  /** How many pods the drain of the name has left here; undefined where that is not known, or while volumes are waited for. */
-  podsLeft(name: string): number | undefined;
+  /** Whether the drain of the name waits for volumes of this node. */
+  awaitsVolumes(name: string): boolean;
   /** Whether no maintenance of any client has the name, as far as is known. */
   isFree(name: string): boolean;
   /** Forgets what was known of the name, which a new shutdown uses. */
@@ -97,9 +97,9 @@ export function createOwnMaintenances(dependencies: ClusterDependencies, parts: 
       const found = ownOf(name);
       return found !== undefined && hasDrained(found, nodeName);
     },
-    podsLeft: (name) => {
+    awaitsVolumes: (name) => {
       const found = ownOf(name);
-      return found === undefined ? undefined : podsLeft(found, nodeName);
+      return found !== undefined && awaitsVolumes(found, nodeName);
     },
     isFree: (name) => made.isFree(name),
     forget: (name) => {

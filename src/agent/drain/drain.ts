@@ -8,6 +8,7 @@ import { staticDeadlineOf } from './deadline.ts';
 import type { Drainer, DrainerFacts, DrainPass, PassFacts } from './drainer.ts';
 import type { LastLook } from './last-look.ts';
 import { type DrainSight, NOTHING_KNOWN, type ProgressObserver } from './observer.ts';
+import type { ToldPods } from './told-pods.ts';
 
 /** Who drains the node, and who observes them. */
 interface DrainHands {
@@ -15,6 +16,8 @@ interface DrainHands {
   /** Undefined where no cluster is configured. */
   readonly observer: Pick<ProgressObserver, 'observe' | 'note' | 'suspend' | 'stall' | 'isBusy' | 'state'> | undefined;
   readonly lastLook: LastLook;
+  /** Undefined where no cluster is configured. */
+  readonly told: Pick<ToldPods, 'after'> | undefined;
 }
 
 /** Adds the static pods that leave by the deadline of the shutdown, with the grace periods that it leaves them. */
@@ -52,16 +55,16 @@ export class DrainStep {
 
   /** One pass of the drainer that is chosen now; static pods that a deadline leaves no more time leave in any case. */
   async pass(facts: PassFacts, signal: AbortSignal): Promise<DrainPass> {
-    const { drainers, lastLook } = this.#hands;
+    const { drainers, lastLook, told } = this.#hands;
     const { phase } = facts.record;
     const { controller: life, maintenances } = await this.#observe(facts, signal);
     const chosen = chooseDrainer(phase, life);
     for (const [kind, drainer] of Object.entries(drainers)) if (kind !== chosen) drainer.stop();
     const pass = await this.#passOf(drainers[chosen], { ...facts, maintenances }, signal);
     // The offline drainer goes by what the runtime says in any case, where it may end pods.
-    const isSeen = chosen === 'offline' && !isAlone(phase);
-    const seen = isSeen ? pass : await lastLook.after(pass, phase, signal);
-    return withDeadline(seen, facts, this.#drainPlan, this.#clock.now());
+    const seen = chosen === 'offline' && !isAlone(phase) ? pass : await lastLook.after(pass, phase, signal);
+    const ended = (await told?.after(seen, facts, chosen, signal)) ?? seen;
+    return withDeadline(ended, facts, this.#drainPlan, this.#clock.now());
   }
 
   async #observe({ record: { phase }, retention }: PassFacts, signal: AbortSignal): Promise<DrainSight> {

@@ -5,7 +5,7 @@ import { type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
 import type { RetentionFacts } from '../../decide/static-pod/parked.ts';
 import type { AgentRecord } from '../phase/record.ts';
 import type { StaticPodIntent } from '../static-pods/static-pods.ts';
-import type { StaticPodView } from '../static-pods/view.ts';
+import { isRunning, type StaticPodView } from '../static-pods/view.ts';
 import type { Waiting } from '../iteration/waited-for.ts';
 
 /** What the caller of a pass has read. */
@@ -34,6 +34,8 @@ export interface DrainPass extends Omit<StaticPodIntent, 'keepParked'>, DrainEnd
   readonly running?: readonly string[];
   /** Since when the machine goes down, where the cluster has said when its drain began: not while it waits for its turn. */
   readonly downSince?: number | undefined;
+  /** Whether volumes are waited for, after all pods that use some; absent where none are. */
+  readonly awaitsVolumes?: boolean;
 }
 
 /** Lets the pods of this node leave. One of three is chosen in each pass. */
@@ -62,6 +64,12 @@ export function drainedFor(phase: Phase): string | undefined {
 }
 
 /** The static pods of the view that have a manifest here, and why none may be moved. */
-export function manifestsOf({ inPlace, parked, refusal }: StaticPodView): KnownManifests {
-  return { keys: new Set([...inPlace, ...parked].map(podKey)), ...(refusal === undefined ? {} : { refusal }) };
+export function manifestsOf(view: StaticPodView): KnownManifests {
+  const { inPlace, parked, refusal } = view;
+  const running = [...inPlace, ...parked.filter((pod) => isRunning(pod, view))].map(podKey);
+  const ends = new Map<string, number | undefined>([
+    ...parked.map((pod) => [podKey(pod), pod.parkedAt + pod.graceSec * 1000] as const),
+    ...inPlace.map((pod) => [podKey(pod), undefined] as const),
+  ]);
+  return { ends, running: new Set(running), ...(refusal === undefined ? {} : { refusal }) };
 }

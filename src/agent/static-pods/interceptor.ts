@@ -6,7 +6,6 @@
  */
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { KUBELET_INTERCEPTOR } from '../../api/names.ts';
-import type { Pod } from '../../api/pod.ts';
 import { reachesStaticPods, targetsCover } from '../../decide/maintenance/drain-plan.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
 import type { NodeDrain } from '../../decide/maintenance/maintenance.ts';
@@ -19,29 +18,27 @@ import { shortened } from '../../printable.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { NodeEvictionRequests } from '../cluster/eviction-requests.ts';
 import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
-import { createToldPodReader, type ToldPods } from './mirror-pods.ts';
+import { createMirrorPodReader, type MirrorPods } from './mirror-pods.ts';
 import { createRequestChecks, type RequestChecks } from './request-checks.ts';
 import type { StaticPodView } from './view.ts';
 import { endingForMessage } from '../../decide/interceptor/message.ts';
 
 /** What the cluster wants of the static pods. */
-export interface ClusterIntent {
+interface ClusterIntent {
   readonly leave: ReadonlyMap<string, Leave>;
   /** The pods that are targeted, whichever interceptor is active. */
   readonly targeted: ReadonlySet<string>;
   /** The mirror pods of this node, by pod key; undefined where they were not asked for or the API server did not answer. */
   readonly mirrors: ReadonlySet<string> | undefined;
-  /** All pods of this node, where the mirror pods are told. */
-  readonly pods: readonly Pod[] | undefined;
 }
 
 /** The interceptor; it remembers which requests it has checked. */
 export interface KubeletInterceptor {
-  /** What is wanted now; `wantsPods` asks for the pods of the node in any case. */
+  /** What is wanted now; `wantsMirrors` asks for the mirror pods in any case. */
   observe(
     view: StaticPodView,
     drains: readonly NodeDrain[],
-    wantsPods: boolean,
+    wantsMirrors: boolean,
     signal: AbortSignal,
   ): Promise<ClusterIntent>;
   /**
@@ -72,26 +69,25 @@ interface Observed {
   /** Keys of the pods that any request of this node targets. */
   readonly requested: ReadonlySet<string>;
   readonly drains: readonly NodeDrain[];
-  readonly told: ToldPods | undefined;
+  readonly mirrors: MirrorPods | undefined;
 }
 
 /** The drain that targets the pod, by the priority that the mirror pod has, as the controller sees it. */
 function drainOf(
   pod: StaticPodView['inPlace'][number],
-  { ours, drains, told }: Observed,
+  { ours, drains, mirrors }: Observed,
   checks: Pick<RequestChecks, 'verdict'>,
 ): NodeDrain | undefined {
   const request = ours.find((each) => targetKeyOf(each) === podKey(pod));
   const verdict = request === undefined ? undefined : checks.verdict(request);
-  const resolved = verdict?.kind === 'ours' ? verdict.priority : told?.mirrors.get(podKey(pod))?.spec.priority;
+  const resolved = verdict?.kind === 'ours' ? verdict.priority : mirrors?.get(podKey(pod))?.spec.priority;
   const priority = resolved ?? pod.priority;
   return drains.find(({ drainTargets }) => targetsCover(drainTargets, { ...pod, priority, podType: 'Static' }));
 }
 
 /** Which pods of the view leave, and which are targeted. */
 function intentOf(view: StaticPodView, observed: Observed, checks: Pick<RequestChecks, 'verdict'>): ClusterIntent {
-  const { ours, requested, told } = observed;
-  const mirrors = told?.mirrors;
+  const { ours, requested, mirrors } = observed;
   const leaving = new Set(ours.filter((each) => checks.verdict(each)?.kind === 'ours').map(targetKeyOf));
   const leave = new Map<string, Leave>();
   const targeted = new Set<string>();
@@ -103,7 +99,7 @@ function intentOf(view: StaticPodView, observed: Observed, checks: Pick<RequestC
     if (requested.has(key) || mirrors?.has(key) === true) targeted.add(key);
     if (leaving.has(key)) leave.set(key, { maintenance: drain.maintenance, reason: drain.reason });
   }
-  return { leave, targeted, mirrors: mirrors === undefined ? undefined : new Set(mirrors.keys()), pods: told?.pods };
+  return { leave, targeted, mirrors: mirrors === undefined ? undefined : new Set(mirrors.keys()) };
 }
 
 /** What is reported of a pod that leaves; `pod` is undefined for one whose manifest cannot be seen, nor moved. */
@@ -129,14 +125,14 @@ function stepOf(
 export function createKubeletInterceptor(dependencies: KubeletInterceptorDependencies): KubeletInterceptor {
   const { cluster, log, nodeName } = dependencies;
   const { maintenances, requests } = cluster;
-  const readPods = createToldPodReader(dependencies);
+  const readMirrors = createMirrorPodReader(dependencies);
   const checks = createRequestChecks(nodeName, dependencies);
   /** Whether a drain targets static pods; none of them is known where the directory is refused. */
   let isReached = false;
   const isActive = (request: EvictionRequest): boolean => isActiveInterceptor(request, KUBELET_INTERCEPTOR);
 
   return {
-    observe: async (view, drains, wantsPods, signal) => {
+    observe: async (view, drains, wantsMirrors, signal) => {
       isReached = drains.some(({ drainTargets }) => reachesStaticPods(drainTargets));
       const inPlace = new Set(view.inPlace.map(podKey));
       const known = requests.list().filter((each) => isActive(each) || inPlace.has(targetKeyOf(each)));
@@ -146,10 +142,10 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
       const waiting = new Set(known.filter(isOurs).map(targetKeyOf));
       // Whether etcd or the API server may go depends on the other static pods, which need not have requests yet.
       const isLast = view.inPlace.some((pod) => pod.component !== undefined && waiting.has(podKey(pod)));
-      const told = isNew || isLast || wantsPods ? await readPods(signal) : undefined;
-      if (told !== undefined) checks.check(known, view, told.mirrors);
+      const mirrors = isNew || isLast || wantsMirrors ? await readMirrors(signal) : undefined;
+      if (mirrors !== undefined) checks.check(known, view, mirrors);
       const requested = new Set(requests.list().map(targetKeyOf));
-      return intentOf(view, { ours: known.filter(isOurs), requested, drains, told }, checks);
+      return intentOf(view, { ours: known.filter(isOurs), requested, drains, mirrors }, checks);
     },
     report: async (view, progress, signal) => {
       for (const request of requests.list().filter((each) => isActive(each) && checks.verdict(each)?.kind === 'ours')) {

@@ -1,7 +1,7 @@
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 
-/** The kubelet as a move of manifests has to see it. */
+/** The kubelet as whoever ends pods has to see it. */
 export type KubeletState =
   | { readonly kind: 'up' }
   /** It does not answer since then, in milliseconds since the epoch. */
@@ -17,34 +17,28 @@ interface KubeletStateDependencies {
   readonly log: Pick<Log, 'warn'>;
 }
 
-const UP: KubeletState = { kind: 'up' };
+/** A kubelet that nobody has asked for this long may have been up meanwhile. */
+const UNASKED_MS = 60_000;
 
-/**
- * Creates the observer of the kubelet. It asks the kubelet only where a manifest `isToMove`, and otherwise takes it for up.
- * That the kubelet does not answer is logged once.
- */
+/** Creates the observer of the kubelet, which asks it each time. That it does not answer is logged once. */
 export function createKubeletObserver({
   kubeletUp,
   kubeletStopped,
   clock,
   log,
-}: KubeletStateDependencies): (isToMove: boolean, signal: AbortSignal) => Promise<KubeletState> {
-  let downSince: Moment | undefined;
-  return async (isToMove, signal) => {
-    if (!isToMove) {
-      downSince = undefined;
-      return UP;
-    }
-    // A kubelet that the agent has stopped does not come back before the drain is over: no move may wait for it.
+}: KubeletStateDependencies): (signal: AbortSignal) => Promise<KubeletState> {
+  let down: { readonly since: Moment; readonly askedAt: number } | undefined;
+  return async (signal) => {
+    // A kubelet that the agent has stopped does not come back before the drain is over: nothing may wait for it.
     if (await kubeletStopped()) return { kind: 'stopped' };
     if (await kubeletUp(signal)) {
-      downSince = undefined;
-      return UP;
+      down = undefined;
+      return { kind: 'up' };
     }
-    if (downSince === undefined) {
-      log.warn({}, 'the kubelet does not answer at its /healthz; no manifest is moved from under its containers');
-    }
-    downSince ??= momentOf(clock);
-    return { kind: 'down', since: asOfNow(downSince, momentOf(clock)) };
+    const now = momentOf(clock);
+    const since = down !== undefined && now.monotonic - down.askedAt < UNASKED_MS ? down.since : now;
+    if (since === now) log.warn({}, 'the kubelet does not answer at its /healthz; nothing waits for it for long');
+    down = { since, askedAt: now.monotonic };
+    return { kind: 'down', since: asOfNow(since, now) };
   };
 }

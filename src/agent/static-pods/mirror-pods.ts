@@ -10,24 +10,18 @@ import type { Log } from '../../telemetry/log.ts';
 /** The mirror pods of a node, by pod key. */
 export type MirrorPods = ReadonlyMap<string, Pod>;
 
-/** All pods of a node, as the API server told just now. */
-export interface ToldPods {
-  readonly pods: readonly Pod[];
-  readonly mirrors: MirrorPods;
-}
-
-interface ToldPodDependencies {
+interface MirrorPodDependencies {
   readonly client: KubeClient;
   readonly log: Pick<Log, 'warn'>;
   readonly nodeName: string;
 }
 
-/** Creates the reader of the node's pods; it returns undefined while the API server cannot be asked, which is logged. */
-export function createToldPodReader({
+/** Creates the reader of the node's mirror pods; it returns undefined while the API server cannot be asked, which is logged. */
+export function createMirrorPodReader({
   client,
   log,
   nodeName,
-}: ToldPodDependencies): (signal: AbortSignal) => Promise<ToldPods | undefined> {
+}: MirrorPodDependencies): (signal: AbortSignal) => Promise<MirrorPods | undefined> {
   const warnOnce = createLogOnce((reason) => {
     log.warn({ reason }, 'cannot ask for the mirror pods, eviction requests wait');
   });
@@ -38,7 +32,7 @@ export function createToldPodReader({
       const { items: pods } = await listAll<Pod>(client, place, (pod) => pod, signal);
       warnOnce(undefined);
       const mirrors = pods.filter((pod) => staticUidOf(pod) !== undefined);
-      return { pods, mirrors: new Map(mirrors.map((pod) => [keyOf(pod), pod])) };
+      return new Map(mirrors.map((pod) => [keyOf(pod), pod]));
     } catch (error) {
       signal.throwIfAborted();
       warnOnce(describeError(error));

@@ -57,6 +57,8 @@ export interface StaticPods {
   ): Promise<boolean>;
   /** Manifests that could not be moved for some time, by file. */
   stuck(): ReadonlySet<string>;
+  /** The kubelet, which is asked. */
+  kubelet(signal: AbortSignal): Promise<KubeletState>;
 }
 
 /** So long the first reading of the static pod directory is waited for; after that it counts as empty. */
@@ -124,9 +126,9 @@ function createDecider(
   dependencies: StaticPodDependencies,
   reader: StaticPodReader,
   stuck: StuckManifests,
+  observeKubelet: StaticPods['kubelet'],
 ): StaticPods['decide'] {
   const { clock } = dependencies;
-  const observeKubelet = createKubeletObserver(dependencies);
   /** Since when each parked manifest may be restored, by file. */
   let freeSince = new Map<string, Moment>();
   return async (view, intent, signal) => {
@@ -135,7 +137,7 @@ function createDecider(
     freeSince = new Map(free.map(({ file }) => [file, freeSince.get(file) ?? now]));
     const parked = new Set(view.parked.map(({ file }) => file));
     const isToMove = view.inPlace.some((pod) => intent.leave.has(podKey(pod)) || parked.has(pod.file));
-    const kubelet = await observeKubelet(isToMove, signal);
+    const kubelet: KubeletState = isToMove ? await observeKubelet(signal) : { kind: 'up' };
     const live = kubelet.kind === 'up' ? view.live : (view.live ?? (await readLive(reader, signal)));
     const since = new Map([...freeSince].map(([file, moment]) => [file, asOfNow(moment, now)]));
     const leaving = view.inPlace.filter((pod) => intent.leave.has(podKey(pod)) || intent.shutdown !== undefined);
@@ -151,9 +153,11 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
   const reader = createReader(dependencies);
   const stuck = createStuckManifests(() => clock.monotonic());
   const perform = createStaticPodActions(dependencies, stuck);
+  const kubelet = createKubeletObserver(dependencies);
   return {
     observe: createObserver(dependencies, reader, stuck),
-    decide: createDecider(dependencies, reader, stuck),
+    decide: createDecider(dependencies, reader, stuck, kubelet),
+    kubelet,
     act: (view, decision, shutdown, signal) => perform(decision.actions, view, shutdown, signal),
     stuck: () => lastingOf(stuck),
   };

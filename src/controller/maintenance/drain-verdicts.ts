@@ -8,9 +8,9 @@ import { guardJoiningNodes } from '../../decide/maintenance/control-plane-guard.
 import { type ControlPlaneMember, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { throttleDrains } from '../../decide/maintenance/throttle.ts';
 import { type NodeIdentity, recordedNodes } from '../../decide/maintenance/recorded-node.ts';
-import type { DrainPod } from '../../decide/pod.ts';
+import { type DrainPod, endOf } from '../../decide/pod.ts';
 import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
-import { drainPodOn } from '../../decide/staying-pod/staying-pods.ts';
+import { drainPodOn, waitedUntil } from '../../decide/staying-pod/staying-pods.ts';
 import type { DrainGroup } from '../cache/drain-groups.ts';
 import { decideVolumes, recordedWait, volumesOn } from '../../decide/volume/wait.ts';
 import type { ControllerContext } from '../context.ts';
@@ -84,7 +84,7 @@ function isSameVerdict(a: Verdict | undefined, b: Verdict | undefined): boolean 
   return a?.kind === 'waits' && b?.kind === 'waits' && a.reason === b.reason && a.why === b.why;
 }
 
-/** A drain with when a deadline takes it further. */
+/** A drain with when a time that passes takes it further. */
 interface DueDrain {
   readonly drain: Drain;
   readonly nextAt: number;
@@ -98,7 +98,7 @@ function withPods({ context }: Scope, draining: readonly Draining[], now: number
     const find = (): readonly DrainPod[] => {
       const isCordoned = context.nodes.get(node.name)?.spec?.unschedulable === true;
       const since = goesDownSince(maintenances, node, isCordoned);
-      return context.pods.on(node.name).map((pod) => drainPodOn(pod, since));
+      return context.pods.on(node.name).map((pod) => drainPodOn(pod, { since, now }));
     };
     const known = drainPods.get(node.name) ?? find();
     drainPods.set(node.name, known);
@@ -119,7 +119,8 @@ function withPods({ context }: Scope, draining: readonly Draining[], now: number
       const known = (): number | undefined => recordedOn(identity);
       const volumes = decideVolumes(maintenance, { pods, names, known, maxWaitMs, deadlineAt: deadline?.at }, now);
       const node = { ...identity, pods: podsOn(identity), volumes, due };
-      return { node, nextAt: Math.min(nextAt, volumes.until ?? Infinity) };
+      const waited = pods.map((pod) => waitedUntil(endOf(pod)?.endsAt)).filter((at) => at > now);
+      return { node, nextAt: Math.min(nextAt, volumes.until ?? Infinity, ...waited) };
     });
     const nodes = seen.map(({ node }) => node);
     const drain = drainOfMaintenance(maintenance, { nodes, isWhole: true });

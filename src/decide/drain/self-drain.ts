@@ -25,7 +25,7 @@ import { type DrainPod, isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 import { goesDownSince, whyReturning } from '../staying-pod/returning-pod.ts';
 import { WHY_SELF } from '../shutdown/drainer.ts';
 import { goesBefore, isBeforeItsTurn, takesTurns, turnWaitOf } from '../shutdown/machine-going-down.ts';
-import { drainPodOn } from '../staying-pod/staying-pods.ts';
+import { drainPodOn, type GoingDown } from '../staying-pod/staying-pods.ts';
 
 /** A maintenance that this node's agent may move on, and where it is. */
 export interface SelfDrain {
@@ -128,17 +128,14 @@ export function resolveSelfDrains(
   });
 }
 
-/**
- * The pods that a drain of the node would take: static ones are recognised by their manifests, not by their mirror pods.
- * `since` is when the node began to go down; undefined where it stays up.
- */
+/** The pods that a drain of the node would take: static ones are recognised by their manifests, not by their mirror pods. */
 export function drainPodsOfNode(
   pods: readonly Pod[],
   staticPods: readonly DrainPod[],
-  since?: number,
+  going: GoingDown,
 ): readonly DrainPod[] {
   const others = pods.filter((pod) => !isTerminal(pod) && podTypeOf(pod) !== 'Static');
-  return [...others.map((pod) => drainPodOn(pod, since)), ...staticPods];
+  return [...others.map((pod) => drainPodOn(pod, going)), ...staticPods];
 }
 
 /**

@@ -52,12 +52,10 @@ export function hasDrained({ status }: NodeMaintenance, nodeName: string): boole
   return isDrained && node?.podsPendingEvacuation === 0 && node.podsEvacuating === 0;
 }
 
-/** How many pods are left on this node; undefined where that is not known, or while volumes are waited for. */
-export function podsLeft({ status }: NodeMaintenance, nodeName: string): number | undefined {
-  const { podsPendingEvacuation, podsEvacuating, volumesInUse } = nodeStatusOf(status, nodeName) ?? {};
-  if (podsPendingEvacuation === undefined || podsEvacuating === undefined) return undefined;
-  const isWaiting = volumesInUse !== undefined && volumesInUse.givenUp !== true;
-  return isWaiting ? undefined : podsPendingEvacuation + podsEvacuating;
+/** Whether the drain waits for volumes of this node. */
+export function awaitsVolumes({ status }: NodeMaintenance, nodeName: string): boolean {
+  const { volumesInUse } = nodeStatusOf(status, nodeName) ?? {};
+  return volumesInUse !== undefined && volumesInUse.givenUp !== true;
 }
 
 /** What was recorded under the name of a node; undefined where it was recorded of an earlier Node object of that name. */

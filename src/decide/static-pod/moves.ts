@@ -94,7 +94,7 @@ export interface StaticPodDecision {
  */
 const KUBELET_TIME_MS = 40_000;
 /** After this time without the kubelet the container runtime stops the pods; a restart of the kubelet takes seconds. */
-const KUBELET_WAIT_MS = 30_000;
+export const KUBELET_WAIT_MS = 30_000;
 
 /** Time given to the kubelet to notice a removed manifest before the containers are stopped over the container runtime too. */
 const HEAD_START_MS = 400;

@@ -1,9 +1,10 @@
 /** When a machine that goes down is let go: nothing is left on it but what cannot leave. */
 import type { Pod } from '../../api/pod.ts';
-import { isTerminal, podTypeOf } from '../pod.ts';
+import { endOf, isTerminal, podTypeOf } from '../pod.ts';
 import type { OfflineView } from '../shutdown/offline-view.ts';
 import { CAME_TOO_LATE, comesTooLate } from './returning-pod.ts';
 import { URL_PODS_LEFT } from '../static-pod/url-pods.ts';
+import { type GoingDown, NOT_ENDED, waitedUntil } from './staying-pods.ts';
 
 /** A pod or a volume that is left on a machine that goes down. */
 export interface Left {
@@ -38,27 +39,62 @@ export function drainEnd(all: readonly Left[] | undefined): DrainEnd {
 
 /** What is known of the manifests of the node's static pods. */
 export interface KnownManifests {
-  /** The static pods that have a manifest here, in place or parked, as NAMESPACE/NAME. */
-  readonly keys: ReadonlySet<string>;
+  /**
+   * When the grace period of each static pod ends that has a manifest here, in milliseconds since the epoch, by NAMESPACE/NAME;
+   * undefined for one that was not told to end.
+   */
+  readonly ends: ReadonlyMap<string, number | undefined>;
+  /** Those whose containers run, or may run. */
+  readonly running: ReadonlySet<string>;
   /** Why no manifest may be moved; absent where they may be. */
   readonly refusal?: string;
 }
 
+/** What the pods of a machine that goes down are judged by. */
+interface LeftScope extends GoingDown {
+  /** Why nobody can end pods any more, because the container runtime is away; undefined while it can be waited for. */
+  readonly nobodyEnds?: string | undefined;
+}
+
+/** Why a machine that goes down does not wait for a pod whose grace period ends, or ended, then; undefined where it does. */
+function whyGivenUp(
+  endsAt: number | undefined,
+  isAsked: boolean,
+  { since, now, nobodyEnds: why }: LeftScope,
+): string | undefined {
+  if (since === undefined) return undefined;
+  if (waitedUntil(endsAt) <= now) return NOT_ENDED;
+  // What was promised, or asked of others, is waited for all the same.
+  return !isAsked && (endsAt ?? now) <= now ? why : undefined;
+}
+
 /**
- * What is left of these pods of the API server, on a machine that goes down since then. A static pod without a manifest that
- * could be moved stays, unless it is terminating: then its manifest was moved before.
+ * What is left of these pods of the API server, on a machine that goes down, and of static pods that it does not know. A static
+ * pod without a manifest that could be moved stays, unless it is terminating: then its manifest was moved before.
  */
-export function leftOf(pods: readonly Pod[], { keys, refusal }: KnownManifests, since?: number): readonly Left[] {
-  return pods
+export function leftOf(
+  pods: readonly Pod[],
+  { ends, running, refusal }: KnownManifests,
+  scope: LeftScope,
+): readonly Left[] {
+  const leftAs = (what: string, stays: string | undefined): Left => (stays === undefined ? { what } : { what, stays });
+  const known = new Set<string>();
+  const told = pods
     .filter((pod) => !isTerminal(pod))
     .map((pod): Left => {
       const { name, namespace = 'default', deletionTimestamp } = pod.metadata;
       const what = `${namespace}/${name}`;
-      if (comesTooLate(pod, since)) return { what, stays: CAME_TOO_LATE };
-      const hasManifest = deletionTimestamp !== undefined || keys.has(what);
-      if (podTypeOf(pod) !== 'Static' || hasManifest) return { what };
-      return { what, stays: refusal === undefined ? URL_PODS_LEFT : manifestsRefused(refusal) };
+      known.add(what);
+      if (comesTooLate(pod, scope.since)) return { what, stays: CAME_TOO_LATE };
+      const podType = podTypeOf(pod);
+      if (podType === 'Static' && deletionTimestamp === undefined && !ends.has(what)) {
+        return { what, stays: refusal === undefined ? URL_PODS_LEFT : manifestsRefused(refusal) };
+      }
+      const endsAt = endOf(pod)?.endsAt ?? ends.get(what);
+      return leftAs(what, whyGivenUp(endsAt, podType === 'Default' && endsAt === undefined, scope));
     });
+  const others = [...running].filter((what) => !known.has(what));
+  return [...told, ...others.map((what) => leftAs(what, whyGivenUp(ends.get(what), false, scope)))];
 }
 
 /** Why static pods stay whose manifests may not be moved; their names follow. */

@@ -1,18 +1,35 @@
 /** Pods that a drain asks to leave like all others, and does not wait for, because they would never be gone. */
 import type { Pod } from '../../api/pod.ts';
-import { type DrainPod, drainPodOf } from '../pod.ts';
+import { type DrainPod, drainPodOf, endOf } from '../pod.ts';
 import { isFromUrl, URL_PODS_LEFT } from '../static-pod/url-pods.ts';
 import { CAME_TOO_LATE, comesTooLate } from './returning-pod.ts';
 
-/** Why a drain of the pod's node does not wait for it; undefined where it does. `since` is when the machine began to go down. */
-function whyNotWaitedFor(pod: Pod, since: number | undefined): string | undefined {
-  if (isFromUrl(pod)) return URL_PODS_LEFT;
-  return comesTooLate(pod, since) ? CAME_TOO_LATE : undefined;
+/** A pod whose grace period is over has ended by then, or its kubelet cannot end it, or somebody's finalizer holds it. */
+const AFTER_END_MS = 7 * 60_000;
+/** Why a machine goes down with such pods; their names follow. */
+export const NOT_ENDED = 'pods whose grace period has been over for 7 minutes, and that have not ended';
+
+/** Until when a machine that goes down waits for a pod whose grace period ends, or ended, then; in milliseconds since the epoch. */
+export function waitedUntil(endsAt: number | undefined): number {
+  return (endsAt ?? Infinity) + AFTER_END_MS;
 }
 
-/** The pod for the rules of the drain of a node that goes down since then; undefined for a node that stays up. */
-export function drainPodOn(pod: Pod, since: number | undefined): DrainPod {
-  const stays = whyNotWaitedFor(pod, since);
+/** Since when a node goes down, undefined for one that stays up, and the present time, in milliseconds since the epoch. */
+export interface GoingDown {
+  readonly since: number | undefined;
+  readonly now: number;
+}
+
+/** Why a drain of the pod's node does not wait for it; undefined where it does. */
+function whyNotWaitedFor(pod: Pod, { since, now }: GoingDown): string | undefined {
+  if (isFromUrl(pod)) return URL_PODS_LEFT;
+  if (comesTooLate(pod, since)) return CAME_TOO_LATE;
+  return since !== undefined && waitedUntil(endOf(pod)?.endsAt) <= now ? NOT_ENDED : undefined;
+}
+
+/** The pod for the rules of the drain of its node. */
+export function drainPodOn(pod: Pod, going: GoingDown): DrainPod {
+  const stays = whyNotWaitedFor(pod, going);
   return stays === undefined ? drainPodOf(pod) : { ...drainPodOf(pod), stays };
 }
 

@@ -20,7 +20,8 @@ import { endOptionsOf, interceptorsUntil } from '../../../src/decide/deadline/ma
 import { maintenanceWarnings } from '../../../src/decide/maintenance/warnings.ts';
 import { decideNodeConditions } from '../../../src/decide/maintenance/node-conditions.ts';
 import { blockedByInterceptors, drainPodsOfNode, resolveSelfDrains } from '../../../src/decide/drain/self-drain.ts';
-import { decideShorterEnd, overduePods } from '../../../src/decide/deadline/terminating-pod.ts';
+import { decideShorterEnd } from '../../../src/decide/deadline/terminating-pod.ts';
+import { decideToldPods } from '../../../src/decide/staying-pod/told-pods.ts';
 import { couldTakeNow } from '../../../src/decide/disruption-budget/placement.ts';
 import { nodesThatStay } from '../../../src/decide/disruption-budget/staying-node.ts';
 import { membersOfControlPlane } from '../../../src/decide/maintenance/control-plane-members.ts';
@@ -74,7 +75,7 @@ function nodes({ maintenances, requests, pods, nodes: all, budgets }: World): vo
   for (const node of all) {
     const { name } = node.metadata;
     const own = pods.filter(({ spec }) => spec.nodeName === name);
-    const resolved = resolveSelfDrains(maintenances, node.metadata, drainPodsOfNode(own, []));
+    const resolved = resolveSelfDrains(maintenances, node.metadata, drainPodsOfNode(own, [], { since: NOW, now: NOW }));
     assertFinite(
       resolved.map(({ resolution }) => resolution),
       'own drain',
@@ -104,7 +105,14 @@ function nodes({ maintenances, requests, pods, nodes: all, budgets }: World): vo
 
 /** Each pod, and the request for it. */
 function evictions({ maintenances, requests, pods, budgets }: World): void {
-  overduePods(pods, NOW);
+  decideToldPods(pods, {
+    now: NOW,
+    goesDown: true,
+    hasDeadline: true,
+    kubeletDownMs: 60_000,
+    live: [],
+    ended: new Set(),
+  });
   for (const pod of pods) {
     drainOf(pod, drainsOfNode(maintenances, pod.spec.nodeName ?? ''));
     decideGate(pod, (node) => drainsOfNode(maintenances, node));

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Cluster } from '../../../src/agent/cluster.ts';
-import { createContainerRuntime } from '../../../src/host/cri/runtime.ts';
 import { createWakeup } from '../../../src/agent/iteration/wakeup.ts';
 import { shutdownNames } from '../../../src/decide/maintenance/agent-names.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
@@ -130,10 +129,9 @@ describe('the maintenances of other nodes', () => {
     const onChange = (): void => {
       waker.notify();
     };
-    const runtime = createContainerRuntime('unix:///nonexistent/cri.sock');
     const presence = { readDoctor: () => Promise.resolve({ doctor: 'ok' as const, checks: [] }), config: '' };
-    const options = { access, endsWithBoot: undefined, runtime, presence };
-    const cluster = new Cluster(options, { client, clock, log, nodeName: 'node-x', onChange }, ending.signal);
+    const options = { access, endsWithBoot: undefined, presence };
+    const cluster = new Cluster(options, { client, clock, log, nodeName: 'node-x', onChange });
     let turns = 0;
     const turning = (async () => {
       while (!ending.signal.aborted) {

@@ -85,11 +85,7 @@ export async function runSimulatedAgent(
   const endsWithBoot = config.onBoot === 'complete' ? bootId : undefined;
   const presence = { readDoctor: () => Promise.resolve({ doctor: 'ok' as const, checks: [] }), config: '' };
   const access = { server: new URL('https://model.example:6443'), authenticate: () => Promise.resolve() };
-  const cluster = new Cluster(
-    { access, endsWithBoot, runtime, presence },
-    { client, clock, log, nodeName, onChange: wake },
-    living,
-  );
+  const cluster = new Cluster({ access, endsWithBoot, presence }, { client, clock, log, nodeName, onChange: wake });
   const events = createEventRecorder('nodemaint-agent', cluster.dependencies);
   const announce = createAnnouncer({ nodeName, events, wall: false, log }, living);
   const lock = createLockReconciler({

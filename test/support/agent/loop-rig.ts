@@ -2,6 +2,7 @@ import { Agent } from '../../../src/agent/agent.ts';
 import { DrainStep } from '../../../src/agent/drain/drain.ts';
 import { type Drainer, EMPTY_PASS } from '../../../src/agent/drain/drainer.ts';
 import type { LastLook } from '../../../src/agent/drain/last-look.ts';
+import { createRuntimeSilence } from '../../../src/agent/drain/runtime-silence.ts';
 import { createOfflineDrainer } from '../../../src/agent/drain/offline/offline-drain.ts';
 import type { OfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
 import type { AgentParts } from '../../../src/agent/parts.ts';
@@ -174,7 +175,6 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
       observe: () => Promise.resolve({ leave: new Map(), targeted: new Set(), mirrors: undefined }),
       report: () => call('report'),
     },
-    overduePods: { reconcile: () => call('overdue pods') },
   };
   const staticPods = {
     observe: async () => {
@@ -223,7 +223,13 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
     pass: () => Promise.resolve({ ...EMPTY_PASS, drained: world.drained }),
     stop: () => undefined,
   };
-  const offline = createOfflineDrainer({ pods: offlinePods, staticPods, drainPlan: [], clock });
+  const offline = createOfflineDrainer({
+    pods: offlinePods,
+    staticPods,
+    silence: createRuntimeSilence(clock),
+    drainPlan: [],
+    clock,
+  });
   const drainers = { controller: byController, self: byController, offline };
   const lastLook: LastLook = { after: (pass) => Promise.resolve(pass) };
   const parts = {
@@ -253,7 +259,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
     ...people,
     cluster: clusterConfigured ? cluster : undefined,
     ...manifests,
-    drain: new DrainStep({ drainers, observer: undefined, lastLook }, [], clock),
+    drain: new DrainStep({ drainers, observer: undefined, lastLook, told: undefined }, [], clock),
     ...loop,
   } as unknown as AgentParts;
   const agent = new Agent(parts, initial);

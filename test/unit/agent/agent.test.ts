@@ -101,7 +101,6 @@ describe('the steps of an iteration', () => {
     assert.deepEqual(cluster, [
       'create the maintenance',
       'write the deadline and the kind of the shutdown',
-      'end overdue pods',
       'complete the maintenances',
       'cordon for a notice',
       'remove failed pods',
@@ -307,7 +306,6 @@ describe('a step that fails', () => {
     ['other locks', 'watch the locks of others'],
     ['notices', 'serve the notices of a drain'],
     ['create the maintenance', 'create the maintenance'],
-    ['overdue pods', 'end overdue pods'],
     ['observe', 'drain the node and move static pods'],
     ['leave the directory', 'watch the static pod directory'],
     ['notify shutdown held', 'show the state to systemd'],

@@ -4,7 +4,6 @@ import { Cluster } from '../../../src/agent/cluster.ts';
 import { createNodePods } from '../../../src/agent/cluster/node-pods.ts';
 import { AGENT_LABEL, BOOT_ANNOTATION, DEADLINE_ANNOTATION } from '../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
-import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { EVICTION_REQUESTS, NODE_MAINTENANCES, PODS } from '../../../src/kube/resource.ts';
@@ -27,8 +26,7 @@ function dependenciesOf(client: KubeClient, clock = createSystemClock()) {
 
 function openCluster(machine: ReturnType<typeof dependenciesOf>, endsWithBoot: string | undefined): Cluster {
   const presence = { readDoctor: () => Promise.resolve({ doctor: 'ok' as const, checks: [] }), config: '' };
-  const runtime = { livePods: () => Promise.resolve([]) } as unknown as ContainerRuntime;
-  return new Cluster({ access: ACCESS, endsWithBoot, runtime, presence }, machine, SIGNAL);
+  return new Cluster({ access: ACCESS, endsWithBoot, presence }, machine);
 }
 
 /** A cluster whose watches run until the test is over. */

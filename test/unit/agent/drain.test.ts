@@ -4,6 +4,7 @@ import type { Cluster } from '../../../src/agent/cluster.ts';
 import { openDrain } from '../../../src/agent/drain.ts';
 import { ControllerLease } from '../../../src/agent/drain/controller-lease.ts';
 import type { PassFacts } from '../../../src/agent/drain/drainer.ts';
+import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';
 import { DRAINING } from '../../support/agent/phase-facts.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
 import { createObjectServer } from '../../support/stand-ins/object-server.ts';
@@ -43,8 +44,8 @@ function open(hasCluster: boolean) {
   };
   const parts = {
     config: { drainPlan: [], maxVolumeWaitSec: 0, progressWaitSec: 300 },
-    staticPods: { stuck: () => new Set<string>() },
-    runtime: { livePods: () => Promise.resolve([]) },
+    staticPods: { stuck: () => new Set<string>(), kubelet: () => Promise.resolve({ kind: 'up' } as const) },
+    runtime: { livePods: () => Promise.resolve([]) } as unknown as ContainerRuntime,
     announce: () => undefined,
     offlinePods,
     clock,

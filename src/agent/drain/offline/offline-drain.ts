@@ -13,13 +13,14 @@ import type { Manifest } from '../../../static-pods/manifest/manifest.ts';
 import type { StaticPods } from '../../static-pods/static-pods.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView } from '../../static-pods/view.ts';
 import { offlineDeadlineOf } from '../deadline.ts';
-import { type Drainer, EMPTY_PASS } from '../drainer.ts';
+import { type Drainer, type DrainPass, EMPTY_PASS } from '../drainer.ts';
 import type { OfflinePods } from './offline-pods.ts';
-import { createUnseenWait } from './unseen-wait.ts';
+import type { RuntimeSilence } from '../runtime-silence.ts';
 
 interface OfflineDrainDependencies {
   readonly pods: Pick<OfflinePods, 'observe' | 'stop' | 'whyNone'>;
   readonly staticPods: Pick<StaticPods, 'stuck'>;
+  readonly silence: RuntimeSilence;
   /** As configured. */
   readonly drainPlan: readonly DrainPlanEntry[];
   readonly clock: Clock;
@@ -45,12 +46,17 @@ function isUnseen({ parked, live }: StaticPodView): boolean {
 }
 
 /** Lets static pods leave by their manifests, and all others over the container runtime. */
-export function createOfflineDrainer({ pods, staticPods, drainPlan, clock }: OfflineDrainDependencies): Drainer {
+export function createOfflineDrainer(dependencies: OfflineDrainDependencies): Drainer {
+  const { pods, staticPods, silence, drainPlan, clock } = dependencies;
   /** Manifests that do not move, under a kubelet that cannot be stopped: these pods end with the machine. */
   const hopelessIn = (view: StaticPodView, stuck: ReadonlySet<string>): readonly Manifest[] =>
     pods.whyNone() === undefined ? [] : view.inPlace.filter(({ file }) => stuck.has(file));
   const plan = effectiveDrainPlan(drainPlan);
-  const unseen = createUnseenWait(clock);
+  /** No pod leaves while none can be seen, and the drain is over only where that has lasted too long. */
+  const unseen = (reason: string): DrainPass => {
+    const { waiting, ...end } = silence.unseen(reason);
+    return { ...EMPTY_PASS, ...end, drained: end.left !== undefined, waiting: [waiting] };
+  };
 
   return {
     pass: async ({ record: { phase, offlineTargets }, view: all, saveTargets }, signal) => {
@@ -62,10 +68,10 @@ export function createOfflineDrainer({ pods, staticPods, drainPlan, clock }: Off
       const hopeless = hopelessIn(all, stuck);
       const view = { ...all, inPlace: all.inPlace.filter((pod) => !hopeless.includes(pod)) };
       const look = await pods.observe(signal);
-      if (look.kind === 'unseen' && whyNone === undefined) return unseen.pass(look.reason);
+      if (look.kind === 'unseen' && whyNone === undefined) return unseen(look.reason);
       const seen = look.kind === 'seen' ? look : NO_PODS;
-      if (isUnseen(view)) return unseen.pass('the container runtime does not tell whether static pods have ended');
-      unseen.end();
+      if (isUnseen(view)) return unseen('the container runtime does not tell whether static pods have ended');
+      silence.end();
       // Where nobody can end the others, static pods do not wait for them.
       const left = [...(whyNone === undefined ? seen.pods : []), ...drainPodsOf(view)];
       const deadline = offlineDeadlineOf(phase, { pods: seen.pods, view, drainPlan }, clock.now());

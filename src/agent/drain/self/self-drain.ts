@@ -32,7 +32,7 @@ import { isBeforeItsTurn } from '../../../decide/shutdown/machine-going-down.ts'
 import type { OwnNode } from '../../cluster/own-node.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import type { NodeEvictionRequests } from '../../cluster/eviction-requests.ts';
-import { createNodePods, type NodePods } from '../../cluster/node-pods.ts';
+import type { NodePods } from '../../cluster/node-pods.ts';
 import { followed } from '../../cluster/on-demand-watch.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
 import type { NodeMaintenances } from '../../cluster/maintenance-watch.ts';
@@ -55,6 +55,8 @@ interface SelfDrainParts {
   /** All maintenances of the cluster. */
   readonly maintenances: Pick<NodeMaintenances, 'list'>;
   readonly ownNode: OwnNode;
+  /** Whoever watches more than this drainer ends the watch. */
+  readonly pods: NodePods;
   /** What the agent does in every drain of the cluster, whoever drives it. */
   readonly byController: Drainer;
   /** For how long volumes are waited for, in milliseconds; 0 for not at all. */
@@ -115,7 +117,7 @@ function stalled(base: DrainPass, reason: string): DrainPass {
 /** What is left of the drain: its pods, the volumes that it waits for, and static pods without a manifest here. */
 function leftOfDrain({ resolution }: SelfDrain, pods: readonly Pod[], view: StaticPodView): readonly Left[] {
   const manifests = manifestsOf(view);
-  const others = pods.filter((pod) => podTypeOf(pod) === 'Static' && !manifests.keys.has(keyOf(pod)));
+  const others = pods.filter((pod) => podTypeOf(pod) === 'Static' && !manifests.ends.has(keyOf(pod)));
   const own = resolution.nodes.flatMap(({ evicting, pending, volumes }): readonly Left[] => {
     const waits = waitsForVolumes(volumes) ? volumes.names : [];
     const named = [...evicting, ...pending].map(({ namespace, name, stays }) => {
@@ -123,7 +125,8 @@ function leftOfDrain({ resolution }: SelfDrain, pods: readonly Pod[], view: Stat
     });
     return [...named, ...waits.map((name) => ({ what: `volume ${name}` }))];
   });
-  return [...own, ...leftOf(others, manifests)];
+  // What stays of the others is judged where the end of the drain is.
+  return [...own, ...leftOf(others, manifests, { since: undefined, now: 0 })];
 }
 
 /** The priorities of the mirror pods, by pod key. */
@@ -174,10 +177,9 @@ interface SelfDrainState {
   readonly cordon: SelfCordon;
   readonly status: SelfStatus;
   readonly ender: PodRemoval;
-  readonly pods: NodePods;
   readonly volumes: SelfVolumes;
   readonly others: OtherNodes;
-  /** Ends the watch on the node's pods, and forgets everything but the writes of the status. */
+  /** Forgets everything but the writes of the status. */
   readonly stop: () => void;
 }
 
@@ -193,11 +195,9 @@ function createSelfDrainState(
   const status = createSelfStatus(dependencies, controller);
   const removals = createSelfRemovals(dependencies);
   const ender = createPodRemoval({ client, clock, evictions, removals, why }, lifetime);
-  const pods = createNodePods(dependencies, lifetime);
   const volumes = createSelfVolumes(dependencies);
   const others = createOtherNodes(dependencies);
   const stop = (): void => {
-    pods.stop();
     ender.forget();
     evictions.forget();
     removals.forget();
@@ -205,7 +205,7 @@ function createSelfDrainState(
     volumes.forget();
     others.forget();
   };
-  return { evictions, cordon, status, ender, pods, volumes, others, stop };
+  return { evictions, cordon, status, ender, volumes, others, stop };
 }
 
 /** What is seen of the volumes of this node. */
@@ -243,15 +243,15 @@ function blockingPods(
   return withReturning([...evictions.blocking(free, cordon.node()), ...byInterceptors, ...blocked], own, free);
 }
 
-/** Creates the drainer for the time without a controller; its watch on the node's pods ends with `lifetime`. */
+/** Creates the drainer for the time without a controller; its work ends with `lifetime`. */
 export function createSelfDrainer(
-  { requests, controller, giveBack, maintenances: known, ownNode, byController, maxVolumeWaitMs }: SelfDrainParts,
+  { requests, controller, giveBack, maintenances: known, ownNode, pods, byController, maxVolumeWaitMs }: SelfDrainParts,
   dependencies: ClusterDependencies,
   lifetime: AbortSignal,
 ): Drainer {
   const { clock, log, nodeName } = dependencies;
   const state = createSelfDrainState(dependencies, { controller }, lifetime);
-  const { cordon, status, ender, pods, volumes, others, stop } = state;
+  const { cordon, status, ender, volumes, others, stop } = state;
   /** Drains the node; or says what keeps the agent from it. */
   const drain = async ({ maintenances, ...facts }: DrainerFacts, signal: AbortSignal): Promise<OwnPass | string> => {
     const mayAct = (): Promise<boolean> => controller.isAway(signal);
@@ -262,7 +262,8 @@ export function createSelfDrainer(
     if (!(await cordon.keep(maintenances, mayAct, signal))) return NOT_WRITTEN;
     const all = copy.list().filter((pod) => !isTerminal(pod));
     const view = withMirrorPriorities(facts.view, mirrorPriorities(all));
-    const left = drainPodsOfNode(all, drainPodsOf(view), goesDownSince(maintenances, { name: nodeName }, true));
+    const going = { since: goesDownSince(maintenances, { name: nodeName }, true), now: clock.now() };
+    const left = drainPodsOfNode(all, drainPodsOf(view), going);
     const node = identityOf(cordon.node()?.metadata ?? { name: nodeName });
     const names = await volumes.observe(all, signal);
     const seen = selfScope({ node, pods: all, names, since: volumes.since(), maxWaitMs: maxVolumeWaitMs }, clock.now());

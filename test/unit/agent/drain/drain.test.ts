@@ -73,7 +73,7 @@ function stepOf(life: ControllerLife): {
       return Promise.resolve(pass);
     },
   };
-  const step = new DrainStep({ drainers, observer, lastLook }, [], createSystemClock());
+  const step = new DrainStep({ drainers, observer, lastLook, told: undefined }, [], createSystemClock());
   return { step, calls, facts };
 }
 

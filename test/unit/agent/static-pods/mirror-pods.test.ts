@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createToldPodReader } from '../../../../src/agent/static-pods/mirror-pods.ts';
+import { createMirrorPodReader } from '../../../../src/agent/static-pods/mirror-pods.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
 
@@ -12,10 +12,9 @@ describe('the reader of the mirror pods', () => {
       { metadata: { name: 'ordinary', namespace: 'default' }, spec: {} },
     ];
     const server = createObjectServer({ '/api/v1/pods': { metadata: { resourceVersion: '1' }, items } });
-    const read = createToldPodReader({ client: server.client, log: createRecordingLog(), nodeName: 'n' });
+    const read = createMirrorPodReader({ client: server.client, log: createRecordingLog(), nodeName: 'n' });
     const told = await read(new AbortController().signal);
-    assert.deepEqual([...(told?.mirrors.keys() ?? [])], ['default/static-n']);
-    assert.equal(told?.pods.length, 2);
+    assert.deepEqual([...(told?.keys() ?? [])], ['default/static-n']);
     assert.match(decodeURIComponent(server.requests[0]?.path ?? ''), /fieldSelector=spec\.nodeName=n/);
   });
 });

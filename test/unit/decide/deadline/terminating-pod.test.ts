@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { decideStaticDeadline } from '../../../../src/decide/deadline/static-pods.ts';
-import { decideShorterEnd, overduePods } from '../../../../src/decide/deadline/terminating-pod.ts';
+import { decideShorterEnd } from '../../../../src/decide/deadline/terminating-pod.ts';
 
 const NOW = Date.parse('2026-01-01T00:10:00Z');
 
@@ -32,14 +32,6 @@ describe('the end of a pod that is terminating already', () => {
     assert.equal(decideShorterEnd(terminating(0, 20), 18, NOW), undefined);
     assert.equal(decideShorterEnd(terminating(0, 20), 17, NOW), 17);
     assert.equal(decideShorterEnd(terminating(30, 20), 1, NOW), undefined);
-  });
-
-  it('the agent ends a terminating pod where the kubelet lets the pod live on', () => {
-    const over = terminating(22, 20);
-    const mirror = { ...over, metadata: { ...over.metadata, annotations: { 'kubernetes.io/config.mirror': 'x' } } };
-    assert.deepEqual(overduePods([over, terminating(21, 20), mirror, { metadata: { name: 'p' }, spec: {} }], NOW), [
-      over,
-    ]);
   });
 });
 

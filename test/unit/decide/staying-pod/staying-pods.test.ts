@@ -8,6 +8,7 @@ import { drainStatus } from '../../../../src/decide/drain/status.ts';
 import { describeStaying, drainPodOn, waitedFor } from '../../../../src/decide/staying-pod/staying-pods.ts';
 
 const SINCE = Date.parse('2026-01-01T10:00:00Z');
+const NOW = SINCE + 20 * 60_000;
 const PLAN = effectiveDrainPlan([]);
 const LATE: Pod = {
   metadata: { name: 'late', namespace: 'shop', uid: 'late', creationTimestamp: '2026-01-01T10:05:00Z' },
@@ -25,7 +26,7 @@ const FROM_URL: Pod = {
 const ORDINARY: Pod = { metadata: { name: 'web', namespace: 'shop', uid: 'web' }, spec: {} };
 
 function resolved(pods: readonly Pod[], since?: number): DrainResolution {
-  const node = { name: 'n1', pods: pods.map((pod) => drainPodOn(pod, since)), recorded: [], position: 0 };
+  const node = { name: 'n1', pods: pods.map((pod) => drainPodOn(pod, { since, now: NOW })), recorded: [], position: 0 };
   const found = resolveDrains([{ name: 'm', startedAt: 0, plan: PLAN, nodes: [node] }]).get('m');
   assert.ok(found);
   return found;
@@ -34,10 +35,21 @@ function resolved(pods: readonly Pod[], since?: number): DrainResolution {
 describe('pods that a drain does not wait for', () => {
   it('a pod that came too late stays for a machine that goes down alone, and a static pod from a URL for every drain', () => {
     const names = (since?: number): readonly string[] =>
-      waitedFor([LATE, FROM_URL, ORDINARY].map((pod) => drainPodOn(pod, since))).map(({ name }) => name);
+      waitedFor([LATE, FROM_URL, ORDINARY].map((pod) => drainPodOn(pod, { since, now: NOW }))).map(({ name }) => name);
     assert.deepEqual(names(SINCE), ['web']);
     assert.deepEqual(names(), ['late', 'web']);
-    assert.equal(describeStaying([drainPodOn(ORDINARY, SINCE)]), undefined);
+    assert.equal(describeStaying([drainPodOn(ORDINARY, { since: SINCE, now: NOW })]), undefined);
+  });
+
+  it('a pod whose grace period was over seven minutes ago stays for a machine that goes down', () => {
+    const metadata = { ...ORDINARY.metadata, deletionTimestamp: '2026-01-01T10:10:00Z', deletionGracePeriodSeconds: 5 };
+    const waits = (since: number | undefined, now: number): number =>
+      waitedFor([drainPodOn({ ...ORDINARY, metadata }, { since, now })]).length;
+    const end = SINCE + 10 * 60_000;
+    assert.deepEqual(
+      [waits(SINCE, end + 419_999), waits(SINCE, end + 420_000), waits(undefined, end + 420_000)],
+      [1, 0, 1],
+    );
   });
 
   it('the drain goes through its plan past such pods, asks them to leave all the same, and ends', () => {

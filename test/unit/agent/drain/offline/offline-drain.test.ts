@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { DrainerFacts } from '../../../../../src/agent/drain/drainer.ts';
+import { createRuntimeSilence } from '../../../../../src/agent/drain/runtime-silence.ts';
 import { createOfflineDrainer } from '../../../../../src/agent/drain/offline/offline-drain.ts';
 import { createOfflinePods, type OfflineStop } from '../../../../../src/agent/drain/offline/offline-pods.ts';
 import type { DrainPlanEntry } from '../../../../../src/api/node-maintenance.ts';
@@ -64,6 +65,7 @@ function open(
       whyNone: () => whyNone,
     },
     staticPods: { stuck: () => new Set(stuck) },
+    silence: createRuntimeSilence(createSteppingClock()),
     drainPlan: [],
     clock: createSteppingClock(),
   });
@@ -142,7 +144,13 @@ describe('the drain without an API server where nobody can end the pods', () => 
       onChange: () => undefined,
     };
     const pods = createOfflinePods(options, SIGNAL);
-    const drainer = createOfflineDrainer({ pods, staticPods: { stuck: () => new Set() }, drainPlan: [], clock });
+    const drainer = createOfflineDrainer({
+      pods,
+      staticPods: { stuck: () => new Set() },
+      silence: createRuntimeSilence(clock),
+      drainPlan: [],
+      clock,
+    });
     assert.match((await drainer.pass(facts, SIGNAL)).left ?? '', /the key "lock" is "none": d\/db$/);
     assert.equal(await pods.giveBack(SIGNAL), true);
   });
@@ -215,7 +223,13 @@ function openPods(kubeletStops: boolean, live: readonly PodSandbox[] = [DB]) {
   const onChange = (): void => undefined;
   const pods = createOfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, SIGNAL);
   const staticPods = { stuck: () => new Set<string>() };
-  const drainer = createOfflineDrainer({ pods, staticPods, drainPlan: [], clock });
+  const drainer = createOfflineDrainer({
+    pods,
+    staticPods,
+    silence: createRuntimeSilence(clock),
+    drainPlan: [],
+    clock,
+  });
   const stopAll = async (): Promise<readonly string[]> => {
     const view = await pods.observe(SIGNAL);
     assert.equal(view.kind, 'seen');
@@ -315,7 +329,13 @@ describe('a drain whose container runtime does not answer', () => {
       stop: () => Promise.resolve([]),
       whyNone: () => 'the key "kubeletUnit" is ""',
     };
-    const drainer = createOfflineDrainer({ pods, staticPods, drainPlan: [], clock });
+    const drainer = createOfflineDrainer({
+      pods,
+      staticPods,
+      silence: createRuntimeSilence(clock),
+      drainPlan: [],
+      clock,
+    });
     const facts = factsOf([]);
     const view = { ...facts.view, inPlace: [], parked: [{ ...STATIC_POD, thisBoot: true } as never] };
     assert.equal((await drainer.pass({ ...facts, view }, SIGNAL)).drained, false);

@@ -51,7 +51,7 @@ function open(
   const evictions = createSelfEvictions(dependencies, () => settings);
   const parts = { client: server.client, clock, evictions, removals: createSelfRemovals(dependencies), why: () => 'x' };
   const ender = createPodRemoval(parts, SIGNAL);
-  const own = resolveSelfDrains([MAINTENANCE], { name: 'n1' }, drainPodsOfNode(pods, []));
+  const own = resolveSelfDrains([MAINTENANCE], { name: 'n1' }, drainPodsOfNode(pods, [], { since: undefined, now: 0 }));
   const recorded = own.map(({ resolution }) => ({
     maintenance: 'm',
     reason: '',

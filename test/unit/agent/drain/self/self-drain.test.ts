@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type DrainerFacts, EMPTY_PASS } from '../../../../../src/agent/drain/drainer.ts';
+import { createNodePods } from '../../../../../src/agent/cluster/node-pods.ts';
 import { createSelfDrainer } from '../../../../../src/agent/drain/self/self-drain.ts';
 import { AGENT_LABEL } from '../../../../../src/api/names.ts';
 import type { NodeMaintenance, NodeStatus, WaitReason } from '../../../../../src/api/node-maintenance.ts';
@@ -69,8 +70,16 @@ function open(
     if (lost > lostWatches) return opened.watch(path, signal);
     throw new NodemaintError('API_UNREACHABLE', 'the connection is lost');
   };
+  const dependencies = {
+    client: { ...opened, watch },
+    clock: createSteppingClock(),
+    log,
+    nodeName: 'n1',
+    onChange: () => undefined,
+  };
   const drainer = createSelfDrainer(
     {
+      pods: createNodePods(dependencies, lifetime.signal),
       requests: { list: () => [], synced: () => true, watch: () => undefined },
       controller: {
         isAway: () => Promise.resolve(isIdle || kindNow() === 'dead'),
@@ -88,13 +97,7 @@ function open(
       byController: { pass: () => Promise.resolve(EMPTY_PASS), stop: () => undefined },
       maxVolumeWaitMs,
     },
-    {
-      client: { ...opened, watch },
-      clock: createSteppingClock(),
-      log,
-      nodeName: 'n1',
-      onChange: () => undefined,
-    },
+    dependencies,
     lifetime.signal,
   );
   /** A pass that begins the watch on the pods, and one after its list has arrived. */

@@ -40,7 +40,11 @@ function open({ isBeside = false, maintenance = MAINTENANCE } = {}) {
     whyAway: () => 'no controller is alive',
     isBesideController: () => isBeside,
   });
-  const drains = resolveSelfDrains([maintenance], { name: 'n1', uid: 'u-n1' }, drainPodsOfNode([POD], []));
+  const drains = resolveSelfDrains(
+    [maintenance],
+    { name: 'n1', uid: 'u-n1' },
+    drainPodsOfNode([POD], [], { since: undefined, now: 0 }),
+  );
   const pods = { list: [POD], blocking: [BLOCKING], requestOf: () => undefined };
   const write = (mayWrite: boolean): Promise<boolean> =>
     status.write(drains, pods, () => Promise.resolve(mayWrite), SIGNAL);

@@ -1,0 +1,168 @@
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Pod } from '../../api/pod.ts';
+import { earliestDeadline } from '../../decide/deadline/maintenance.ts';
+import { isTerminal } from '../../decide/pod.ts';
+import type { DrainerKind } from '../../decide/shutdown/drainer.ts';
+import { drainEnd, leftOf } from '../../decide/staying-pod/left-pods.ts';
+import { decideToldPods, isOverdue, type ToldStep } from '../../decide/staying-pod/told-pods.ts';
+import { podKey } from '../../decide/static-pod/moves.ts';
+import { describeError } from '../../errors.ts';
+import { createSandboxStops, stopInPlaceOfKubelet } from '../../host/cri/pod-stops.ts';
+import type { ContainerRuntime, PodSandbox } from '../../host/cri/runtime.ts';
+import { deletePod } from '../../kube/eviction/evictor.ts';
+import { keyOf } from '../../kube/resource.ts';
+import type { ClusterDependencies } from '../cluster/dependencies.ts';
+import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
+import type { NodePods } from '../cluster/node-pods.ts';
+import { followed } from '../cluster/on-demand-watch.ts';
+import type { Waiting } from '../iteration/waited-for.ts';
+import type { KubeletState } from '../static-pods/kubelet-state.ts';
+import { isRunning, type StaticPodView } from '../static-pods/view.ts';
+import { type DrainPass, manifestsOf, type PassFacts } from './drainer.ts';
+import type { RuntimeSilence } from './runtime-silence.ts';
+
+/** What the pods that were told to end are seen and ended with. */
+interface ToldPodParts {
+  readonly runtime: ContainerRuntime;
+  /** The kubelet, which is asked. */
+  readonly kubelet: (signal: AbortSignal) => Promise<KubeletState>;
+  readonly silence: RuntimeSilence;
+  readonly maintenances: Pick<NodeMaintenances, 'drains' | 'get'>;
+  readonly pods: NodePods;
+  readonly dependencies: ClusterDependencies;
+}
+
+/** What was seen of the node in one pass. */
+interface Sight {
+  readonly kubelet: KubeletState;
+  /** Undefined where it was not asked; a sentence where it does not answer. */
+  readonly live: readonly PodSandbox[] | string | undefined;
+}
+
+/** An object that could not be removed is tried again after this time. */
+const REMOVE_EVERY_MS = 15_000;
+
+/** The pods of this node that were told to end, whoever drains it with the API server: in the end somebody ends them, or nobody waits. */
+export class ToldPods {
+  readonly #parts: ToldPodParts;
+  readonly #stops;
+  /** When the removal of an object was last tried, by UID, on the monotonic clock. */
+  readonly #removals = new Map<string, number>();
+
+  constructor(parts: ToldPodParts) {
+    this.#parts = parts;
+    this.#stops = createSandboxStops(parts.runtime, parts.dependencies.clock);
+  }
+
+  /** Does what is due after a pass of the chosen drainer, and ends the drain where nothing is left that is waited for. */
+  async after(
+    pass: DrainPass,
+    { record: { phase }, view }: PassFacts,
+    chosen: DrainerKind,
+    signal: AbortSignal,
+  ): Promise<DrainPass> {
+    const { pods: watch, silence, dependencies } = this.#parts;
+    // A machine that waits for its turn has begun nothing.
+    const goesDown = phase.kind === 'draining' && pass.downSince !== undefined;
+    if (chosen === 'offline' || (!goesDown && !this.#hasDeadline())) {
+      // The drain by the agent needs the watch, too.
+      if (chosen !== 'self') watch.stop();
+      this.#removals.clear();
+      return pass;
+    }
+    const pods = followed(watch)
+      ?.list()
+      .filter((pod) => !isTerminal(pod));
+    if (pods === undefined) return pass;
+    const sight = await this.#look(pods, view, goesDown, signal);
+    if (typeof sight.live === 'object') await this.#act(pods, { view, goesDown, sight, live: sight.live }, signal);
+    if (!goesDown || pass.drained) return pass;
+    const unseen = typeof sight.live === 'string' ? silence.unseen(sight.live) : undefined;
+    if (unseen === undefined) silence.end();
+    const waiting = [...kubeletWait(sight.kubelet), ...(unseen === undefined ? [] : [unseen.waiting])];
+    const seen = { ...pass, waiting: [...waiting, ...pass.waiting] };
+    if (pass.awaitsVolumes === true) return seen;
+    const scope = { since: pass.downSince, now: dependencies.clock.now(), nobodyEnds: unseen?.left };
+    const end = drainEnd(leftOf(pods, manifestsOf(view), scope));
+    return end.left === undefined ? seen : { ...seen, ...end };
+  }
+
+  #hasDeadline(): boolean {
+    const { maintenances } = this.#parts;
+    const drains = maintenances.drains().map(({ maintenance }) => maintenances.get(maintenance));
+    return earliestDeadline(drains.filter((each): each is NodeMaintenance => each !== undefined)) !== undefined;
+  }
+
+  /** Asks the kubelet where somebody has to end, and the runtime where the kubelet does not end it. */
+  async #look(pods: readonly Pod[], view: StaticPodView, goesDown: boolean, signal: AbortSignal): Promise<Sight> {
+    const { kubelet: ask, runtime, dependencies } = this.#parts;
+    const isParked = view.parked.some(({ thisBoot }) => thisBoot);
+    const told = pods.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    const isEnding = goesDown && (isParked || told.length > 0);
+    const kubelet: KubeletState = isEnding ? await ask(signal) : { kind: 'up' };
+    const now = dependencies.clock.now();
+    const isDue = kubelet.kind === 'down' || told.some((pod) => isOverdue(pod, now));
+    if (!isDue && !(isParked && view.live === undefined)) return { kubelet, live: undefined };
+    try {
+      return { kubelet, live: await runtime.livePods(signal) };
+    } catch (error) {
+      signal.throwIfAborted();
+      return { kubelet, live: describeError(error) };
+    }
+  }
+
+  async #act(
+    pods: readonly Pod[],
+    {
+      view,
+      goesDown,
+      sight: { kubelet },
+      live,
+    }: {
+      readonly view: StaticPodView;
+      readonly goesDown: boolean;
+      readonly sight: Sight;
+      readonly live: readonly PodSandbox[];
+    },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock } = this.#parts.dependencies;
+    const now = clock.now();
+    const kubeletDownMs = kubelet.kind === 'down' ? now - kubelet.since : 0;
+    const ended = new Set(view.parked.filter((pod) => pod.thisBoot && !isRunning(pod, view)).map(podKey));
+    const scope = { now, goesDown, hasDeadline: this.#hasDeadline(), kubeletDownMs, live, ended };
+    for (const step of decideToldPods(pods, scope)) {
+      if (step.kind === 'stop') this.#stop(step, signal);
+      else await this.#remove(step.pod, signal);
+    }
+  }
+
+  #stop({ pod, sandboxId, graceSec }: Extract<ToldStep, { kind: 'stop' }>, signal: AbortSignal): void {
+    const { log } = this.#parts.dependencies;
+    const events = stopInPlaceOfKubelet(log, { pod: keyOf(pod) }, sandboxId, graceSec);
+    this.#stops.begin(sandboxId, graceSec, events, signal);
+  }
+
+  /** Takes the object of a pod of which nothing runs away, as its kubelet does. */
+  async #remove(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { client, clock, log } = this.#parts.dependencies;
+    const { uid = '' } = pod.metadata;
+    const now = clock.monotonic();
+    if (now - (this.#removals.get(uid) ?? -Infinity) < REMOVE_EVERY_MS) return;
+    this.#removals.set(uid, now);
+    try {
+      await deletePod(client, pod, { gracePeriodSeconds: 0 }, signal);
+      log.warn({ pod: keyOf(pod) }, 'nothing of the pod runs any more, and the kubelet does not say so: removed it');
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn({ pod: keyOf(pod), reason: describeError(error) }, 'cannot remove a pod of which nothing runs');
+    }
+  }
+}
+
+/** That the kubelet is waited for. */
+function kubeletWait(kubelet: KubeletState): readonly Waiting[] {
+  if (kubelet.kind !== 'down') return [];
+  const message = 'is down; pods that were told to end are ended over the container runtime';
+  return [{ what: 'the kubelet', on: 'systemd', message, since: kubelet.since }];
+}
