@@ -29,6 +29,11 @@ function slow(t: TestContext, port: number, localAddress: string): Socket {
   return socket;
 }
 
+async function connected(sockets: readonly Socket[]): Promise<void> {
+  const areOpen = (): boolean => sockets.every((each) => each.readyState === 'open');
+  await waitFor('they are connected', areOpen, { timeoutMs: 10_000 });
+}
+
 /** The status that a client of the address gets; undefined where its connection is closed. */
 async function statusFor(port: number, localAddress: string): Promise<number | undefined> {
   return await new Promise((resolve) => {
@@ -48,17 +53,14 @@ describe('the connections of a server', () => {
     const sockets = [2, 3, 4, 5].flatMap((last) =>
       Array.from({ length: MOST_OF_ONE }, () => slow(t, port, `127.0.0.${last}`)),
     );
-    const connected = (): number => sockets.filter((each) => each.readyState === 'open').length;
-    await waitFor('all places are taken', () => connected() === MOST, { timeoutMs: 10_000 });
+    await connected(sockets);
     for (let count = 0; count < 3; count += 1) assert.equal(await statusFor(port, '127.0.0.9'), 200);
   });
 
   it('one address gets no more than its own places', async (t) => {
     const port = await serve(t);
     const sockets = Array.from({ length: MOST_OF_ONE }, () => slow(t, port, '127.0.0.2'));
-    await waitFor('they are connected', () => sockets.every((each) => each.readyState === 'open'), {
-      timeoutMs: 10_000,
-    });
+    await connected(sockets);
     // The server counts a connection when it accepts it, in their order.
     assert.equal(await statusFor(port, '127.0.0.2'), undefined);
     assert.equal(await statusFor(port, '127.0.0.3'), 200);
@@ -67,9 +69,7 @@ describe('the connections of a server', () => {
   it('while every address has one, a further one is refused', async (t) => {
     const port = await serve(t);
     const sockets = Array.from({ length: MOST }, (_, index) => slow(t, port, `127.0.0.${index + 2}`));
-    await waitFor('they are connected', () => sockets.every((each) => each.readyState === 'open'), {
-      timeoutMs: 10_000,
-    });
+    await connected(sockets);
     assert.equal(await statusFor(port, '127.0.0.99'), undefined);
   });
 });

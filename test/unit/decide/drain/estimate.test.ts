@@ -35,22 +35,10 @@ describe('the estimate of a drain', () => {
     ];
     const of = (target: Pod): EvictionRequest | undefined =>
       target === leaving ? request('a.example.com', { expectedFinishTime: finish }) : undefined;
-    assert.equal(
-      estimateDrain(
-        DEFAULT_DRAIN_PLAN,
-        { evicting: [leaving], pending: later, requestOf: of },
-        { began: NOW, now: NOW },
-      ) - NOW,
-      165_000,
-    );
-    assert.equal(
-      estimateDrain(
-        DEFAULT_DRAIN_PLAN,
-        { evicting: [pod()], pending: [], requestOf: () => undefined },
-        { began: NOW, now: NOW },
-      ) - NOW,
-      30_000,
-    );
+    const estimate = (pods: Parameters<typeof estimateDrain>[1]): number =>
+      estimateDrain(DEFAULT_DRAIN_PLAN, pods, { began: NOW, now: NOW }) - NOW;
+    assert.equal(estimate({ evicting: [leaving], pending: later, requestOf: of }), 165_000);
+    assert.equal(estimate({ evicting: [pod()], pending: [], requestOf: () => undefined }), 30_000);
   });
 
   it('while nothing happens to a pod that stays, the estimate moves seldom and never lies behind', () => {
@@ -63,11 +51,8 @@ describe('the estimate of a drain', () => {
     ] as const) {
       const seen = new Set<number>();
       for (let now = NOW; now < NOW + 3_600_000; now += 15_000) {
-        const at = estimateDrain(
-          DEFAULT_DRAIN_PLAN,
-          { evicting, pending, requestOf: () => blocked },
-          { began: NOW, now },
-        );
+        const pods = { evicting, pending, requestOf: () => blocked };
+        const at = estimateDrain(DEFAULT_DRAIN_PLAN, pods, { began: NOW, now });
         assert.ok(at > now, `${at - now}`);
         seen.add(at);
       }

@@ -10,14 +10,7 @@ import type { DrainPod } from '../../../../src/decide/pod.ts';
 import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const NODE = 'node-a';
-const LOGGER: DrainPod = {
-  namespace: 'default',
-  name: 'logger',
-  uid: 'u-logger',
-  podType: 'DaemonSet',
-  priority: 0,
-  labels: {},
-};
+const LOGGER: DrainPod = { namespace: 'd', name: 'logger', uid: 'l', podType: 'DaemonSet', priority: 0, labels: {} };
 
 function drain(
   nodes: readonly string[],
@@ -75,11 +68,8 @@ describe('the drains of an agent for its own node', () => {
     assert.deepEqual(leaving(['DaemonSet', 'Static', 'Unmanaged']), ['web']);
   });
 
-  it('the drains of an agent go through their plan where they are of the node alone', () => {
+  it('the drains of an agent go through their plan where they are of the node alone, and wait for others it does not see', () => {
     assert.deepEqual(evicting(drain([NODE])), ['logger']);
-  });
-
-  it('the drains of an agent stay where they are where they wait for nodes that the agent does not see', () => {
     assert.deepEqual(evicting(drain([NODE, 'node-b'], RECORDED)), []);
   });
 
@@ -102,16 +92,12 @@ describe('a maintenance of one node alone', () => {
   it('a maintenance of one node alone selects it by its name and by nothing else', () => {
     assert.equal(soleNodeOf(drain([NODE])), NODE);
     assert.equal(soleNodeOf(drain([NODE, 'node-b'])), undefined);
-    const [term] = byName(NODE).nodeSelectorTerms;
-    const spec = (nodeSelectorTerms: readonly object[]): NodeMaintenance => {
-      return { metadata: { name: 'm' }, spec: { nodeSelector: { nodeSelectorTerms } } };
-    };
+    const [{ matchFields = [] } = {}] = byName(NODE).nodeSelectorTerms;
     const labels = { matchExpressions: [{ key: 'x', operator: 'Exists' }] };
-    assert.equal(soleNodeOf(spec([{ ...term, ...labels }])), undefined);
-    assert.equal(soleNodeOf(spec([{ ...term }, labels])), undefined);
-    const twice = { matchFields: [...(term?.matchFields ?? []), ...(term?.matchFields ?? [])] };
-    assert.equal(soleNodeOf(spec([twice])), undefined);
-    assert.equal(soleNodeOf(spec([])), undefined);
+    const twice = { matchFields: [...matchFields, ...matchFields] };
+    for (const nodeSelectorTerms of [[{ matchFields, ...labels }], [{ matchFields }, labels], [twice], []]) {
+      assert.equal(soleNodeOf(maintenanceOf({ nodeSelector: { nodeSelectorTerms } })), undefined);
+    }
   });
 });
 

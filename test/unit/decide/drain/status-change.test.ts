@@ -17,13 +17,9 @@ const NODE: NodeStatus = {
   expectedFinishTime: '2026-01-01T01:00:00Z',
   podsBlocking: [POD],
 };
-const CONDITION = {
-  type: 'Drained',
-  status: 'False' as const,
-  reason: 'Draining',
-  message: '2 pods are left',
-  lastTransitionTime: '2026-01-01T00:00:00Z',
-};
+const SINCE = '2026-01-01T00:00:00Z';
+const LEFT = { status: 'False', reason: 'Draining', message: '2 pods are left', lastTransitionTime: SINCE } as const;
+const CONDITION = { type: 'Drained', ...LEFT };
 const BEFORE: NodeMaintenanceStatus = { nodeStatuses: [NODE], conditions: [CONDITION] };
 const withNode = (node: Partial<NodeStatus>): NodeMaintenanceStatus => ({ nodeStatuses: [{ ...NODE, ...node }] });
 const withPod = (pod: Partial<BlockingPod>): NodeMaintenanceStatus => withNode({ podsBlocking: [{ ...POD, ...pod }] });

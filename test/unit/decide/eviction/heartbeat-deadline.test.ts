@@ -53,12 +53,9 @@ function requestOf(active: string): EvictionRequest {
 }
 
 describe('the time of interceptors before a deadline', () => {
-  const pod = (graceSec: number, priority = 0): GracefulPod => ({
-    podType: 'Default',
-    priority,
-    labels: {},
-    graceSec,
-  });
+  const pod = (graceSec: number, priority = 0): GracefulPod => {
+    return { podType: 'Default', priority, labels: {}, graceSec };
+  };
 
   it('the time of interceptors lasts until the pod needs its whole grace period, where that fits', () => {
     const [web, slow] = [pod(10), pod(60)];
@@ -104,19 +101,10 @@ describe('an interceptor before a deadline', () => {
   });
 
   it('the webhook, which sees the deadline, lets the controller pass over an interceptor', () => {
-    const object = { ...requestOf('other.example.com') };
-    const review = {
-      apiVersion: 'admission.k8s.io/v1',
-      kind: 'AdmissionReview',
-      request: {
-        uid: 'r',
-        operation: 'UPDATE',
-        resource: { group: 'coordination.x-k8s.io', resource: 'evictionrequests' },
-        subResource: 'status',
-        object,
-        oldObject: requestOf(SAVER),
-      },
-    };
+    const resource = { group: 'coordination.x-k8s.io', resource: 'evictionrequests' };
+    const objects = { object: requestOf('other.example.com'), oldObject: requestOf(SAVER) };
+    const asked = { uid: 'r', operation: 'UPDATE', resource, subResource: 'status', ...objects };
+    const review = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request: asked };
     const parsed = parseReview(JSON.stringify(review));
     assert.ok('old' in parsed, JSON.stringify(parsed));
     assert.equal(decideTimes(parsed.old, parsed.fresh, NOW + 30_000).kind, 'allowed');
@@ -129,17 +117,11 @@ describe('an interceptor before a deadline', () => {
   });
 
   it('an interceptor is not followed by a take-over of the pod’s controller that has no time', () => {
-    const taken = {
-      ...POD,
-      metadata: { ...POD.metadata, annotations: { 'coordination.x-k8s.io/evict-policy': 'ControllerTakeOver' } },
-    };
+    const annotations = { 'coordination.x-k8s.io/evict-policy': 'ControllerTakeOver' };
+    const given = { request: requestOf(IMPERATIVE), pod: { ...POD, metadata: { ...POD.metadata, annotations } } };
+    const patience = { takeOverMs: 60_000, promiseMs: 600_000 };
     const step = (trustUntil?: number): string =>
-      decideEvictionStep(
-        { request: requestOf(IMPERATIVE), pod: taken },
-        NO_ATTEMPT,
-        { takeOverMs: 60_000, promiseMs: 600_000, trustUntil },
-        NOW + 30_000,
-      ).kind;
+      decideEvictionStep(given, NO_ATTEMPT, { ...patience, trustUntil }, NOW + 30_000).kind;
     assert.deepEqual([step(), step(NOW + 40_000), step(NOW + 30_000)], ['mark', 'mark', 'evict']);
   });
 });

@@ -18,13 +18,7 @@ function podOf(metadata: Partial<Pod['metadata']> = {}): Pod {
 }
 
 function requestOf(requesters: readonly string[], createdAt: number, canceled = false): EvictionRequest {
-  const condition = {
-    type: 'Canceled',
-    status: 'True',
-    reason: 'NoRequesters',
-    message: '',
-    lastTransitionTime: '',
-  } as const;
+  const condition = { type: 'Canceled', status: 'True', reason: 'x', message: '', lastTransitionTime: '' } as const;
   return {
     metadata: { name: 'u', namespace: 'n', creationTimestamp: at(createdAt) },
     spec: { target: { pod: { name: 'p', uid: 'u' } }, requesters: requesters.map((name) => ({ name })) },

@@ -53,9 +53,7 @@ describe('the container runtime client, with a runtime that is not well', () => 
         else reject(error);
       });
     });
-    t.after(() => {
-      server.forceShutdown();
-    });
+    t.after(() => server.forceShutdown());
     return socketPath;
   }
 
@@ -75,9 +73,7 @@ describe('the container runtime client, with a runtime that is not well', () => 
 
   it('the client takes a plain path, as the kubelet does', async (t) => {
     const runtime = createContainerRuntime(await serve(t, { Version: { runtimeName: 'r', runtimeVersion: '2' } }));
-    t.after(() => {
-      runtime.close();
-    });
+    t.after(() => runtime.close());
     assert.partialDeepStrictEqual(await runtime.version(signal), { runtimeName: 'r', runtimeVersion: '2' });
   });
 
@@ -91,9 +87,7 @@ describe('the container runtime client, with a runtime that is not well', () => 
     const server = createServer((socket) => t.after(() => socket.destroy())).listen(socketPath);
     t.after(() => server.close());
     const connection = createConnection(`unix://${socketPath}`);
-    t.after(() => {
-      connection.close();
-    });
+    t.after(() => connection.close());
     const call = { method: 'Version', request: {}, timeoutMs: 300, doing: 'ask' } as const;
     await assert.rejects(connection.call(call, signal), unavailable(/cannot ask at .*: no answer within 0\.3 s/));
   });

@@ -22,9 +22,7 @@ function request(active: string, uid = 'r-1', status: EvictionRequestStatus = {}
 
 const CANCELED: EvictionRequestStatus = {
   activeInterceptors: [],
-  conditions: [
-    { type: 'Canceled', status: 'True', reason: 'x', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' },
-  ],
+  conditions: [{ type: 'Canceled', status: 'True', reason: 'x', message: '', lastTransitionTime: '' }],
 };
 
 /** A loop over one request that the test changes, and what happened in it. */
@@ -74,11 +72,8 @@ describe('the report of an interceptor', () => {
     const send = ({ body }: { body?: unknown }): Promise<object> => {
       const [entry] = (body as EvictionRequest).status?.interceptors ?? [];
       written.push(entry?.message ?? '');
-      return Promise.resolve({
-        status: 200,
-        headers: {},
-        body: request(ME, 'r-1', { interceptors: [entry ?? { name: ME }] }),
-      });
+      const stored = request(ME, 'r-1', { interceptors: [entry ?? { name: ME }] });
+      return Promise.resolve({ status: 200, headers: {}, body: stored });
     };
     const client = { send } as never;
     const step = { kind: 'working', message: `${'x'.repeat(4_095)}𝒳${'y'.repeat(1_000)}` } as const;
@@ -150,11 +145,7 @@ describe('the loop of an interceptor', () => {
     it(`the loop aborts the work under way when ${what}`, async () => {
       const rig = new Rig({
         act: (_request, _pod, signal) =>
-          new Promise((_resolve, reject) => {
-            signal.addEventListener('abort', () => {
-              reject(new Error('aborted'));
-            });
-          }),
+          new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
       });
       const running = rig.run();
       await new Promise(setImmediate);
