@@ -224,9 +224,7 @@ const history: fc.Arbitrary<History> = fc.record({
 describe('drains over nodes that join, leave and register again', () => {
   it('the nodes of one maintenance keep its plan in order, never go back, and come to an end', () => {
     fc.assert(
-      fc.property(fc.array(anyEntry, { maxLength: 5 }), history, (plan, changes) => {
-        run([plan], changes, true);
-      }),
+      fc.property(fc.array(anyEntry, { maxLength: 5 }), history, (plan, changes) => run([plan], changes, true)),
       { numRuns: 1_000 },
     );
   });
@@ -234,9 +232,7 @@ describe('drains over nodes that join, leave and register again', () => {
   it('the nodes of several maintenances keep all of their plans in order where no selectors differ', () => {
     const plans = fc.array(fc.array(plainEntry, { maxLength: 4 }), { minLength: 2, maxLength: 3 });
     fc.assert(
-      fc.property(plans, history, (all, changes) => {
-        run(all, changes, true);
-      }),
+      fc.property(plans, history, (all, changes) => run(all, changes, true)),
       { numRuns: 1_000 },
     );
   });
@@ -244,9 +240,7 @@ describe('drains over nodes that join, leave and register again', () => {
   it('the nodes of several maintenances never go back, and come to an end, whatever their selectors', () => {
     const plans = fc.array(fc.array(anyEntry, { maxLength: 4 }), { minLength: 2, maxLength: 3 });
     fc.assert(
-      fc.property(plans, history, (all, changes) => {
-        run(all, changes, false);
-      }),
+      fc.property(plans, history, (all, changes) => run(all, changes, false)),
       { numRuns: 1_000 },
     );
   });

@@ -118,9 +118,7 @@ async function withFiles(body: (sandbox: AgentSandbox) => Promise<void>): Promis
     const manifest = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: a, image: b}]}\n';
     await writeFile(path.join(staticPodPath, 'web.yaml'), manifest);
     await mkdir(runDirectory);
-    const agent = createServer((socket) => {
-      socket.once('data', () => socket.end(`${JSON.stringify(STATUS)}\n`));
-    });
+    const agent = createServer((socket) => socket.once('data', () => socket.end(`${JSON.stringify(STATUS)}\n`)));
     agent.listen(path.join(runDirectory, 'control.sock'));
     await once(agent, 'listening');
     try {

@@ -21,9 +21,7 @@ function wordsOf(command: Command): readonly string[] {
 function helpOf(command: Command): string {
   let text = '';
   command.configureOutput({
-    writeOut: (more) => {
-      text += more;
-    },
+    writeOut: (more) => (text += more),
   });
   command.outputHelp();
   return text;

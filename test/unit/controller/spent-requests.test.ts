@@ -100,10 +100,8 @@ describe('the interceptor of DaemonSet pods', () => {
     scene.drain(ALL);
     await scene.loop(createDaemonSetInterceptor(scene.context))(key);
     assert.deepEqual(scene.calls(), ['PATCH u/status']);
-    assert.match(
-      JSON.stringify(scene.sent[0]?.body),
-      /"message":"Pod web belongs to no DaemonSet\.".*"completionTime"/,
-    );
+    const said = JSON.stringify(scene.sent[0]?.body);
+    assert.match(said, /"message":"Pod web belongs to no DaemonSet\.".*"completionTime"/);
   });
 });
 

@@ -43,9 +43,7 @@ function history(): {
       const pod = { metadata, spec, status };
       add('Pod', `default/${name}`, pod);
     },
-    other: (kind, name, rest) => {
-      add(kind, name, { metadata: { name }, ...rest });
-    },
+    other: (kind, name, rest) => add(kind, name, { metadata: { name }, ...rest }),
   };
 }
 

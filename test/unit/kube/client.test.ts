@@ -84,14 +84,10 @@ describe('the client of an API server', () => {
       setTimeout(() => response.end(OBJECT.slice(1)), 400).unref();
     };
     const late = createKubeClient(access, 'the-test', MAX_BYTES, 50);
-    closing.defer(() => {
-      late.close();
-    });
+    closing.defer(() => late.close());
     await assert.rejects(late.send({ method: 'GET', path: '/slow' }, signal), /GET \/slow: not within 0\.05 s$/);
     const patient = createKubeClient(access, 'the-test', MAX_BYTES, 0);
-    closing.defer(() => {
-      patient.close();
-    });
+    closing.defer(() => patient.close());
     assert.equal((await patient.send({ method: 'GET', path: '/slow' }, signal)).status, 200);
   });
 
@@ -99,9 +95,7 @@ describe('the client of an API server', () => {
     const connect = t.mock.method(Socket.prototype, 'connect');
     let refusals = 0;
     const told = createKubeClient({ ...access, refused: () => (refusals += 1) }, 'the-test', MAX_BYTES);
-    closing.defer(() => {
-      told.close();
-    });
+    closing.defer(() => told.close());
     answer = (response) => response.writeHead(401).end(STATUS);
     assert.equal((await told.send({ method: 'GET', path: '/x' }, signal)).status, 401);
     assert.equal(refusals, 1);
@@ -117,9 +111,7 @@ describe('the client of an API server', () => {
     t.mock.method(AbortSignal, 'timeout', (ms: number) => timeout.call(AbortSignal, ms === 120_000 ? 100 : ms));
     answer = (response) => {
       const drip = setInterval(() => response.write(' '), 10);
-      response.on('close', () => {
-        clearInterval(drip);
-      });
+      response.on('close', () => clearInterval(drip));
     };
     await assert.rejects(client.send({ method: 'GET', path: '/drip' }, signal), /GET \/drip: not within 120 s$/);
   });
@@ -252,9 +244,7 @@ describe('the client of an API server', () => {
     answer = () => undefined;
     const stop = new AbortController();
     const sending = client.send({ method: 'GET', path: '/slow' }, stop.signal);
-    setTimeout(() => {
-      stop.abort(new Error('stopped'));
-    }, 50);
+    setTimeout(() => stop.abort(new Error('stopped')), 50);
     await assert.rejects(sending, /^Error: stopped$/);
   });
 

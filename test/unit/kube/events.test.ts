@@ -62,9 +62,7 @@ function startBench(context: TestContext): Bench {
       context.mock.timers.tick(ms);
       await settle();
     },
-    setClock: (byMs) => {
-      time.wall += byMs;
-    },
+    setClock: (byMs) => (time.wall += byMs),
     stop: async () => {
       stop.abort();
       await running;
@@ -98,11 +96,7 @@ describe('the recorder of Events', () => {
       await bench.advance(60 * MINUTE_MS);
       bench.recorder.record(SUBJECT, TEXT);
       await settle();
-      assert.deepEqual(
-        methodsOf(bench),
-        ['POST', 'POST', 'GET', 'PATCH'],
-        'an Event that was forgotten is written at once',
-      );
+      assert.deepEqual(methodsOf(bench), ['POST', 'POST', 'GET', 'PATCH'], 'one that was forgotten is written at once');
       await bench.stop();
       context.mock.timers.reset();
     }
@@ -127,10 +121,8 @@ describe('the recorder of Events', () => {
       bench.recorder.record({ ...SUBJECT, metadata: { name: `worker-${index}`, uid: `${index}` } }, TEXT);
     }
     for (let turn = 0; turn < 20; turn += 1) await settle();
-    const written = bench.sent.map(
-      ({ body }) => (body as { involvedObject?: { name: string } } | undefined)?.involvedObject?.name,
-    );
-    assert.equal(new Set(written.filter((name) => name !== undefined)).size, 200);
+    const names = bench.sent.flatMap(({ body }) => JSON.stringify(body).match(/"name":"worker-\d+"/) ?? []);
+    assert.equal(new Set(names).size, 200);
     assert.equal(started.callCount(), 0);
     await bench.stop();
   });

@@ -21,9 +21,7 @@ describe('a queue of many keys whose runs only compute', () => {
       1,
       { clock: createSystemClock(), log: SILENT_LOG },
     );
-    const timer = setInterval(() => {
-      ticks += 1;
-    }, 1);
+    const timer = setInterval(() => (ticks += 1), 1);
     for (let key = 0; key < 40; key += 1) queue.add(`${key}`);
     await queue.run(stop.signal);
     clearInterval(timer);

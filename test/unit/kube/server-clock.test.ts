@@ -34,16 +34,12 @@ function createWorld(): {
       },
       close: () => undefined,
     },
-    pass: (ms) => {
-      elapsed += ms;
-    },
+    pass: (ms) => (elapsed += ms),
     set: (wallAheadMs, serverAheadMs) => {
       wallAhead = wallAheadMs;
       serverAhead = serverAheadMs;
     },
-    answer: (answer) => {
-      next = answer;
-    },
+    answer: (answer) => (next = answer),
     serverNow,
   };
 }

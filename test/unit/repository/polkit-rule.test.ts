@@ -14,9 +14,7 @@ describe('the rule for polkit', () => {
     const rules: Rule[] = [];
     const polkit = {
       Result: { NO: 'no', NOT_HANDLED: null },
-      addRule: (rule: Rule) => {
-        rules.push(rule);
-      },
+      addRule: (rule: Rule) => rules.push(rule),
     };
     runInNewContext(await readFile(FILE, 'utf8'), { polkit });
     const [rule] = rules;

@@ -38,9 +38,7 @@ async function lint(layer: string, source: string, place = 'noun/rule.ts'): Prom
     await writeFile(file, source);
     const oxlint = path.join(ROOT, 'node_modules', '.bin', 'oxlint');
     return await new Promise((resolve) => {
-      execFile(oxlint, ['src'], { cwd: folder }, (error, stdout) => {
-        resolve(error === null ? '' : stdout);
-      });
+      execFile(oxlint, ['src'], { cwd: folder }, (error, stdout) => resolve(error === null ? '' : stdout));
     });
   } finally {
     await rm(folder, { recursive: true });

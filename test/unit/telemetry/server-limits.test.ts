@@ -41,9 +41,7 @@ async function statusFor(port: number, localAddress: string): Promise<number | u
       response.resume();
       resolve(response.statusCode);
     });
-    request.on('error', () => {
-      resolve(undefined);
-    });
+    request.on('error', () => resolve(undefined));
   });
 }
 

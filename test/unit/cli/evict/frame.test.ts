@@ -87,9 +87,7 @@ describe('a block on a terminal', () => {
   it('a block is redrawn in place, in colours where there are some; elsewhere each change is a line', () => {
     let text = '';
     const terminal = (isTTY: boolean, colours: boolean): Terminal => {
-      const write = (more: string): void => {
-        text += more;
-      };
+      const write = (more: string): void => void (text += more);
       const output = { write, isTTY, hasColors: () => colours, ...SIZE };
       const { signal } = new AbortController();
       return createTerminal({ output, errors: { write: () => undefined }, now: () => T0, stop: signal, signal });

@@ -89,9 +89,7 @@ describe('nodemaint static-pods', () => {
     assert.equal((await run('static-pods', 'park', path.join(staticPodPath, 'web.yaml'))).code, 0);
     await agent.stop();
     await startAgent();
-    await new Promise((resolve) => {
-      setTimeout(resolve, 2_000);
-    });
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
     assert.deepEqual(await readdir(staticPodPath), ['db.yaml']);
     const restored = await run('static-pods', 'restore', 'web.yaml');
     assert.deepEqual([restored.code, restored.stderr], [0, '']);

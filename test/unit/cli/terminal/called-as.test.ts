@@ -8,9 +8,7 @@ import { createTerminal } from '../../../../src/cli/terminal/terminal.ts';
 async function asPlugin(...argv: readonly string[]): Promise<string> {
   let text = '';
   const stream = {
-    write: (part: string): void => {
-      text += part;
-    },
+    write: (part: string): void => void (text += part),
   };
   const { signal } = new AbortController();
   const options = { output: stream, errors: stream, now: Date.now, stop: signal, signal };

@@ -28,9 +28,7 @@ interface Shown {
 function witness(isTTY: boolean): { readonly terminal: Terminal; shown(): Shown } {
   const texts = { output: '', errors: '' };
   const stream = (name: keyof typeof texts): { write(text: string): void } => ({
-    write: (text) => {
-      texts[name] += text;
-    },
+    write: (text) => (texts[name] += text),
   });
   const { signal } = new AbortController();
   const output = { ...stream('output'), isTTY, columns: 200, rows: 60, hasColors: () => false };
@@ -153,9 +151,7 @@ describe('a hostile text in the answer of an agent', () => {
   it('a hostile text of an agent is harmless in nodemaint status, trigger, cancel and release', async () => {
     await inSandbox(async ({ runDirectory }) => {
       let answer: object = STATUS;
-      const agent = createServer((socket) => {
-        socket.once('data', () => socket.end(`${JSON.stringify(answer)}\n`));
-      });
+      const agent = createServer((socket) => socket.once('data', () => socket.end(`${JSON.stringify(answer)}\n`)));
       await mkdir(runDirectory);
       agent.listen(path.join(runDirectory, 'control.sock'));
       await once(agent, 'listening');

@@ -9,9 +9,7 @@ describe('a shared read', () => {
     const read = createSharedRead(async () => {
       reads += 1;
       const own = reads;
-      await new Promise<void>((resolve) => {
-        finish = resolve;
-      });
+      await new Promise<void>((resolve) => (finish = resolve));
       return own;
     });
     const { signal } = new AbortController();

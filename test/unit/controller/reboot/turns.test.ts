@@ -116,9 +116,7 @@ function cluster(names: readonly string[], limit = '1') {
     begun,
     complete,
     isCordoned,
-    lead: () => {
-      observer = createDrainObserver(context);
-    },
+    lead: () => (observer = createDrainObserver(context)),
     removePod: (name: string) => {
       pods.delete(`shop/${name}`);
       indexes.pods.note(`shop/${name}`);

@@ -71,9 +71,9 @@ describe('drains of the control plane', () => {
   it('a machine that reboots waits until all others are at work that the quorum needs, or of which it is one', () => {
     const reboot = (name: string, more: Partial<GuardedDrain> = {}): GuardedDrain =>
       drain(`reboot-${name}`, [name], { comesBack: true, ...more });
-    const heldOf = (members: readonly ControlPlaneMember[], drains: readonly GuardedDrain[]): readonly string[] => [
-      ...guardControlPlane(members, drains).keys(),
-    ];
+    const heldOf = (members: readonly ControlPlaneMember[], drains: readonly GuardedDrain[]): readonly string[] => {
+      return [...guardControlPlane(members, drains).keys()];
+    };
     assert.deepEqual(heldOf([member('a')], [reboot('a')]), [], 'the only one');
     assert.deepEqual(heldOf([member('a'), member('b')], [reboot('a'), reboot('b')]), ['reboot-b']);
     assert.deepEqual(heldOf([member('a'), member('b', 'node not Ready')], [reboot('a')]), ['reboot-a']);
@@ -108,22 +108,15 @@ describe('drains of the control plane', () => {
     assert.deepEqual(waiting(['b', 'c'], true), []);
     const worker = drain('m', ['w', 'a', 'b'], { begun: true, joining: ['a', 'b'] });
     assert.deepEqual([...(guardJoiningNodes(three, [worker]).get('m')?.keys() ?? [])], ['b'], 'one of three may go');
-    const other = drain('other', ['b'], { begun: true });
-    assert.deepEqual(
-      [
-        ...(guardJoiningNodes(three, [other, { ...worker, nodes: ['w', 'a'], joining: ['a'] }])
-          .get('m')
-          ?.keys() ?? []),
-      ],
-      ['a'],
-      'another drain counts',
-    );
+    const beside = guardJoiningNodes(three, [
+      drain('other', ['b'], { begun: true }),
+      { ...worker, nodes: ['w', 'a'], joining: ['a'] },
+    ]);
+    assert.deepEqual([...(beside.get('m')?.keys() ?? [])], ['a'], 'another drain counts');
   });
   it('the guard says what a forced drain would cost and how to go on', () => {
     const all = guardControlPlane(three, [drain('all', ['a', 'b', 'c'])]).get('all') ?? '';
-    assert.match(
-      all,
-      /^Throttled: draining a, b, c takes the last healthy member of the control plane; .*force=true\.$/,
-    );
+    const expected = /^Throttled: draining a, b, c takes the last healthy member of the control plane; .*force=true\.$/;
+    assert.match(all, expected);
   });
 });

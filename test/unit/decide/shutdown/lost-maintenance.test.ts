@@ -9,7 +9,7 @@ const losses: [string, OwnState, 'cluster' | 'offline', number, string][] = [
   ['is there', 'open', 'cluster', 0, 'draining cluster, the same'],
   ["has a name that is somebody else's", 'taken', 'cluster', 0, 'draining cluster, another name, 0 deleted'],
   [
-    "has a name that is somebody else's, in a local drain",
+    "has a name of somebody else's, in a local drain",
     'taken',
     'offline',
     0,
@@ -54,11 +54,8 @@ describe('a shutdown without its NodeMaintenance', () => {
     );
     assert.deepEqual(pauses, [0, 0, 0, 0, 15_000, 30_000, 60_000, 300_000, 300_000]);
     const renamed = { from: [], deleted: 5, sinceBootMs: 1_000_000 };
-    const wait = (ms: number): Phase =>
-      phaseAfter(
-        { ...DRAINING, renamed },
-        { ...FACTS, goingDown: YES, maintenance: 'absent', sinceBootMs: 1_000_000 + ms },
-      );
+    const facts = { ...FACTS, goingDown: YES, maintenance: 'absent' } as const;
+    const wait = (ms: number): Phase => phaseAfter({ ...DRAINING, renamed }, { ...facts, sinceBootMs: 1_000_000 + ms });
     assert.equal(describeState(wait(44_999)), 'draining cluster');
     assert.equal(describeState(wait(45_000)), 'draining offline');
   });
@@ -70,10 +67,8 @@ describe('a shutdown without its NodeMaintenance', () => {
       phase = phaseAfter(phase, { ...FACTS, goingDown: YES, maintenance: 'deleted', freeName });
     }
     assert.ok(phase.kind === 'draining');
-    assert.deepEqual(
-      phase.renamed?.from.toSorted(),
-      ['shutdown-node-a-0', 'shutdown-node-a-1', DRAINING.maintenance].toSorted(),
-    );
+    const names = new Set(['shutdown-node-a-0', 'shutdown-node-a-1', DRAINING.maintenance]);
+    assert.deepEqual([phase.renamed?.from.length, new Set(phase.renamed?.from)], [3, names]);
   });
 
   it('a shutdown that the API server refuses to drain is not handed over to it', () => {

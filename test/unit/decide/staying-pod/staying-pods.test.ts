@@ -14,13 +14,9 @@ const LATE: Pod = {
   metadata: { name: 'late', namespace: 'shop', uid: 'late', creationTimestamp: '2026-01-01T10:05:00Z' },
   spec: {},
 };
+const annotations = { [MIRROR_ANNOTATION]: 'x', [SOURCE_ANNOTATION]: 'http' };
 const FROM_URL: Pod = {
-  metadata: {
-    name: 'from-url',
-    namespace: 'shop',
-    uid: 'from-url',
-    annotations: { [MIRROR_ANNOTATION]: 'x', [SOURCE_ANNOTATION]: 'http' },
-  },
+  metadata: { name: 'from-url', namespace: 'shop', uid: 'from-url', annotations },
   spec: { priority: 5 },
 };
 const ORDINARY: Pod = { metadata: { name: 'web', namespace: 'shop', uid: 'web' }, spec: {} };

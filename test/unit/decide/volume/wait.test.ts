@@ -38,12 +38,8 @@ describe('the DaemonSet pods that others need', () => {
     let pods: readonly Pod[] = [NETWORK, DRIVER, LOGS];
     let targets: Parameters<typeof resolveDrain>[2] = [];
     for (let step = 0; step < 20 && pods.length > 0; step += 1) {
-      const { evicting, staying, drainTargets } = resolveDrain(
-        effectiveDrainPlan([]),
-        pods.map(drainPodOf),
-        targets,
-        due,
-      );
+      const drainPods = pods.map(drainPodOf);
+      const { evicting, staying, drainTargets } = resolveDrain(effectiveDrainPlan([]), drainPods, targets, due);
       targets = drainTargets;
       const leaving = evicting.filter(({ uid }) => !staying.has(uid)).map(({ name }) => name);
       if (leaving.length > 0) told.push(leaving.toSorted().join());
@@ -69,31 +65,23 @@ describe('the volumes of a node that is drained', () => {
   };
 
   it('volumes are those that the node says are mounted or attached, each once', () => {
-    assert.deepEqual(volumesOn({ status: { volumesInUse: ['a'], volumesAttached: [{ name: 'a' }, { name: 'b' }] } }), [
-      'a',
-      'b',
-    ]);
+    const status = { volumesInUse: ['a'], volumesAttached: [{ name: 'a' }, { name: 'b' }] };
+    assert.deepEqual(volumesOn({ status }), ['a', 'b']);
     assert.deepEqual(volumesOn(undefined), []);
   });
 
   it('volumes are waited for once only pods are left that do not use them', () => {
     assert.deepEqual(decide({ pods: [LOGS, DRIVER] }), NO_VOLUMES);
-    assert.deepEqual(decide({ pods: [DRIVER, NETWORK] }), {
-      names: NAMES,
-      since: NOW,
-      isGivenUp: false,
-      until: NOW + 7 * MINUTE,
-    });
+    const wait = { names: NAMES, since: NOW, isGivenUp: false, until: NOW + 7 * MINUTE };
+    assert.deepEqual(decide({ pods: [DRIVER, NETWORK] }), wait);
   });
 
   it('the wait has an end, by its time or by a deadline, and a time of 0 is none', () => {
     const givenUp = decide({ known: () => NOW - 7 * MINUTE });
     assert.deepEqual([givenUp.isGivenUp, givenUp.until], [true, undefined]);
     assert.equal(decide({ deadlineAt: NOW + MINUTE }).until, NOW + MINUTE);
-    assert.deepEqual(
-      [decide({ deadlineAt: NOW }), decide({ maxWaitMs: 0 }), decide({ names: [] })],
-      Array(3).fill(NO_VOLUMES),
-    );
+    for (const over of [{ deadlineAt: NOW }, { maxWaitMs: 0 }, { names: [] }])
+      assert.deepEqual(decide(over), NO_VOLUMES);
   });
 
   it('a kept pod that may have a volume ends the wait, for its volume cannot be told from others', () => {
@@ -106,9 +94,7 @@ describe('the volumes of a node that is drained', () => {
     const names = Array.from({ length: 30 }, (_, index) => `v-${index}`);
     const status = volumesStatus(decide({ names }));
     assert.equal(status?.names.length, 20);
-    assert.equal(
-      recordedWait({ nodeRef: { name: 'n' }, ...(status === undefined ? {} : { volumesInUse: status }) }),
-      NOW,
-    );
+    assert.ok(status !== undefined);
+    assert.equal(recordedWait({ nodeRef: { name: 'n' }, volumesInUse: status }), NOW);
   });
 });

@@ -65,9 +65,7 @@ describe('a path that root acts on', () => {
     trust = { top, owners: [process.geteuid?.() ?? 0] };
     await mkdir(path.join(top, 'etc', 'manifests'), { recursive: true });
   });
-  afterEach(async () => {
-    await rm(top, { recursive: true });
-  });
+  afterEach(async () => await rm(top, { recursive: true }));
 
   const at = (...names: string[]): string => path.join(top, ...names);
   const judge = async (place: string, wanted = DIRECTORY): Promise<string> => {

@@ -26,9 +26,7 @@ describe("a kubelet's /healthz", () => {
 
 /** A server that answers with this status, and what its URL is while it lives. */
 async function withServer<T>(status: number, use: (url: string, port: number) => Promise<T>): Promise<T> {
-  const server = createServer((_request, response) => {
-    response.writeHead(status).end();
-  });
+  const server = createServer((_request, response) => response.writeHead(status).end());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   try {

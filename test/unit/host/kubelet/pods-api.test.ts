@@ -50,9 +50,7 @@ describe('the Pods API of the kubelet', () => {
   it('the pods have the priorities, owners and volumes that the kubelet knows, without static pods', async (t) => {
     const root = await temporaryFolder(t, 'pods-api');
     const trust = { top: root, owners: [process.geteuid?.() ?? 0] };
-    await using _ = await serve(root, (_call, reply) => {
-      reply(null, ANSWER);
-    });
+    await using _ = await serve(root, (_call, reply) => reply(null, ANSWER));
     const pods = (await listKubeletPods(root, SIGNAL, trust)) ?? [];
     assert.deepEqual(
       pods.map((pod) => {
@@ -80,9 +78,7 @@ describe('the Pods API of the kubelet', () => {
 
   it('a socket that others can replace is not asked', async (t) => {
     const root = await temporaryFolder(t, 'pods-api');
-    await using _ = await serve(root, (_call, reply) => {
-      reply(null, ANSWER);
-    });
+    await using _ = await serve(root, (_call, reply) => reply(null, ANSWER));
     await assert.rejects(listKubeletPods(root, SIGNAL, { top: root, owners: [4_711] }), /is not trusted/);
   });
 });

@@ -47,9 +47,7 @@ async function startScript(
     detached: true,
   });
   let text = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    text += chunk.toString();
-  });
+  child.stderr.on('data', (chunk: Buffer) => (text += chunk.toString()));
   const ended = once(child, 'exit').then(([code]) => ({
     code: code as number | null,
     afterMs: performance.now() - begunAt,

@@ -56,9 +56,8 @@ class Bench {
   }
 
   async run(lead: (term: Term) => Promise<void>): Promise<void> {
-    const onLeading = (isLeader: boolean): void => {
-      this.log.push(`${this.elapsedMs} ${isLeader ? 'leads' : 'follows'}`);
-    };
+    const onLeading = (isLeader: boolean): void =>
+      void this.log.push(`${this.elapsedMs} ${isLeader ? 'leads' : 'follows'}`);
     const readiness = { mayLead: (isAnswered: boolean) => this.mayLead(isAnswered) };
     const dependencies = { client: this.#client(), clock: this.#clock(), log: SILENT_LOG, readiness, onLeading };
     await runElection(OPTIONS, dependencies, lead, this.stop.signal);
@@ -109,9 +108,7 @@ class Bench {
 /** Resolves when the signal is aborted. */
 async function aborted(signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  signal.addEventListener('abort', () => {
-    resolve();
-  });
+  signal.addEventListener('abort', () => resolve());
   if (signal.aborted) resolve();
   await promise;
 }

@@ -17,14 +17,8 @@ import { outcomeText } from '../../../../src/cli/report/words.ts';
 import { timelineOf } from '../../../../src/show/story/timeline.ts';
 
 const START = Date.UTC(2026, 0, 1);
-const SHUTDOWN = {
-  maintenance: 'shutdown-n-0',
-  mode: 'cluster',
-  origin: 'logind',
-  reason: 'reboot by uid 0',
-  since: START,
-  bootId: 'b',
-} as const;
+const ORIGIN = { origin: 'logind', reason: 'reboot by uid 0', since: START, bootId: 'b' } as const;
+const SHUTDOWN = { maintenance: 'shutdown-n-0', mode: 'cluster', ...ORIGIN } as const;
 const DRAINING: Phase = { kind: 'draining', ...SHUTDOWN };
 const TIER = { podType: 'Default', podPriority: 0 };
 const BUDGET = {
@@ -42,13 +36,8 @@ function look(sec: number, waitingFor: StoryObservation['waitingFor']): (story: 
   return (story) => withObservation(story, { at: at(sec), tier: TIER, waitingFor });
 }
 
-function became(
-  sec: number,
-  name: TransitionName,
-  to: Phase,
-  from: Phase = DRAINING,
-): (story: ShutdownStory) => ShutdownStory {
-  return (story) => withTransition(story, { name, from, to }, at(sec));
+function became(sec: number, name: TransitionName, to: Phase, from: Phase = DRAINING) {
+  return (story: ShutdownStory): ShutdownStory => withTransition(story, { name, from, to }, at(sec));
 }
 
 function story(...steps: readonly ((story: ShutdownStory) => ShutdownStory)[]): ShutdownStory {
@@ -89,15 +78,9 @@ describe('the story of a shutdown', () => {
   it('the time line splits the time of the hold, and its parts add up to it', () => {
     const { spent, awayMs, outcome, pods, podsLeft, from, to } = timelineOf(whole, at(500));
     assert.deepEqual([outcome, pods, podsLeft, from, to, awayMs], ['drained', 2, 0, at(0), at(60), 40_000]);
-    assert.deepEqual(spent, {
-      heldMs: 60_000,
-      // web from 4 to 15, db from 50 to 60.
-      endingMs: 21_000,
-      interceptorMs: 0,
-      waitingMs: 35_000,
-      betweenMs: 4_000,
-      addedMs: 39_000,
-    });
+    // web ends from 4 to 15, db from 50 to 60.
+    const parts = { endingMs: 21_000, interceptorMs: 0, waitingMs: 35_000, betweenMs: 4_000 };
+    assert.deepEqual(spent, { heldMs: 60_000, ...parts, addedMs: 39_000 });
   });
 
   it('the time line says why no budget was asked for a pod that ended by itself', () => {
@@ -106,11 +89,8 @@ describe('the story of a shutdown', () => {
     const story = look(20, [{ what: 'd/web', on: BUDGET.on, message, ending: true }])(
       look(10, [{ what: 'd/web', ...BUDGET }])(begunStory('n', SHUTDOWN)),
     );
-    const { causes } = timelineOf(story, at(30));
-    assert.deepEqual(
-      causes.map(({ kind, text }) => [kind, text]).find(([kind]) => kind === 'ending'),
-      ['ending', `it ends by itself: ${notAsked}`],
-    );
+    const ending = timelineOf(story, at(30)).causes.find(({ kind }) => kind === 'ending');
+    assert.equal(ending?.text, `it ends by itself: ${notAsked}`);
   });
 
   it('the time line tells in order what happened, with the manifests that came back', () => {
@@ -137,12 +117,10 @@ describe('the story of a shutdown', () => {
     assert.deepEqual([gone.outcome, gone.podsLeft, gone.to], ['called off', 0, at(20)]);
     assert.equal(outcomeText(gone), 'the shutdown was called off after every pod had left');
     const forced: Phase = { ...RELEASED, kind: 'released', releasedAt: at(20), forced: 'in a hurry' };
-    const left = timelineOf(
-      story(look(5, [{ what: 'a/db', ...BUDGET }]), became(20, 'force', forced), became(30, 'cancel', off, forced)),
-      at(40),
-    );
+    const waits = look(5, [{ what: 'a/db', ...BUDGET }]);
+    const left = timelineOf(story(waits, became(20, 'force', forced), became(30, 'cancel', off, forced)), at(40));
     assert.equal(outcomeText(left), 'the shutdown was called off; 1 pod was left: in a hurry');
-    const early = timelineOf(story(look(5, [{ what: 'a/db', ...BUDGET }]), became(30, 'cancel', off)), at(40));
+    const early = timelineOf(story(waits, became(30, 'cancel', off)), at(40));
     assert.equal(outcomeText(early), 'the shutdown was called off');
   });
 
@@ -152,10 +130,8 @@ describe('the story of a shutdown', () => {
     const line = timelineOf(withTransition(asked, { name: 'cancel', from: DRAINING, to: off }, at(5)), at(9));
     assert.equal(line.requestedBy, 'a member of the control group');
     assert.ok(line.moments.some(({ text }) => text === 'the shutdown was called off: by root'));
-    assert.match(
-      formatReport(line, 120),
-      /Asked by: +a member of the control group: reboot by uid 0 \(trigger, shutdown-n-0\)/,
-    );
+    const text = formatReport(line, 120);
+    assert.match(text, /Asked by: +a member of the control group: reboot by uid 0 \(trigger, shutdown-n-0\)/);
   });
 
   for (const message of [
@@ -165,10 +141,8 @@ describe('the story of a shutdown', () => {
   ]) {
     it(`a pod of which "${message}" is said ends by itself, and nothing else is waited for`, () => {
       const so = story(look(1, [{ what: 'a/web', on: 'kubelet.k8s.io', message, ...endingOf(message) }]), look(9, []));
-      assert.deepEqual(
-        timelineOf(so, at(10)).causes.map(({ text }) => text),
-        ['their own end'],
-      );
+      const { causes } = timelineOf(so, at(10));
+      assert.deepEqual([causes.length, causes[0]?.text], [1, 'their own end']);
     });
   }
 
@@ -178,17 +152,13 @@ describe('the story of a shutdown', () => {
   });
 
   it('the story stays within its limits, and counts the pods that it leaves out', () => {
-    const many = Array.from({ length: 700 }, (_, index) => ({
-      what: `a/${index}`,
-      on: 'x'.repeat(9_000),
-      message: '\u001B[2J'.repeat(9_000),
-    }));
+    const long = { on: 'x'.repeat(9_000), message: '\u001B[2J'.repeat(9_000) };
+    const many = Array.from({ length: 700 }, (_, index) => ({ what: `a/${index}`, ...long }));
     let so = story(look(1, many));
-    for (let sec = 2; sec < 40; sec += 1)
-      so = look(
-        sec,
-        many.map((each) => ({ ...each, message: `m${sec}` })),
-      )(so);
+    for (let sec = 2; sec < 40; sec += 1) {
+      const others = many.map((each) => ({ ...each, message: `m${sec}` }));
+      so = look(sec, others)(so);
+    }
     assert.deepEqual([so.pods.length, so.podsLeftOut], [STORY_LIMITS.pods, 200]);
     assert.ok(so.pods.every(({ waits }) => waits.length <= STORY_LIMITS.waits));
     assert.ok(JSON.stringify(so).length < 4 * 1024 * 1024);
@@ -210,9 +180,7 @@ describe('the story of a shutdown', () => {
 
   it('a pod whose containers are ending is told as one that ends by itself, whatever is said of it', () => {
     const so = story(look(1, [{ what: 'a/x', on: 'kubelet', message: 'manifest parked', ending: true }]));
-    assert.deepEqual(
-      so.pods[0]?.waits.map(({ kind, message }) => [kind, message]),
-      [['ending', '']],
-    );
+    const { waits = [] } = so.pods[0] ?? {};
+    assert.deepEqual([waits.length, waits[0]?.kind, waits[0]?.message], [1, 'ending', '']);
   });
 });
