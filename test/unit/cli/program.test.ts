@@ -129,26 +129,3 @@ describe('the completion', () => {
     assert.deepEqual(await complete('drain', '--kubeconfig', '/nonexistent', ''), [':0']);
   });
 });
-
-describe('the exit code', () => {
-  const codes: readonly [string, number, RegExp][] = [
-    ['--version', 0, /^$/],
-    ['drain --help', 0, /^$/],
-    ['nonsense', 2, /unknown command/],
-    ['drain', 2, /name a node, or choose nodes by their labels/],
-    ['status -o xml', 2, /Allowed choices are table, name, wide, json, yaml/],
-    ['trigger --reason=', 2, /must not be empty/],
-    ['drain n1 --no-wait --timeout 5s', 2, /--timeout cannot be used with --no-wait/],
-    ['drain pod/web', 2, /"pod\/web" is neither a node nor a NodeMaintenance/],
-    ['status --run-directory /nonexistent --watch', 2, /--watch needs a node or a maintenance/],
-    ['cancel --run-directory /nonexistent', 1, /no agent answers/],
-    ['uninstall-cluster --yes --timeout soon', 2, /--timeout soon: write numbers and units/],
-  ];
-  for (const [words, code, message] of codes) {
-    it(`the exit code is ${code} for nodemaint ${words}`, async () => {
-      const recorded = recordTerminal('pipe');
-      assert.equal(await runCommandLine(words.split(' '), recorded.terminal), code, recorded.errors());
-      assert.match(recorded.errors(), message);
-    });
-  }
-});

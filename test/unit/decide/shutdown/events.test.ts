@@ -3,17 +3,9 @@ import { describe, it } from 'node:test';
 import { phaseEventOf } from '../../../../src/decide/shutdown/events.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import type { TransitionName } from '../../../../src/decide/shutdown/transition.ts';
+import { DRAINING, SHUTDOWN } from '../../../support/agent/phase-facts.ts';
 
-const SHUTDOWN = {
-  maintenance: 'shutdown-node-a-rs',
-  mode: 'cluster',
-  origin: 'logind',
-  reason: 'node reboot',
-  since: 0,
-  bootId: 'boot-1',
-} as const;
 const WATCHING: Phase = { kind: 'watching' };
-const DRAINING: Phase = { kind: 'draining', ...SHUTDOWN };
 const RELEASED: Phase = { kind: 'released', releasedAt: 1, ...SHUTDOWN };
 const FORCED: Phase = { ...RELEASED, forced: 'in a hurry' };
 const BACK: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
