@@ -10,7 +10,7 @@ import type { AgentConfig } from '../../config/schema.ts';
 import { chooseStaticPodPath } from '../../decide/machine/kubelet-config.ts';
 import { winningDelay } from '../../decide/machine/logind-delay.ts';
 import { SHUTDOWN_KINDS } from '../../decide/shutdown/kind.ts';
-import { type DelayLock, otherLocks } from '../../decide/shutdown/other-locks.ts';
+import { type DelayLock, otherLocks, refusesShutdown } from '../../decide/shutdown/other-locks.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createContainerRuntime } from '../../host/cri/runtime.ts';
@@ -35,9 +35,10 @@ import type { Terminal } from '../terminal/terminal.ts';
 
 const UNIT = 'nodemaint.service';
 
-/** The inhibitor locks that delay a shutdown, without the agent's own. Throws the errors of the bus. */
+/** The inhibitor locks that delay or refuse a shutdown, without the agent's own. Throws the errors of the bus. */
 async function readOtherLocks(login1: Login1, signal: AbortSignal): Promise<readonly DelayLock[]> {
-  return otherLocks(await login1.listInhibitors(signal), process.getuid?.());
+  const locks = await login1.listInhibitors(signal);
+  return [...otherLocks(locks, process.getuid?.()), ...locks.filter(refusesShutdown)];
 }
 
 /** The paths that the agent's unit may write, and those that the agent needs to write. */

@@ -19,8 +19,17 @@ export const LOCK_OWNER = 'nodemaint';
 /** InhibitDelayMaxSec where no file sets it (logind.conf(5)). */
 const DEFAULT_DELAY_MS = 5_000;
 
-function delaysShutdown({ what, mode }: DelayLock): boolean {
-  return mode === 'delay' && what.split(':').includes('shutdown');
+function isOfShutdown({ what }: DelayLock): boolean {
+  return what.split(':').includes('shutdown');
+}
+
+function delaysShutdown(lock: DelayLock): boolean {
+  return lock.mode === 'delay' && isOfShutdown(lock);
+}
+
+/** Whether logind refuses a shutdown because of the lock, root's too from systemd 257 on. Sessions may hold one from 262 on. */
+export function refusesShutdown(lock: DelayLock): boolean {
+  return lock.mode.startsWith('block') && isOfShutdown(lock);
 }
 
 /** Whether it is the agent's own lock. Anybody may call himself nodemaint, but not under the agent's user. */

@@ -4,7 +4,7 @@ import { judgeKubeletShutdown } from '../../decide/machine/kubelet-graceful-shut
 import type { KubeletFacts } from '../../decide/machine/kubelet-config.ts';
 import type { RefusedKubelet } from '../../decide/machine/kubelet-trust.ts';
 import { chooseKubeletUnit, type KubeletHome } from '../../decide/machine/kubelet-unit.ts';
-import { type DelayLock, describeLock, isKubeletsLock } from '../../decide/shutdown/other-locks.ts';
+import { type DelayLock, describeLock, isKubeletsLock, refusesShutdown } from '../../decide/shutdown/other-locks.ts';
 import { staticPodUrlWarning } from '../../decide/static-pod/url-pods.ts';
 import { type DelaySetting, delayProblem, WANTED_DELAY_MS } from '../../decide/machine/logind-delay.ts';
 
@@ -101,6 +101,12 @@ function checkOtherLocks({ otherLocks }: DoctorFacts): Check {
   if (typeof otherLocks === 'string')
     return { name, result: 'warn', message: otherLocks, fix: 'systemd-inhibit --list' };
   if (otherLocks.length === 0) return { name, ...OK, message: 'no other lock delays a shutdown' };
+  const blocking = otherLocks.filter(refusesShutdown);
+  if (blocking.length > 0) {
+    const fix = 'end the program or the session that holds it, or systemctl reboot --check-inhibitors=no';
+    const message = `logind refuses to reboot or power off because of ${blocking.map(describeLock).join(', ')}`;
+    return { name, result: 'warn', message, fix };
+  }
   const message = `other locks delay a shutdown too, up to the lock delay: ${otherLocks.map(describeLock).join(', ')}`;
   const isKubelets = otherLocks.every(isKubeletsLock);
   const fix = isKubelets

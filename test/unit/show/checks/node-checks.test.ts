@@ -39,6 +39,16 @@ const cases: [string, Partial<DoctorFacts>, RegExp][] = [
     /^fail lock delay: .*uu\.conf \(InhibitDelayMaxSec=30\) wins over/,
   ],
   [
+    'a session refuses reboots',
+    {
+      otherLocks: [
+        { ...LOCK, who: 'backup', uid: 0 },
+        { ...LOCK, who: 'session', uid: 1000, mode: 'block-weak' },
+      ],
+    },
+    /^warn other locks: logind refuses to reboot or power off because of session \(uid 1000, process 7: busy\)$/,
+  ],
+  [
     'somebody else has a lock',
     { otherLocks: [{ ...LOCK, who: 'backup', uid: 1000 }] },
     /^warn other locks: .*other locks delay a shutdown too, up to the lock delay: backup \(uid 1000, process 7: busy\)$/,
