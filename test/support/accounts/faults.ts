@@ -1,6 +1,6 @@
 /** Where what is said of the accounts and what the manifests give them differ. */
-import type { Account, Right } from './account.ts';
 import { type Atom, atomText, type Policy } from './manifests.ts';
+import type { Account, Right } from './page.ts';
 
 /** What the manifests give, and what is said of it. */
 export interface Facts {
@@ -57,11 +57,12 @@ function covers({ rules }: Policy, { group }: Right, resource: string, operation
 
 /** What is wrong with the fence of a right. */
 function fenceFaults({ policies }: Facts, { subject }: Account, right: Right): readonly string[] {
-  const { resources, verbs, fence } = right;
+  const { resources, verbs, policies: named, fence, why } = right;
   const what = `${subject}: ${verbs.join(', ')} ${resources.join(', ')}`;
-  if (!('policies' in fence)) return fence.alone === '' ? [`${what}: it is not said why RBAC alone is enough`] : [];
-  const unknown = fence.policies.filter((name) => !policies.has(name));
-  const found = fence.policies.flatMap((name) => policies.get(name) ?? []);
+  if (fence === '' || why === '') return [`${what}: it is not said why it is needed, or what restricts it`];
+  if (named.length === 0) return [];
+  const unknown = named.filter((name) => !policies.has(name));
+  const found = named.flatMap((name) => policies.get(name) ?? []);
   const foreign = found.filter((policy) => policy.subject !== undefined && policy.subject !== subject);
   const open = resources.flatMap((resource) =>
     verbs.flatMap((verb) => {
@@ -87,9 +88,7 @@ function fenceFaults({ policies }: Facts, { subject }: Account, right: Right): r
 export function faultsOf(facts: Facts): readonly string[] {
   const { policies, accounts } = facts;
   const fences = accounts.flatMap((account) => account.rights.flatMap((right) => fenceFaults(facts, account, right)));
-  const named = new Set(
-    accounts.flatMap(({ rights }) => rights.flatMap(({ fence }) => ('policies' in fence ? fence.policies : []))),
-  );
+  const named = new Set(accounts.flatMap(({ rights }) => rights.flatMap((right) => right.policies)));
   const unnamed = [...policies.keys()].filter((name) => !named.has(name));
   return [
     ...rightFaults(facts),

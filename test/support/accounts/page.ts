@@ -1,58 +1,79 @@
-/** The part of docs/reference/security.md that says which account has which right. */
+/** What docs/reference/security.md says of the accounts of the product; a test compares it with the manifests. */
 import path from 'node:path';
-import type { Account, Fence, Right } from './account.ts';
-import { ACCOUNTS } from './accounts.ts';
-import { qualified } from './manifests.ts';
 
-/** The page, and the lines between which the part is. */
 export const PAGE = path.join(import.meta.dirname, '..', '..', '..', 'docs', 'reference', 'security.md');
-const BEGIN = '<!-- accounts: "node test/support/accounts/write-page.ts" writes this part -->';
-const END = '<!-- end of the accounts -->';
 
-function row(cells: readonly string[]): string {
-  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+/** What restricts a right beside RBAC: admission policies by their names, or nothing where there is none. */
+export interface Right {
+  /** As the page has it, such as `leases.coordination.k8s.io: NAME, in NAMESPACE`. */
+  readonly text: string;
+  /** The API group; '' is the core. */
+  readonly group: string;
+  readonly resources: readonly string[];
+  /** The only objects that it concerns (resourceNames); all without it. */
+  readonly names?: readonly string[] | undefined;
+  /** The only namespace that it concerns; all without it. */
+  readonly namespace?: string | undefined;
+  readonly verbs: readonly string[];
+  readonly policies: readonly string[];
+  /** What the policies leave of it, or why RBAC alone is enough. */
+  readonly fence: string;
+  /** The reason for which the product needs it. */
+  readonly why: string;
 }
 
-function resourceText({ group, resources, names, namespace }: Right): string {
-  const all = resources.map((resource) => qualified(resource, group)).join(', ');
-  const only = names === undefined ? '' : `: ${names.map((name) => `\`${name}\``).join(', ')}`;
-  return `${all}${only}${namespace === undefined ? '' : `, in \`${namespace}\``}`;
+/** Somebody who has rights by the manifests. */
+export interface Account {
+  /** As `subjectName` of manifests.ts has it, or `ClusterRole NAME` for a role that the manifests bind to nobody. */
+  readonly subject: string;
+  readonly rights: readonly Right[];
 }
 
-/** The files, each as a link with its name. */
-function filesText(files: readonly string[]): string {
-  return files.map((file) => `[${path.basename(file)}](../../${file})`).join(', ');
+/** The sections of the page, by the subject that each is about. */
+const SECTIONS: Readonly<Record<string, string>> = {
+  'Agents: the group `system:nodes`': 'system:nodes',
+  'Agents that release gated pods: `nodemaint-agent-release`':
+    'system:serviceaccount:nodemaint-system:nodemaint-agent-release',
+  'The controller: `nodemaint-controller`': 'system:serviceaccount:nodemaint-system:nodemaint-controller',
+  'People with `view`, `edit` or `admin`': 'ClusterRole nodemaint-view',
+  'People with `edit` or `admin`: EvictionRequests': 'ClusterRole nodemaint-evictionrequests-edit',
+  'Interceptors of others: `nodemaint-interceptor`': 'ClusterRole nodemaint-interceptor',
+  'People who take nodes out of use: `nodemaint-operator`': 'ClusterRole nodemaint-operator',
+  'People who let a held machine go: `nodemaint-releaser`': 'ClusterRole nodemaint-releaser',
+};
+
+const RESOURCES = /^([^:`]+?)(?:: ((?:`[^`]+`(?:, )?)+?))?(?:, in `([^`]+)`)?$/;
+const FENCE = /^(?:RBAC alone|((?:`[^`]+`(?:, )?)+)): (.+)$/;
+
+function quoted(text = ''): readonly string[] {
+  return [...text.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
 }
 
-function fenceText(fence: Fence): string {
-  if ('alone' in fence) return `RBAC alone: ${fence.alone}`;
-  return `${fence.policies.map((name) => `\`${name}\``).join(', ')}: ${fence.leaves}`;
+/** The right of a row of the table: resource, verbs, why, used by, restricted by. */
+function rightOf(row: string): Right {
+  const [text = '', verbs = '', why = '', , restricted = ''] = row.slice(2, -2).split(' | ');
+  const [, resources = '', names, namespace] = RESOURCES.exec(text) ?? [];
+  const [, policies, fence = ''] = FENCE.exec(restricted) ?? [];
+  const found = resources.split(', ').map((each) => /^([^./]+)(?:\.([^/]+))?(\/.+)?$/.exec(each) ?? []);
+  return {
+    text,
+    group: found[0]?.[2] ?? '',
+    resources: found.map(([, plural = '', , subresource = '']) => `${plural}${subresource}`),
+    names: names === undefined ? undefined : quoted(names),
+    namespace,
+    verbs: verbs.split(', '),
+    policies: quoted(policies),
+    fence,
+    why,
+  };
 }
 
-function rightRow(right: Right): string {
-  const used = filesText(right.usedBy);
-  return row([resourceText(right), right.verbs.join(', '), right.why, used, fenceText(right.fence)]);
-}
-
-function section({ title, introduction, rights, thief }: Account): string {
-  const table = [
-    row(['resource', 'verbs', 'why', 'used by', 'restricted by']),
-    '|---|---|---|---|---|',
-    ...rights.map(rightRow),
-  ].join('\n');
-  return [`### ${title}`, introduction, table, ...(thief === '' ? [] : [thief])].join('\n\n');
-}
-
-/** The part, with the lines around it. */
-export function accountsPart(accounts: readonly Account[] = ACCOUNTS): string {
-  // Accounts with the same title have the same rights.
-  const shown = accounts.filter(({ title }, place) => accounts.findIndex((each) => each.title === title) === place);
-  return [BEGIN, ...shown.map(section), END].join('\n\n');
-}
-
-/** The page with this part in place of the one that it has. Throws where it has none. */
-export function withAccounts(page: string, part: string): string {
-  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
-  if (begin === -1 || end < begin) throw new Error(`the page has no part between ${BEGIN} and ${END}`);
-  return `${page.slice(0, begin)}${part}${page.slice(end + END.length)}`;
+/** The accounts that the page describes, in its order. */
+export function accountsOn(page: string): readonly Account[] {
+  return page.split(/^##+ /m).flatMap((section) => {
+    const subject = SECTIONS[section.slice(0, section.indexOf('\n'))];
+    if (subject === undefined) return [];
+    const rows = section.split('\n').filter((line) => line.startsWith('| '));
+    return [{ subject, rights: rows.slice(1).map(rightOf) }];
+  });
 }
