@@ -9,6 +9,7 @@ import { loopPauseMs } from '../decide/shutdown/loop-pause.ts';
 import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
 import { type Phase, remakeAt } from '../decide/shutdown/phase.ts';
 import { effectiveDrains, type RetentionFacts } from '../decide/static-pod/parked.ts';
+import { othersWarning } from './static-pods/static-pods.ts';
 import type { Cluster } from './cluster.ts';
 import { SystemdStatus } from './control/systemd-status.ts';
 import type { AgentStatus } from './control/status.ts';
@@ -99,7 +100,7 @@ export class Agent {
       scheduled: detector.scheduled(),
       lock: lock.status(phase),
       otherLocks: otherLocks.status(),
-      warnings: [...locator.warnings(), ...notices.problems()],
+      warnings: [...locator.warnings(), ...othersWarning(this.#lastPass?.view ?? {}), ...notices.problems()],
     });
   }
 

@@ -218,6 +218,7 @@ function openStaticPods(foundation: Foundation, kubelet: KubeletUnit | undefined
     nodeName,
     bootId,
     runtime,
+    authorities: () => foundation.api?.access.authorities?.(),
     kubeletUp: (signal) => isKubeletUp(config.kubeletHealthz, kubelets.config, signal),
     kubeletStopped: async () => (await kubelet?.isStopped()) === true,
   });

@@ -12,6 +12,7 @@ interface StaticPodActionDependencies {
   readonly store: () => Pick<StaticPodStore, 'mover'>;
   readonly bootId: string;
   readonly runtime: ContainerRuntime;
+  readonly authorities?: () => readonly string[] | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -26,7 +27,7 @@ type PerformActions = (
 
 /** Creates what moves manifests and stops pods; `stuck` receives which moves fail. */
 export function createStaticPodActions(
-  { store, bootId, runtime, clock, log }: StaticPodActionDependencies,
+  { store, bootId, runtime, authorities: readAuthorities, clock, log }: StaticPodActionDependencies,
   stuck: Pick<StuckManifests, 'failed' | 'moved'>,
 ): PerformActions {
   const stops = createSandboxStops(runtime, clock);
@@ -39,7 +40,11 @@ export function createStaticPodActions(
     const pod = view.inPlace.find((manifest) => manifest.file === file);
     const { maintenance, reason } = leave;
     const step = { op: 'park', file, sha256: pod?.sha256 ?? '', maintenance, at: clock.now(), bootId } as const;
-    const why = maintenance === shutdown ? { shutdown: true } : {};
+    const authorities = readAuthorities?.();
+    const why = {
+      ...(maintenance === shutdown && { shutdown: true }),
+      ...(authorities && { authorities: [...authorities] }),
+    };
     // A person's maintenance can wait for the disk; a machine that goes down cannot.
     const durability: Durability = shutdown === undefined ? 'durable' : 'best-effort';
     await store().mover.park({ ...step, ...why, ...(pod && { pod }) }, durability);

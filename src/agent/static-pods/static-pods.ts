@@ -34,6 +34,8 @@ interface StaticPodDependencies {
   readonly nodeName: string;
   readonly bootId: string;
   readonly runtime: ContainerRuntime;
+  /** Hashes of the certificates of the cluster's authority; absent, or undefined, where they are not known. */
+  readonly authorities?: () => readonly string[] | undefined;
   readonly kubeletUp: (signal: AbortSignal) => Promise<boolean>;
   /** Whether the agent itself stopped the kubelet, for a drain without an API server. */
   readonly kubeletStopped: () => Promise<boolean>;
@@ -69,11 +71,9 @@ function lastingOf(stuck: StuckManifests): ReadonlySet<string> {
 }
 
 /** Reads the runtime and the directories; each failure is logged when it begins. */
-function createReader({ nodeName, bootId, runtime, log }: StaticPodDependencies): StaticPodReader {
+function createReader({ log, ...dependencies }: StaticPodDependencies): StaticPodReader {
   return {
-    nodeName,
-    bootId,
-    runtime,
+    ...dependencies,
     onDirectory: createLogOnce((reason) => {
       log.warn({ reason }, 'cannot read the directory of manifests');
     }),
@@ -83,15 +83,24 @@ function createReader({ nodeName, bootId, runtime, log }: StaticPodDependencies)
   };
 }
 
+/** What people are told of copies of another cluster; empty without any. */
+export function othersWarning({ ofOthers = [] }: Pick<StaticPodView, 'ofOthers'>): readonly string[] {
+  if (ofOthers.length === 0) return [];
+  return [`${ofOthers.join(', ')} were parked in another cluster, and stay parked: remove these files`];
+}
+
 /** Reads the static pods; pods that were ended in place are apart, which only the runtime shows. */
 function createObserver(
-  { store, kubeletStopped, clock, read = readStaticPods }: StaticPodDependencies,
+  { store, kubeletStopped, clock, log, read = readStaticPods }: StaticPodDependencies,
   reader: StaticPodReader,
   stuck: StuckManifests,
 ): StaticPods['observe'] {
   const parkTimes = createParkTimes(clock);
   const startedAt = clock.monotonic();
   let known: readonly Manifest[] | undefined;
+  const warnOfOthers = createLogOnce((reason) => {
+    log.warn({ reason }, 'some manifests stay parked');
+  });
   /** A directory that cannot be read from the start on must not hold the machine for ever. */
   const knownNow = (): readonly Manifest[] | undefined =>
     known ?? (clock.monotonic() - startedAt < FIRST_READ_MS ? undefined : []);
@@ -110,6 +119,7 @@ function createObserver(
     const steps = parkTimes.asOfNow(current.mover.parkSteps());
     const view = await read(reader, current, { steps, inPlace: knownNow() }, signal);
     known = view.inPlace;
+    warnOfOthers(othersWarning(view)[0]);
     return await withoutEnded(view, signal);
   };
 }

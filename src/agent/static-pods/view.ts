@@ -4,6 +4,7 @@ import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { targetsCover } from '../../decide/maintenance/drain-plan.ts';
 import type { DrainPod } from '../../decide/pod.ts';
 import { type Leave, type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
+import { isOfAnotherCluster } from '../../decide/static-pod/parked.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
 import type { Disk } from '../../static-pods/disk/disk.ts';
@@ -20,6 +21,8 @@ export interface StaticPodView {
   readonly ended: readonly Manifest[];
   readonly parked: readonly (ParkedPod & Manifest)[];
   readonly live: ReadonlyMap<string, readonly string[]> | undefined;
+  /** Files that were parked in another cluster, and stay so; absent for none. */
+  readonly ofOthers?: readonly string[];
   /** Why no manifest can be moved; then no manifest is read either. Absent where manifests can be moved. */
   readonly refusal?: string;
 }
@@ -78,6 +81,8 @@ export interface StaticPodReader {
   readonly nodeName: string;
   readonly bootId: string;
   readonly runtime: ContainerRuntime;
+  /** Hashes of the certificates of the cluster's authority; undefined where they are not known. */
+  readonly authorities?: () => readonly string[] | undefined;
   /** Receives why a directory cannot be read, and undefined when it can. */
   readonly onDirectory: (reason: string | undefined) => void;
   /** Receives why the runtime does not answer, and undefined when it does. */
@@ -147,7 +152,11 @@ export async function readStaticPods(
 ): Promise<StaticPodView> {
   const { steps } = known;
   const inPlace = await readManifests(reader, paths, known.inPlace, signal);
-  const parked = (await readParked({ ...paths, nodeName: reader.nodeName }, steps, disk, signal)).map((pod) => {
+  const found = await readParked({ ...paths, nodeName: reader.nodeName }, steps, disk, signal);
+  const authorities = reader.authorities?.();
+  const isOurs = ({ file }: Manifest): boolean => !isOfAnotherCluster(steps.get(file)?.authorities, authorities);
+  const ofOthers = found.filter((pod) => !isOurs(pod)).map(({ file }) => file);
+  const parked = found.filter(isOurs).map((pod) => {
     const step = steps.get(pod.file);
     return {
       ...pod,
@@ -157,5 +166,5 @@ export async function readStaticPods(
     };
   });
   const live = parked.some(({ thisBoot }) => thisBoot) ? await readLive(reader, signal) : undefined;
-  return { inPlace, ended: [], parked, live };
+  return { inPlace, ended: [], parked, live, ...(ofOthers.length === 0 ? {} : { ofOthers }) };
 }

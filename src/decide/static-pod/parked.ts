@@ -44,6 +44,14 @@ export function effectiveDrains(facts: RetentionFacts): readonly NodeDrain[] {
     .toSorted((one, other) => isOwn(one) - isOwn(other));
 }
 
+/**
+ * Whether a manifest was parked in another cluster than that in which the node is now, by the certificates of their authorities:
+ * one that rotates its certificate has both for a while.
+ */
+export function isOfAnotherCluster(then: readonly string[] | undefined, now: readonly string[] | undefined): boolean {
+  return then !== undefined && now !== undefined && !then.some((each) => now.includes(each));
+}
+
 /** Replaces the name of a maintenance if a person parked the manifest; only a person restores it. No name can be this text. */
 export const MANUAL = '(by hand)';
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { RequestOptions } from 'node:https';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { readChangedFile } from '../../host/files/bounded-file.ts';
@@ -9,6 +10,8 @@ export interface ClusterAccess {
   readonly server: URL | undefined;
   /** Adds certificates, keys, tokens and, for a proxy, an agent to the options of a request. Throws KUBECONFIG_INVALID. */
   authenticate(options: RequestOptions): Promise<void>;
+  /** Hashes of the certificates of the cluster's authority, as they were read last; undefined where it has none of its own. */
+  authorities?(): readonly string[] | undefined;
   /** Told that the API server has refused what a request was given (401): what a program gave is not used again. */
   refused?(): void;
 }
@@ -38,6 +41,7 @@ class KubeconfigAccess implements ClusterAccess {
   /** What was read last; a file that is away meanwhile, or is just being written, changes nothing. */
   #read: Credentials | undefined;
   #version: string | undefined;
+  #authority: RequestOptions['ca'];
 
   constructor(path: string | undefined) {
     this.#path = path;
@@ -51,9 +55,15 @@ class KubeconfigAccess implements ClusterAccess {
     const credentials = await this.#credentials();
     try {
       await credentials.authenticate(options);
+      this.#authority = options.ca;
     } catch (error) {
       throw this.#invalid(`cannot get the credentials of ${this.#where()}: ${describeError(error)}`, error);
     }
+  }
+
+  authorities(): readonly string[] | undefined {
+    const texts = String(this.#authority ?? '').match(/-----BEGIN CERTIFICATE-----[^-]+/g);
+    return texts?.map((text) => createHash('sha256').update(text.replaceAll(/\s/g, '')).digest('hex').slice(0, 16));
   }
 
   refused(): void {

@@ -43,6 +43,8 @@ const parkSchema = z.object({
   shutdown: z.boolean().optional(),
   pod: podSchema.optional(),
   origin: originSchema.optional(),
+  /** Hashes of the certificates of the cluster's authority; absent where they were not known. */
+  authorities: z.array(z.string()).optional(),
 });
 /** `parked`: the step that parked the manifest; it still applies if the restore fails. */
 const restoreSchema = z.object({ op: z.literal('restore'), file: z.string(), parked: parkSchema.optional() });

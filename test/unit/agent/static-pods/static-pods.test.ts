@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { readdir, rename, rm, symlink } from 'node:fs/promises';
+import { readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { createStaticPods, type StaticPodIntent } from '../../../../src/agent/static-pods/static-pods.ts';
 import { drainPodsOf, leaveByTargets } from '../../../../src/agent/static-pods/view.ts';
@@ -21,7 +22,12 @@ async function open(t: TestContext, disk = createQuickDisk()) {
   await node.prepare();
   const mover = createMover(node.paths, disk);
   await mover.recover();
-  const world = { kubeletUp: true, kubeletStopped: false, refusal: undefined as string | undefined };
+  const world = {
+    kubeletUp: true,
+    kubeletStopped: false,
+    refusal: undefined as string | undefined,
+    authorities: ['a'],
+  };
   const clock = createSteppingClock();
   const log = createRecordingLog();
   const pods = createStaticPods({
@@ -35,6 +41,7 @@ async function open(t: TestContext, disk = createQuickDisk()) {
     nodeName: 'n',
     bootId: node.bootId,
     runtime: node.runtime,
+    authorities: () => world.authorities,
     kubeletUp: () => Promise.resolve(world.kubeletUp),
     kubeletStopped: () => Promise.resolve(world.kubeletStopped),
     clock,
@@ -54,6 +61,28 @@ async function open(t: TestContext, disk = createQuickDisk()) {
 }
 
 describe('the static pods of a node', () => {
+  it('copies that were parked in another cluster stay away, and nothing that has their names is touched', async (t) => {
+    const { node, world, log, iteration } = await open(t);
+    const files = (await readdir(node.paths.staticPodPath)).toSorted();
+    const [first = ''] = files;
+    await iteration(true);
+    world.authorities = ['b'];
+    await writeFile(path.join(node.paths.staticPodPath, first), 'kind: Pod\nmetadata: {name: new}\n');
+    const { view } = await iteration(false);
+    assert.deepEqual([view.parked, view.ofOthers?.toSorted()], [[], files]);
+    assert.deepEqual(await readdir(node.paths.staticPodPath), [first]);
+    assert.match(log.lines.join('\n'), /warn .*parked in another cluster/);
+    await rm(path.join(node.paths.staticPodPath, first));
+    world.authorities = ['b', 'a'];
+    await node.sync();
+    await iteration(false);
+    assert.deepEqual(
+      (await readdir(node.paths.staticPodPath)).toSorted(),
+      files,
+      'a certificate that is rotated is in both',
+    );
+  });
+
   it('static pods leave by the move of their manifests, and come back by it', async (t) => {
     const { node, iteration } = await open(t);
     assert.equal((await iteration(true)).isDone, true);
