@@ -7,8 +7,9 @@ import {
 import { rfc3339 } from '../../decide/time.ts';
 import { printable } from '../../printable.ts';
 import { type FrameSize, type FrameLine, type LineStyle, wrap } from '../terminal/paint.ts';
-import { fitFrame } from '../follow/screen.ts';
+import { createBlock, createNotes, fitFrame, type FollowScreen, writeTimedLine } from '../follow/screen.ts';
 import { formatSpan } from '../../decide/duration.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 
 /** A pod and how far its eviction is. */
 export interface PodProgress {
@@ -143,4 +144,51 @@ export function progressFrame(
   const going = pods.filter(({ progress }) => !isOver(progress));
   const lines = [...going, ...over].flatMap((pod) => podLines(pod, size, now));
   return fitFrame(lines, note, size);
+}
+
+/** Shows evictions as they go on. */
+export interface EvictScreen extends FollowScreen {
+  /** Takes the progress of a pod; writes what is new of it at once where there is no block to redraw. */
+  changed(name: string, progress: EvictProgress): void;
+}
+
+/** A line for each change, with the time. */
+function createLineScreen(terminal: Terminal): EvictScreen {
+  const last = new Map<string, string>();
+  const say = (key: string, pod: string, text: string): void => {
+    if (text === '' || last.get(key) === text) return;
+    last.set(key, text);
+    writeTimedLine(terminal, `pod/${pod} ${text}`);
+  };
+  return {
+    ...createNotes((text) => {
+      writeTimedLine(terminal, text);
+    }),
+    changed: (name, progress) => {
+      say(`order ${name}`, name, orderLine(progress));
+      say(`state ${name}`, name, stateLine(progress));
+    },
+  };
+}
+
+/** A block that is redrawn in place. */
+function createBlockScreen(terminal: Terminal): EvictScreen {
+  const pods = new Map<string, PodProgress>();
+  return {
+    ...createBlock(terminal, (note, size, now) => progressFrame([...pods.values()], note, size, now)),
+    changed: (name, progress) => {
+      pods.set(name, { name, progress });
+    },
+  };
+}
+
+/** Shows nothing: the objects are printed at the end. */
+function createSilentScreen(): EvictScreen {
+  return { changed: () => undefined, note: () => undefined, draw: () => undefined };
+}
+
+/** Makes the screen that fits the output: a block on a terminal, lines elsewhere, nothing before JSON or YAML. */
+export function createEvictScreen(terminal: Terminal, silent: boolean): EvictScreen {
+  if (silent) return createSilentScreen();
+  return terminal.isTerminal ? createBlockScreen(terminal) : createLineScreen(terminal);
 }

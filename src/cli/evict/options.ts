@@ -13,9 +13,6 @@ export interface EvictFlags extends AccessFlags {
   readonly watch?: boolean;
   readonly timeout?: string;
   readonly withdraw?: boolean;
-  readonly inSpiteOfBudget?: boolean;
-  readonly reason?: string;
-  readonly yes?: boolean;
   readonly dryRun?: DryRun | undefined;
   readonly output: ObjectOutput;
 }
@@ -50,22 +47,6 @@ export function parsePodName(text: string): string {
   return name;
 }
 
-/** Checks the flags of a deletion in spite of a budget. Throws USAGE. */
-function checkOverride(flags: EvictFlags): void {
-  if (flags.inSpiteOfBudget !== true) {
-    if (flags.reason !== undefined) throw usage('--reason needs --in-spite-of-budget: an EvictionRequest has none');
-    if (flags.yes === true) throw usage('--yes needs --in-spite-of-budget: nothing else is asked');
-    return;
-  }
-  for (const [name, isSet] of [
-    ['--watch', flags.watch === true],
-    ['--withdraw', flags.withdraw === true],
-    ['--output', flags.output !== 'table'],
-  ] as const) {
-    if (isSet) throw usage(`--in-spite-of-budget cannot be used with ${name}: it deletes the pod and requests nothing`);
-  }
-}
-
 /** Checks the command line. Throws USAGE where it is invalid. */
 export function parseEvictOptions(names: readonly string[], flags: EvictFlags): EvictOptions {
   const { timeout, ...rest } = flags;
@@ -83,7 +64,6 @@ export function parseEvictOptions(names: readonly string[], flags: EvictFlags): 
   }
   if (flags.dryRun === 'client')
     throw usage('--dry-run=client: only the server can check an eviction; use --dry-run=server');
-  checkOverride(flags);
   if (flags.watch !== true) {
     if (timeout !== undefined) throw usage('--timeout needs --watch');
   } else if (flags.withdraw === true || flags.dryRun !== undefined) {

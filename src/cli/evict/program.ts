@@ -24,26 +24,13 @@ export function addEvict(program: Command, terminal: Terminal, exitWith: ExitWit
     .option('-w, --watch', 'show the progress until every pod has left, and delete the finished requests')
     .addOption(watchTimeoutOption())
     .option('--withdraw', 'withdraw the request; requests of other requesters stay')
-    .option(
-      '--in-spite-of-budget',
-      'delete each pod that a PodDisruptionBudget holds, with its grace period, after asking; its interceptors are not asked',
-    )
-    .option('--reason <text>', 'with --in-spite-of-budget: why, for the Event on the pod')
-    .option('--yes', 'with --in-spite-of-budget: do not ask; needed where no person sits at a terminal')
     .addOption(dryRunOption());
   addClusterOptions(evict, 'name')
-    .addHelpText(
-      'after',
-      examples(
-        'nodemaint evict web-1 -n shop --watch',
-        'nodemaint evict web-1 --withdraw',
-        'nodemaint evict web-1 -n shop --in-spite-of-budget --reason "the node burns"',
-      ),
-    )
+    .addHelpText('after', examples('nodemaint evict web-1 -n shop --watch', 'nodemaint evict web-1 --withdraw'))
     .addHelpText(
       'after',
       exitCodes({
-        0: 'every eviction is requested or withdrawn; every pod left, or is deleted',
+        0: 'every eviction is requested or withdrawn; every pod left',
         1: 'failed or canceled for at least one pod, or interrupted',
         2: 'usage error',
         3: '--timeout is over',

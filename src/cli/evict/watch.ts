@@ -10,7 +10,7 @@ import type { ObjectCache } from '../../kube/watch.ts';
 import { printable } from '../../printable.ts';
 import { type FollowContext, Follower, type FollowStop } from '../follow/follower.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import type { EvictScreen } from './screen.ts';
+import type { EvictScreen } from './frame.ts';
 
 /** What watching needs from outside. */
 interface EvictWatchContext extends FollowContext {

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import { createEvictScreen } from '../../../../src/cli/evict/screen.ts';
-import { orderLine, type PodProgress, progressFrame, stateLine } from '../../../../src/cli/evict/frame.ts';
+import {
+  createEvictScreen,
+  orderLine,
+  type PodProgress,
+  progressFrame,
+  stateLine,
+} from '../../../../src/cli/evict/frame.ts';
 import { createTerminal, type Terminal } from '../../../../src/cli/terminal/terminal.ts';
 import { printable } from '../../../../src/printable.ts';
 import {

@@ -44,11 +44,6 @@ describe('the command line of nodemaint evict', () => {
     ['a time-out without a watch', { timeout: '3s' }, /needs --watch/],
     ['a watch of a withdrawal', { watch: true, withdraw: true }, /--withdraw/],
     ['a watch of a dry run', { watch: true, dryRun: true }, /--dry-run/],
-    ['a reason of a request', { reason: 'fire' }, /--reason needs --in-spite-of-budget/],
-    ['a consent that nobody asks for', { yes: true }, /--yes needs --in-spite-of-budget/],
-    ['a watch of a deletion', { inSpiteOfBudget: true, watch: true }, /cannot be used with --watch/],
-    ['a withdrawal of a deletion', { inSpiteOfBudget: true, withdraw: true }, /cannot be used with --withdraw/],
-    ['an object of a deletion', { inSpiteOfBudget: true, output: 'json' }, /cannot be used with --output/],
   ];
   for (const [what, extra, message] of wrong) {
     it(`the command line refuses ${what}`, () => {

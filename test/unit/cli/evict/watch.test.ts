@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
-import { createEvictScreen } from '../../../../src/cli/evict/screen.ts';
+import { createEvictScreen } from '../../../../src/cli/evict/frame.ts';
 import { type EvictWatchResult, watchEvictions } from '../../../../src/cli/evict/watch.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
 import type { RequesterClient } from '../../../../src/kube/eviction/requester.ts';
