@@ -2,8 +2,6 @@ import { CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
 import { identityOf, recordedNode } from '../../decide/maintenance/recorded-node.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
-import { isControlPlane } from '../../decide/maintenance/control-plane-members.ts';
-import { decideNodeConditions } from '../../decide/maintenance/node-conditions.ts';
 import { isKeptByAll, keptBy } from '../../decide/kept-pods/kept-pods.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { volumesOn } from '../../decide/volume/wait.ts';
@@ -11,14 +9,13 @@ import { drainPodOf } from '../../decide/pod.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';
 import { drainsOn, nodeStateOf } from '../../decide/drain/retention.ts';
 import { type ConditionsIntent, syncConditions } from '../../kube/maintenance/conditions.ts';
-import { differentAnnotations, needsCordonWrite, syncCordon } from '../../kube/maintenance/cordon.ts';
+import { needsCordonWrite, syncCordon } from '../../kube/maintenance/cordon.ts';
 import { after, type Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import { createUndoneWrites } from '../undone-writes.ts';
 import type { Refusals } from './refusals.ts';
-import { createWaitingReports } from '../../kube/maintenance/waiting-reports.ts';
 
 /** More than there are connections for what nobody waits for: its writes wait for one and keep no other step from running. */
 const PARALLEL = 64;
@@ -81,28 +78,13 @@ function isCordonDue({ node, state, leavesOut }: NodeIntent): boolean {
   return needsCordonWrite(node, { wantedBy: state.maintenances, leavesOut });
 }
 
-/**
- * Whether the conditions have only to say that a drain has begun, of a node that is cordoned and has its note: nobody acts by
- * them at once, and where the drain is over soon one write says that too.
- */
-function isBeginning(intent: NodeIntent): boolean {
-  const { node, state, annotations } = intent;
-  if (state.draining.length === 0 || state.drained || isCordonDue(intent)) return false;
-  // By its conditions the guard knows that a member was drained.
-  if (isControlPlane(node)) return false;
-  if (differentAnnotations(node, annotations) !== undefined) return false;
-  return decideNodeConditions(node, state).some(({ type, status }) => type === 'DrainInProgress' && status === 'True');
-}
-
 /** One step of one node, by its name: its cordon and its conditions are what the maintenances in progress make of them. */
 function createNodeReconciler(context: ControllerContext, refusals: Refusals): Reconcile {
-  const waiting = createWaitingReports(context.clock);
   const uncordoned = createUndoneWrites(context.clock);
   return async (name, signal) => {
     return await refusals.during(name, signal, async () => {
       const node = context.nodes.get(name);
       if (node === undefined) {
-        waiting.leftMs(name, false);
         uncordoned.forget(name);
         return {};
       }
@@ -114,8 +96,6 @@ function createNodeReconciler(context: ControllerContext, refusals: Refusals): R
       const annotations = { [NODE_NOTE_ANNOTATION]: nodeNote(wanting, identityOf(node.metadata)) };
       const leavesOut = context.options.excludeFromLoadBalancers && drainsOn(wanting, node).length > 0;
       const intent = { node, state, annotations, leavesOut };
-      const waitMs = waiting.leftMs(name, isBeginning(intent));
-      if (waitMs > 0) return { againMs: waitMs };
       const report = (): Promise<boolean> => syncConditions(context.client, intent, context.clock.now(), signal);
       // Without a change of the cordon, the note changes in the same write as the conditions, or in one of its own.
       if (!isCordonDue(intent) && (await report())) return {};
