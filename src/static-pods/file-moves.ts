@@ -4,8 +4,7 @@
  */
 import path from 'node:path';
 import { errorCodeOf } from '../errors.ts';
-import type { Disk } from './disk/disk.ts';
-import { ensureDirectory } from './disk/ensure-directory.ts';
+import { type Disk, ensureDirectory } from './disk/disk.ts';
 import type { ParkStep } from './journal/journal.ts';
 import type { MoverPaths } from './places.ts';
 

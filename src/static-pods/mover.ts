@@ -7,8 +7,7 @@
  */
 import path from 'node:path';
 import { describeError, NodemaintError } from '../errors.ts';
-import type { Disk } from './disk/disk.ts';
-import { ensureDirectory } from './disk/ensure-directory.ts';
+import { type Disk, ensureDirectory } from './disk/disk.ts';
 import {
   createJournal,
   type Journal,

@@ -1,5 +1,4 @@
-import type { DrainPreview, PreviewedPod, PreviewTier } from '../../show/preview/drain-preview.ts';
-import type { Finding } from '../../show/preview/finding.ts';
+import type { DrainPreview, Finding, PreviewedPod, PreviewTier } from '../../show/preview/drain-preview.ts';
 import { tierName } from '../follow/maintenance/frame.ts';
 import { printable } from '../../printable.ts';
 import { hangingLines } from '../terminal/paint.ts';

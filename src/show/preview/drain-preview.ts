@@ -17,8 +17,18 @@ import { drainPodOf, graceSecOf, isInPodGroup, isTerminal, lossOf, type PodLoss,
 import { staticPodsStay } from '../../decide/presence/no-agent.ts';
 import { isFromUrl, URL_POD_STAYS } from '../../decide/static-pod/url-pods.ts';
 import { volumesOn } from '../../decide/volume/wait.ts';
-import type { Finding } from './finding.ts';
 import type { PreviewFacts } from './preview-facts.ts';
+
+/** How serious a finding is: it blocks the drain, it may block it, or it is only information. */
+type FindingLevel = 'blocks' | 'may block' | 'note';
+
+/** Something that a person should know before a drain. */
+export interface Finding {
+  readonly level: FindingLevel;
+  readonly message: string;
+  /** The flag without which `nodemaint drain` refuses the pod; absent where it needs none. */
+  readonly needs?: string;
+}
 
 /** Static pods that nobody would end, because no agent lives on the node. */
 function staticPodFindings({ node, pods, keep = [], now }: PreviewFacts): readonly Finding[] {

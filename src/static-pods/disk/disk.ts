@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { link, lstat, mkdir, open, readdir, readlink, rename, rmdir, unlink } from 'node:fs/promises';
+import path from 'node:path';
 import { errorCodeOf } from '../../errors.ts';
 import { NEW_FILE, syncDirectory } from '../../host/files/durable-file.ts';
 
@@ -108,4 +109,13 @@ export function createDisk(): Disk {
       }),
     fingerprint: (file) => unlessMissing(() => readFingerprint(file)),
   };
+}
+
+/** Creates a directory with mode 0700, and missing directories above it, all durable. */
+export async function ensureDirectory(disk: Disk, directory: string): Promise<void> {
+  if ((await disk.identify(directory)) !== undefined) return;
+  const parent = path.dirname(directory);
+  await ensureDirectory(disk, parent);
+  await disk.makeDirectory(directory, 0o700);
+  await disk.syncDirectory(parent);
 }

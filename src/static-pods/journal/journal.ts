@@ -9,8 +9,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
-import type { Disk } from '../disk/disk.ts';
-import { ensureDirectory } from '../disk/ensure-directory.ts';
+import { type Disk, ensureDirectory } from '../disk/disk.ts';
 
 /** The pod as the kubelet knew it when its manifest was parked: the file itself may change or become unreadable. */
 const podSchema = z.object({
