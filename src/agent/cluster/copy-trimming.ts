@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { AGENT_LABEL, SHUTDOWN_KIND_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
-import { nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
+import { takesStaticPods } from '../../decide/drain/self-drain.ts';
+import { nodeStatusesOf, nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
 import { agentNodeOf, soleNodeOf } from '../../decide/maintenance/maintenance.ts';
 import type { Transform } from '../../kube/watch.ts';
 
@@ -22,6 +23,22 @@ function sharedStatus(status: NodeMaintenanceStatus, nodeName: string): NodeMain
 function concerns(maintenance: NodeMaintenance, nodeName: string): boolean {
   if (soleNodeOf(maintenance) === nodeName) return true;
   return nodeStatusOf(maintenance.status, nodeName) !== undefined;
+}
+
+/** Of a drain of other nodes, that there is one of its name, and the first of them that has come to static pods. */
+function drainElsewhere({ metadata: { name, uid, resourceVersion }, spec, status }: NodeMaintenance): NodeMaintenance {
+  const away = spec.stage === 'Drain' ? nodeStatusesOf(status).find(takesStaticPods) : undefined;
+  const { nodeRef, drainStartTime, drainTargets } = away ?? {};
+  const nodeStatuses = nodeRef === undefined ? [] : [{ nodeRef, drainStartTime, drainTargets }];
+  return {
+    metadata: {
+      name,
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    },
+    spec: { nodeSelector: { nodeSelectorTerms: [] } },
+    ...(nodeStatuses.length === 0 ? {} : { status: { nodeStatuses } as NodeMaintenanceStatus }),
+  };
 }
 
 /** What an agent needs of a machine elsewhere that goes down: how, and since when. */
@@ -49,17 +66,9 @@ function machineElsewhere({ metadata, spec, status }: NodeMaintenance, node: str
 export function createMaintenanceTransform(nodeName: string): Transform<NodeMaintenance> {
   return (maintenance) => {
     const { apiVersion, kind, metadata, spec, status } = maintenance;
-    const { name, uid, resourceVersion } = metadata;
     const elsewhere = agentNodeOf(maintenance);
     if (elsewhere !== undefined && elsewhere !== nodeName) return machineElsewhere(maintenance, elsewhere);
-    if (!concerns(maintenance, nodeName)) {
-      const known = {
-        name,
-        ...(uid === undefined ? {} : { uid }),
-        ...(resourceVersion === undefined ? {} : { resourceVersion }),
-      };
-      return { metadata: known, spec: { nodeSelector: { nodeSelectorTerms: [] } } };
-    }
+    if (!concerns(maintenance, nodeName)) return drainElsewhere(maintenance);
     const { managedFields: _, ...meta } = metadata as typeof metadata & { readonly managedFields?: unknown };
     const { [LAST_APPLIED]: __, ...annotations } = metadata.annotations ?? {};
     const kept = soleNodeOf(maintenance) === nodeName || status === undefined ? status : sharedStatus(status, nodeName);

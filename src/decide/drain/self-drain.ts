@@ -14,7 +14,8 @@ import type { Pod } from '../../api/pod.ts';
 import type { Deadline } from '../deadline/budget.ts';
 import { earliestDeadline } from '../deadline/maintenance.ts';
 import { drainOfMaintenance } from './observed-drain.ts';
-import { drainBegan, type NodeIdentity, nodeStatusOf } from '../maintenance/recorded-node.ts';
+import { reachesStaticPods } from '../maintenance/drain-plan.ts';
+import { drainBegan, type NodeIdentity, nodeStatusesOf, nodeStatusOf } from '../maintenance/recorded-node.ts';
 import { type DrainResolution, resolveDrains } from './resolution.ts';
 import { whyStaying } from './blocking-pods.ts';
 import { isFinished } from '../eviction/request.ts';
@@ -60,15 +61,36 @@ interface SeenAlone {
   readonly all: readonly NodeMaintenance[];
 }
 
+/** Whether the drain of a node has come to its static pods, to which a member of the control plane belongs. */
+export function takesStaticPods({ drainStartTime, drainTargets = [] }: NodeStatus): boolean {
+  return drainStartTime !== undefined && reachesStaticPods(drainTargets);
+}
+
+/** Whether somebody drains another node than this one to its static pods. */
+function takesStaticPodsElsewhere(other: NodeMaintenance, node: string): boolean {
+  if (agentNodeOf(other) !== undefined) return false;
+  return nodeStatusesOf(other.status).some((each) => each.nodeRef.name !== node && takesStaticPods(each));
+}
+
 /**
- * Whether a drain of the node waits while no controller is alive: only the machine of a member of the control plane, where the
- * last controller has told it to wait for the other members, or other machines reboot before it: which of these are members, an
- * agent does not see.
+ * For what a drain of the node waits while no controller is alive, as a sentence without its end; undefined where it does not.
+ * Only the machine of a member of the control plane waits, where the last controller has told it to wait for the other members,
+ * other machines reboot before it, or other nodes are drained: which of these are members, an agent does not see.
  */
-export function waitsAlone(maintenance: NodeMaintenance, { node, isMember, all }: SeenAlone, now: number): boolean {
-  if (!isBeforeItsTurn(maintenance, { name: node }) || !takesTurns(maintenance, now)) return false;
-  if (turnWaitOf(maintenance)?.reason === 'WaitingForControlPlane') return true;
-  return isMember && all.some((other) => goesBefore(other, maintenance, node, now));
+export function whyWaitsAlone(
+  maintenance: NodeMaintenance,
+  { node, isMember, all }: SeenAlone,
+  now: number,
+): string | undefined {
+  if (!isBeforeItsTurn(maintenance, { name: node }) || !takesTurns(maintenance, now)) return undefined;
+  const wait = turnWaitOf(maintenance);
+  if (wait?.reason === 'WaitingForControlPlane') return wait.message;
+  const other = all.find((each) => {
+    return goesBefore(each, maintenance, node, now) || takesStaticPodsElsewhere(each, node);
+  });
+  if (!isMember || other === undefined) return undefined;
+  const rule = 'a member of the control plane reboots alone while no controller is alive';
+  return `${rule}, and NodeMaintenance ${other.metadata.name} has another node drained`;
 }
 
 /**

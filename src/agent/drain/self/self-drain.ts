@@ -16,7 +16,7 @@ import {
   resolveSelfDrains,
   type SelfDrain,
   type SelfScope,
-  waitsAlone,
+  whyWaitsAlone,
   withReturning,
 } from '../../../decide/drain/self-drain.ts';
 import { drainEnd, type Left, leftOf } from '../../../decide/staying-pod/left-pods.ts';
@@ -70,12 +70,6 @@ const PASS_MS = 10_000;
 
 /** The labels of a node hardly ever change. */
 const OWN_NODE_AGE_MS = 60_000;
-/** What the machine of a member of the control plane waits for, as the status of the agent shows it. */
-const WAITS_FOR_MEMBERS: Waiting = {
-  what: 'its turn to reboot',
-  on: 'other nodes',
-  message: 'a member of the control plane reboots alone while no controller is alive',
-};
 
 /** What was drained by this agent, for the static pods. */
 interface OwnPass extends EndedPods {
@@ -280,16 +274,20 @@ export function createSelfDrainer(
     return ownPassOf(own, { view, pods: all, shutdown: drainedFor(facts.record.phase) }, ended);
   };
 
-  /** Those of the maintenances that may begin. */
+  /** Those of the maintenances that may begin, or why none may. */
   const thoseInTurn = async (
     maintenances: readonly NodeMaintenance[],
     signal: AbortSignal,
-  ): Promise<readonly NodeMaintenance[]> => {
+  ): Promise<readonly NodeMaintenance[] | string> => {
     const latest = status.latest(maintenances);
     if (!latest.some((each) => isBeforeItsTurn(each, { name: nodeName }))) return latest;
     const seen = await ownNode.observe(OWN_NODE_AGE_MS, signal);
     const isMember = seen.kind === 'present' && isControlPlane(seen.node);
-    return latest.filter((each) => !waitsAlone(each, { node: nodeName, isMember, all: known.list() }, clock.now()));
+    const whyNot = (each: NodeMaintenance): string | undefined => {
+      return whyWaitsAlone(each, { node: nodeName, isMember, all: known.list() }, clock.now());
+    };
+    const free = latest.filter((each) => whyNot(each) === undefined);
+    return free.length > 0 ? free : latest.map(whyNot).join('; ');
   };
 
   return {
@@ -301,8 +299,10 @@ export function createSelfDrainer(
       try {
         const maintenances = await thoseInTurn(facts.maintenances, signal);
         // A node that waits is left as it is.
-        if (maintenances.length === 0 && facts.maintenances.length > 0)
-          return { ...base, waiting: [...base.waiting, WAITS_FOR_MEMBERS] };
+        if (typeof maintenances === 'string') {
+          const turn: Waiting = { what: 'its turn to reboot', on: 'other nodes', message: maintenances };
+          return { ...base, waiting: [...base.waiting, turn] };
+        }
         if (maintenances.length > 0) {
           const own = await drain({ ...facts, maintenances }, signal);
           return typeof own === 'string' ? stalled(base, own) : withOwn(base, own, facts);

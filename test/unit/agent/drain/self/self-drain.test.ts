@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type DrainerFacts, EMPTY_PASS } from '../../../../../src/agent/drain/drainer.ts';
 import { createNodePods } from '../../../../../src/agent/cluster/node-pods.ts';
+import { createMaintenanceTransform } from '../../../../../src/agent/cluster/copy-trimming.ts';
 import { createSelfDrainer } from '../../../../../src/agent/drain/self/self-drain.ts';
 import { AGENT_LABEL } from '../../../../../src/api/names.ts';
 import type { NodeMaintenance, NodeStatus, WaitReason } from '../../../../../src/api/node-maintenance.ts';
@@ -9,11 +10,13 @@ import { NodemaintError } from '../../../../../src/errors.ts';
 import type { KubeClient } from '../../../../../src/kube/client.ts';
 import { DEFAULT_EVICTION_SETTINGS } from '../../../../../src/decide/eviction/settings.ts';
 import { type LeaseLife, WHY_SELF } from '../../../../../src/decide/shutdown/drainer.ts';
-import { ownMaintenanceOf } from '../../../../support/maintenance/objects.ts';
+import { DEFAULT_DRAIN_PLAN } from '../../../../../src/decide/maintenance/drain-plan.ts';
+import { drainOf, ownMaintenanceOf } from '../../../../support/maintenance/objects.ts';
 import { createRecordingLog } from '../../../../support/agent/recording-log.ts';
 import { createObjectServer, withOpenWatches } from '../../../../support/stand-ins/object-server.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
 
+const keep = createMaintenanceTransform('n1');
 const NODE = '/api/v1/nodes/n1';
 const PODS = '/api/v1/pods';
 const STATUS = '/apis/nodemaintenance.x-k8s.io/v1alpha1/nodemaintenances/shutdown-n1-0/status';
@@ -243,28 +246,34 @@ describe('the drain of a node by its agent', () => {
     });
   }
 
-  const reboots: readonly [string, Partial<NodeStatus>, string, boolean][] = [
-    ['waits for a machine that goes down', { drainStartTime: '2026-01-01T00:00:00Z' }, 'reboot', true],
+  const begun = { drainStartTime: '2026-01-01T00:00:00Z' };
+  const reboots: readonly [string, Partial<NodeStatus>, string | undefined, boolean][] = [
+    ['waits for a machine that goes down', begun, 'reboot', true],
+    ['waits where a person drains static pods', { ...begun, drainTargets: DEFAULT_DRAIN_PLAN }, undefined, true],
+    [
+      'waits for no drain of others by a person',
+      { ...begun, drainTargets: DEFAULT_DRAIN_PLAN.slice(0, 1) },
+      undefined,
+      false,
+    ],
     ['waits for none that was asked later', {}, 'reboot', false],
-    ['waits for none that is switched off', { drainStartTime: '2026-01-01T00:00:00Z' }, 'poweroff', false],
+    ['waits for none that is switched off', begun, 'poweroff', false],
   ];
   for (const isMember of [true, false])
     for (const [what, status, kind, holds] of reboots) {
       it(`the machine of a ${isMember ? `member of the control plane ${what}` : `worker goes down where a member ${what}`}`, async () => {
         const annotations = { 'nodemaintenance.x-k8s.io/shutdown-kind': kind };
         const created = { creationTimestamp: '2026-01-01T00:01:00Z' };
-        const other = ownMaintenanceOf('n2', { annotations, ...created });
-        const others = [{ ...other, status: { nodeStatuses: [{ nodeRef: { name: 'n2' }, ...status }] } }];
+        const other = kind === undefined ? drainOf('m2', ['n2']) : ownMaintenanceOf('n2', { annotations, ...created });
+        const others = [keep({ ...other, status: { nodeStatuses: [{ nodeRef: { name: 'n2' }, ...status }] } })];
         const labels = isMember ? { 'node-role.kubernetes.io/control-plane': '' } : {};
         const { server, passes } = open(['dead'], { others, labels });
         const own = { ...MAINTENANCE, metadata: { ...MAINTENANCE.metadata, labels: { [AGENT_LABEL]: 'n1' } } };
         const { waiting } = await passes(factsOf([own]));
         const isHeld = isMember && holds;
         assert.equal(server.asked.length === 0, isHeld, server.asked.join());
-        assert.equal(
-          waiting.some(({ what: each }) => each === 'its turn to reboot'),
-          isHeld,
-        );
+        const turn = waiting.find(({ what: each }) => each === 'its turn to reboot');
+        assert.equal(turn?.message.includes(`NodeMaintenance ${other.metadata.name}`) === true, isHeld);
       });
     }
 
