@@ -283,9 +283,8 @@ export function createSelfDrainer(
     if (!latest.some((each) => isBeforeItsTurn(each, { name: nodeName }))) return latest;
     const seen = await ownNode.observe(OWN_NODE_AGE_MS, signal);
     const isMember = seen.kind === 'present' && isControlPlane(seen.node);
-    const whyNot = (each: NodeMaintenance): string | undefined => {
-      return whyWaitsAlone(each, { node: nodeName, isMember, all: known.list() }, clock.now());
-    };
+    const scope = { node: nodeName, isMember, all: known.list() };
+    const whyNot = (each: NodeMaintenance): string | undefined => whyWaitsAlone(each, scope, clock.now());
     const free = latest.filter((each) => whyNot(each) === undefined);
     return free.length > 0 ? free : latest.map(whyNot).join('; ');
   };
