@@ -180,7 +180,7 @@ export const agentConfigSchema = z
       .min(60)
       .exactOptional()
       .describe(
-        'the longest time for which a shutdown is held, for unattended nodes; after it the shutdown continues although pods still run; default: no limit',
+        'the longest time for which a shutdown is held: a deadline that its pods share, after which it continues although some still run; default: no limit',
       ),
     maxVolumeWaitSec: z
       .int()

@@ -34,7 +34,9 @@ const shutdown = {
   since: z.number(),
   sinceBootMs: z.number().exactOptional(),
   bootId: z.string(),
-  deadline: z.object({ at: z.number(), since: z.number(), of: z.literal('trigger').exactOptional() }).exactOptional(),
+  deadline: z
+    .object({ at: z.number(), since: z.number(), of: z.enum(['trigger', 'hold']).exactOptional() })
+    .exactOptional(),
   withdrawnDeadline: z.number().exactOptional(),
   completed: z.object({ sinceBootMs: z.number() }).exactOptional(),
   refusal: z.string().exactOptional(),

@@ -18,7 +18,8 @@ const IDLE_MS = 60_000;
 
 /** For how many milliseconds the agent waits for an event before its next iteration. */
 export function loopPauseMs({ phase, isBusy, noticeDueInMs, shutdownBeginsInMs }: PauseFacts): number {
-  if (phase.kind === 'draining' && phase.deadline !== undefined) return DEADLINE_MS;
+  const deadline = phase.kind === 'draining' ? phase.deadline : undefined;
+  if (deadline !== undefined && deadline.of !== 'hold') return DEADLINE_MS;
   const longest = phase.kind !== 'watching' || isBusy ? BUSY_MS : Math.min(IDLE_MS, noticeDueInMs);
   return Math.min(longest, shutdownBeginsInMs);
 }

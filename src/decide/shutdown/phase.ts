@@ -22,9 +22,9 @@ export type Canceler = ControlClient | 'logind';
 /** Who drains the node: `cluster` over the objects of the API server, `offline` this agent alone from its record. */
 type DrainMode = 'cluster' | 'offline';
 
-/** A deadline, and who named it; older records do not say that of a trigger. */
+/** A deadline, and who named it: a trigger, or the end of the longest hold; older records do not say that of a trigger. */
 export interface ShutdownDeadline extends Deadline {
-  readonly of?: 'trigger';
+  readonly of?: 'trigger' | 'hold';
 }
 
 /** A shutdown of this node that the agent holds, released or recovers from. */

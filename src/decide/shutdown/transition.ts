@@ -45,6 +45,9 @@ export interface Transition {
 /** A machine that is still up so long after its release is not going down: the shutdown counts as called off. */
 const RELEASE_GRACE_MS = 60_000;
 
+/** Less is no step of the clock. */
+const CLOCK_STEP_MS = 10_000;
+
 /** A longer reason has no room in an Event. */
 const MAX_REFUSAL = 512;
 
@@ -87,7 +90,7 @@ function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefine
 function begun(facts: PhaseFacts): Draining | undefined {
   if (facts.goingDown.kind !== 'yes') return undefined;
   const { origin, requestedBy } = facts.goingDown;
-  const deadline = namedDeadline(facts);
+  const deadline = namedDeadline(facts, 0);
   const reason = maintenanceReason(facts.goingDown.reason);
   // Where all names are taken the API server refuses this one, and the drain goes on offline.
   const maintenance = facts.freeName ?? shutdownNames(facts.nodeName)[0] ?? '';
@@ -98,13 +101,18 @@ function begun(facts: PhaseFacts): Draining | undefined {
   return specified({ kind: 'draining', ...phase }, facts);
 }
 
-/** The earliest deadline that is named now; undefined where none is. */
-function namedDeadline({ goingDown, now: since }: PhaseFacts): ShutdownDeadline | undefined {
+/** The earliest deadline now of a shutdown that is held for so long, the end of the longest hold too; undefined where there is none. */
+function namedDeadline(
+  { goingDown, now: since, maxHoldMs = Infinity }: PhaseFacts,
+  forMs: number,
+): ShutdownDeadline | undefined {
   if (goingDown.kind !== 'yes') return undefined;
   const { deadline = Infinity, triggerDeadline = Infinity } = goingDown;
-  const at = Math.min(deadline, triggerDeadline);
+  const holdEnds = since + maxHoldMs - forMs;
+  const at = Math.min(deadline, triggerDeadline, holdEnds);
   if (at === Infinity) return undefined;
-  return { at, since, ...(triggerDeadline <= deadline ? { of: 'trigger' } : {}) };
+  if (at === triggerDeadline) return { at, since, of: 'trigger' };
+  return { at, since, ...(at === deadline ? {} : { of: 'hold' }) };
 }
 
 /** The drain without the deadline of a trigger that was taken back; the same object where there is none. */
@@ -114,10 +122,16 @@ function relaxed(phase: Draining, { goingDown }: PhaseFacts): Draining {
   return { ...rest, withdrawnDeadline: deadline.at };
 }
 
-/** The earliest deadline that was ever named applies: one that was not taken back is never made longer again. */
+/** The earliest deadline that was ever named applies: one of others that was not taken back is never made longer again. */
 function tightened(phase: Draining, facts: PhaseFacts): Draining {
-  const named = namedDeadline(facts);
-  return named === undefined || named.at >= (phase.deadline?.at ?? Infinity) ? phase : { ...phase, deadline: named };
+  const { deadline } = phase;
+  const named = namedDeadline(facts, heldMs(phase, facts));
+  if (named === undefined || named.at === deadline?.at) return phase;
+  // The end of the hold moves with a clock that is set, and only then.
+  const isHold = deadline?.of === 'hold' && named.of === 'hold';
+  const isEarlier = named.at < (deadline?.at ?? Infinity);
+  const isNew = isHold ? Math.abs(named.at - deadline.at) > CLOCK_STEP_MS : isEarlier;
+  return isNew ? { ...phase, deadline: named } : phase;
 }
 
 /** The kind, the logind and the stand that were named last apply; what cannot be read for a while is not forgotten. */

@@ -19,6 +19,7 @@ const NOTICED: Phase = { ...DRAINING, deadline: { at: 1_000_400, since: 0 } };
 const CALLED_OFF: Phase = { ...DRAINING, canceledBy: 'root', voidLogind: 100 };
 const TAKEN_BACK: Phase = { ...RELEASED, canceledBy: 'root' };
 const RELEASED_EARLY: Phase = { ...RELEASED, releasedSinceBootMs: 50_000 };
+const HELD: Phase = { ...DRAINING, deadline: { at: 1_060_000, since: 1_000_000, of: 'hold' } };
 const VOID = { kind: 'no', voidLogind: 100 } as const;
 const BY_TRIGGER = { ...YES, origin: 'trigger' } as const;
 const CANCEL = 'cancel: recovering cluster canceled';
@@ -109,7 +110,8 @@ const goingDown: typeof transitions = [
   ['finishes an offline drain', OFFLINE, { drained: true }, 'finish: released offline'],
   ['is forced by an operator', DRAINING, { release: 'in a hurry' }, 'force: released cluster'],
   ['is forced by the bound', DRAINING, { now: 1_060_000, maxHoldMs: 60_000 }, 'force: released cluster'],
-  ['drains up to the bound', DRAINING, { now: 1_059_999, maxHoldMs: 60_000 }, 'stays'],
+  ['drains up to the bound', HELD, { now: 1_059_999, maxHoldMs: 60_000 }, 'stays'],
+  ['learns of its bound', DRAINING, { now: 1_000_001, maxHoldMs: 60_000 }, 'tighten: draining cluster'],
   [
     'is forced where only pods are left that cannot be ended',
     OFFLINE,
@@ -210,6 +212,21 @@ describe('a shutdown', () => {
     assert.equal(asked.kind === 'released' ? asked.forced : '', 'in a hurry');
     const back = phaseAfter(asked, { ...FACTS, bootId: 'boot-2' });
     assert.deepEqual(back, { ...RECOVERING });
+  });
+
+  it('ends with the longest hold as with a deadline: from its beginning on, whatever else is named and taken back', () => {
+    const bounded = { ...FACTS, goingDown: YES, maxHoldMs: 60_000 };
+    const held = phaseAfter(WATCHING, bounded);
+    assert.deepEqual(held.kind === 'draining' && held.deadline, { at: 1_060_000, since: FACTS.now, of: 'hold' });
+    const later = { now: 1_020_000, sinceBootMs: 70_000 };
+    assert.equal(decidePhase(held, { ...bounded, ...later }), undefined);
+    const hurried = phaseAfter(held, { ...bounded, ...later, goingDown: { ...YES, triggerDeadline: 1_030_000 } });
+    const back = phaseAfter(hurried, { ...bounded, ...later });
+    assert.deepEqual(back.kind === 'draining' && back.deadline?.at, 1_060_000);
+    const set = phaseAfter(held, { ...bounded, ...later, now: 4_620_000 });
+    assert.deepEqual(set.kind === 'draining' && set.deadline?.at, 4_660_000, 'a clock that is set moves it');
+    const noticed = phaseAfter(held, { ...bounded, ...later, goingDown: { ...YES, deadline: 1_040_000 } });
+    assert.deepEqual(noticed.kind === 'draining' && noticed.deadline, { at: 1_040_000, since: 1_020_000 });
   });
 
   it('has the deadline of a notice again when a trigger with an earlier one is taken back', () => {
