@@ -31,10 +31,13 @@ type ErrorCode =
 export class NodemaintError extends Error {
   override readonly name = 'NodemaintError';
   readonly code: ErrorCode;
+  /** The HTTP status by which the API server has refused; absent where it has not. */
+  readonly status?: number;
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions & { readonly status?: number | undefined }) {
     super(message, options);
     this.code = code;
+    if (options?.status !== undefined) this.status = options.status;
   }
 }
 

@@ -8,7 +8,8 @@ import type { MachineFacts } from '../decide/notice/provider.ts';
 import type { DoctorReport } from '../decide/presence/presence.ts';
 import type { Trigger } from '../decide/shutdown/trigger.ts';
 import { describeError } from '../errors.ts';
-import { type Clock, monotonicNow } from '../host/clock.ts';
+import type { RefusedKubelet } from '../decide/machine/kubelet-trust.ts';
+import type { Clock } from '../host/clock.ts';
 import { type ContainerRuntime, createContainerRuntime } from '../host/cri/runtime.ts';
 import { createSystemBus, type SystemBus } from '../host/dbus/bus.ts';
 import type { StateFiles } from '../host/files/state-files.ts';
@@ -45,7 +46,6 @@ import { createOtherLocks } from './shutdown/other-locks.ts';
 import { openStoryFiles } from './shutdown/story-files.ts';
 import { openStoryRecorder } from './shutdown/story-recorder.ts';
 import type { StaticPodLocator } from './static-pods/directory-in-use.ts';
-import { createKubeletRefusals } from './static-pods/kubelet-refusals.ts';
 import type { ManualRequests } from './static-pods/manual.ts';
 import { createStaticPods, type StaticPods } from './static-pods/static-pods.ts';
 import { beatEveryMs, createLoopWatchdog, type LoopWatchdog } from './watchdog.ts';
@@ -74,6 +74,18 @@ export interface MachineAccess {
   readonly runtime: ContainerRuntime;
 }
 
+/** Names each process that calls itself a kubelet and is not believed, once for as long as it is found. */
+export function createRefusalLog(log: Pick<Log, 'warn'>): (refused: readonly RefusedKubelet[]) => void {
+  let said = new Set<string>();
+  const keyOf = ({ pid, reason }: RefusedKubelet): string => `${pid} ${reason}`;
+  return (refused) => {
+    for (const each of refused) {
+      if (!said.has(keyOf(each))) log.warn({ ...each }, 'a process that calls itself kubelet is not believed');
+    }
+    said = new Set(refused.map(keyOf));
+  };
+}
+
 /** Reaches the machine until `living` is aborted; changes nothing there. `scope` is what is known of this node's kubelet. */
 export function openMachine(
   config: AgentConfig,
@@ -87,7 +99,7 @@ export function openMachine(
     scope,
     systemd: host?.systemd,
     unit: config.kubeletUnit,
-    onRefused: createKubeletRefusals(log, monotonicNow).tell,
+    onRefused: createRefusalLog(log),
   });
   return { bus, host, kubelets, runtime: createContainerRuntime(config.containerRuntimeEndpoint) };
 }

@@ -14,14 +14,12 @@ export function missingPermission(message: string): string {
 /** Why the server did not do what was asked, for a person. */
 export function refusal(response: KubeResponse): NodemaintError {
   const message = statusMessage(response);
-  switch (response.status) {
-    case 401:
-      return new NodemaintError('API_REFUSED', `the API server does not accept these credentials: ${message}`);
-    case 403:
-      return new NodemaintError('API_REFUSED', `${message}${missingPermission(message)}`);
-    default:
-      return new NodemaintError('API_REFUSED', `the API server answered ${response.status}: ${message}`);
-  }
+  const { status } = response;
+  const words = (): string => {
+    if (status === 401) return `the API server does not accept these credentials: ${message}`;
+    return status === 403 ? `${message}${missingPermission(message)}` : `the API server answered ${status}: ${message}`;
+  };
+  return new NodemaintError('API_REFUSED', words(), { status });
 }
 
 /** The name of the object that a 404 is about; undefined where it is the resource that is not there. */

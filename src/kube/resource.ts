@@ -128,5 +128,6 @@ export async function sendForObject<T>(
   throw new NodemaintError(
     'API_REFUSED',
     `the API server refused ${request.method} ${request.path}: ${statusMessage(response)}`,
+    { status: response.status },
   );
 }

@@ -201,7 +201,8 @@ class Reflector<T extends KubeObject> {
     if (event.type === 'ERROR') {
       if (event.object.code === GONE) return 'list';
       const what = `the watch on ${this.#scope.resource.plural}`;
-      throw new NodemaintError('API_REFUSED', `${what} ended with ${event.object.code}`);
+      const { code } = event.object;
+      throw new NodemaintError('API_REFUSED', `${what} ended with ${code}`, { status: code });
     }
     this.#heardAt = this.#dependencies.clock.now();
     this.#hasBroughtEvent = true;

@@ -7,12 +7,12 @@ import {
 } from '../../decide/static-pod/moves.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
+import type { ParkStep } from '../../static-pods/journal/journal.ts';
 import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { createStaticPodActions } from './actions.ts';
 import { createKubeletObserver, type KubeletState } from './kubelet-state.ts';
-import { createParkTimes } from './park-times.ts';
 import { createStuckManifests, type StuckManifests } from './unmovable-manifests.ts';
 import { readLive, readStaticPods, type StaticPodReader, type StaticPodStore, type StaticPodView } from './view.ts';
 
@@ -83,6 +83,30 @@ function createReader({ log, ...dependencies }: StaticPodDependencies): StaticPo
   };
 }
 
+/**
+ * Makes the memory of when manifests were parked, so that a clock that is set makes it neither longer nor shorter ago. A step
+ * that this process sees first with a time to come counts as made just then.
+ */
+export function createParkTimes(clock: Clock): (steps: ReadonlyMap<string, ParkStep>) => ReadonlyMap<string, ParkStep> {
+  let seen = new Map<string, { readonly step: ParkStep; readonly at: Moment }>();
+  return (steps) => {
+    const now = momentOf(clock);
+    const before = seen;
+    seen = new Map(
+      [...steps].map(([file, step]) => {
+        const known = before.get(file);
+        return [file, known?.step.at === step.at ? known : { step, at: now }];
+      }),
+    );
+    return new Map(
+      [...seen].map(([file, { at }]) => {
+        const step = steps.get(file) as ParkStep;
+        return [file, { ...step, at: asOfNow(at, now) - Math.max(0, at.wall - step.at) }];
+      }),
+    );
+  };
+}
+
 /** What people are told of copies of another cluster; empty without any. */
 export function othersWarning({ ofOthers = [] }: Pick<StaticPodView, 'ofOthers'>): readonly string[] {
   if (ofOthers.length === 0) return [];
@@ -116,7 +140,7 @@ function createObserver(
     const current = store();
     const refusal = await current.check();
     if (refusal !== undefined) return { inPlace: [], ended: [], parked: [], live: undefined, refusal };
-    const steps = parkTimes.asOfNow(current.mover.parkSteps());
+    const steps = parkTimes(current.mover.parkSteps());
     const view = await read(reader, current, { steps, inPlace: knownNow() }, signal);
     known = view.inPlace;
     warnOfOthers(othersWarning(view)[0]);

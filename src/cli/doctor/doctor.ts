@@ -11,7 +11,7 @@ import { chooseStaticPodPath } from '../../decide/machine/kubelet-config.ts';
 import { winningDelay } from '../../decide/machine/logind-delay.ts';
 import { SHUTDOWN_KINDS } from '../../decide/shutdown/kind.ts';
 import { type DelayLock, otherLocks, refusesShutdown } from '../../decide/shutdown/other-locks.ts';
-import { describeError, NodemaintError } from '../../errors.ts';
+import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createContainerRuntime } from '../../host/cri/runtime.ts';
 import { createSystemBus } from '../../host/dbus/bus.ts';
@@ -187,7 +187,7 @@ async function readStorage({ stateDirectory, runDirectory }: AgentConfig): Promi
     const isFull = bavail === 0 || (files > 0 && ffree === 0);
     return isFull ? { directory, problem: `no room is left on the file system of ${directory}` } : { directory };
   } catch (error) {
-    return { directory, problem: describeError(error) };
+    return { directory, problem: describeError(error), isMissing: errorCodeOf(error) === 'ENOENT' };
   }
 }
 
@@ -221,6 +221,10 @@ async function readFacts(
   };
   return {
     lock: await orWhy(lock(), signal),
+    isBusAway: await login1.inhibitDelayMaxMs(signal).then(
+      () => false,
+      (error: unknown) => errorCodeOf(error) === 'DBUS_UNAVAILABLE',
+    ),
     delay: await orWhy(delay(), signal),
     otherLocks: await orWhy(readOtherLocks(login1, signal), signal),
     unitPaths: await readUnitPaths(node, systemd, signal),

@@ -8,15 +8,14 @@ const OUTAGE_SLACK_MS = 2_000;
 /** The longest pause before the next try, as a multiple of the pause that the watch announces; it adds jitter. */
 const MAX_JITTER = 1.5;
 
-const DENIAL = /is forbidden|Unauthorized|ended with 40[13]|could not find the requested resource/;
+const DENIALS: readonly unknown[] = [401, 403, 404];
 
 /**
  * The refusal by which the API server denied a watch for good, with the permission that is missing; undefined where the
  * server itself is in trouble.
  */
 export function denialOf(error: unknown): NodemaintError | undefined {
-  if (!(error instanceof NodemaintError) || error.code !== 'API_REFUSED' || !DENIAL.test(error.message))
-    return undefined;
+  if (!(error instanceof NodemaintError) || !DENIALS.includes(error.status)) return undefined;
   return new NodemaintError('API_REFUSED', `${error.message}${missingPermission(error.message)}`, { cause: error });
 }
 

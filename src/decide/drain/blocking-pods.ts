@@ -49,10 +49,8 @@ function whyInterceptor(request: EvictionRequest, active: string, sinceAt: numbe
   const since = rfc3339(sinceAt);
   const heardAt = timeOf(entry?.heartbeatTime) ?? sinceAt;
   if (now - heardAt > SILENT_MS) {
-    // Times, not how long ago they are: the status with this message would be written anew each minute.
-    const passesOn = `control passes on at ${rfc3339(heardAt + HEARTBEAT_DEADLINE_MS)}`;
-    const message = `${active} has given no sign of life since ${rfc3339(heardAt)}; ${passesOn}`;
-    return { reason: 'InterceptorSilent', message, since };
+    const message = `${active} gives no sign of life; control passes on after ${HEARTBEAT_DEADLINE_MS / 60_000} minutes of it`;
+    return { reason: 'InterceptorSilent', message, since: rfc3339(heardAt) };
   }
   if (active === KUBELET_INTERCEPTOR || active === DAEMON_SET_INTERCEPTOR) return undefined;
   const said = entry?.message === undefined || entry.message === '' ? 'it has not said anything yet' : entry.message;

@@ -28,6 +28,8 @@ interface UnitPaths {
 /** The facts of a node; a text in place of a value says why it could not be read. */
 export interface DoctorFacts {
   readonly lock: { readonly held: boolean; readonly message: string } | string;
+  /** Whether the bus cannot be reached, of which logind and systemd are asked. */
+  readonly isBusAway: boolean;
   readonly delay: { readonly effectiveMs: number; readonly winner: DelaySetting | undefined } | string;
   /** The inhibitor locks of others that delay a shutdown. */
   readonly otherLocks: readonly DelayLock[] | string;
@@ -57,8 +59,8 @@ export interface DoctorFacts {
     readonly warning?: string;
     readonly distrust?: string;
   };
-  /** The agent's state directory; `problem` says why it cannot be written. */
-  readonly storage: { readonly directory: string; readonly problem?: string | undefined };
+  /** The agent's state directory; `problem` says why it cannot be written, `isMissing` that it is not there. */
+  readonly storage: { readonly directory: string; readonly problem?: string; readonly isMissing?: boolean };
   /** The runtime's name and version. */
   readonly runtime: { readonly version: string } | string;
   readonly api:
@@ -231,11 +233,11 @@ function checkStaticPods({ kubelet, staticPods: { path, isThere, warning, distru
   };
 }
 
-function checkStorage({ storage: { directory, problem } }: DoctorFacts): Check {
+function checkStorage({ storage: { directory, problem, isMissing = false } }: DoctorFacts): Check {
   const name = 'state directory';
   if (problem === undefined) return { name, ...OK, message: directory };
   const message = `${problem}: the agent still holds a shutdown, but loses its state if it restarts`;
-  const fix = problem.startsWith('ENOENT')
+  const fix = isMissing
     ? `systemctl start nodemaint, whose unit makes ${directory}; a directory of your own: mkdir -m 0700 ${directory}`
     : `free space in ${directory}, or repair its file system`;
   return { name, result: 'fail', message, fix };
@@ -271,18 +273,15 @@ function checkSelf({ api, serverIsLocal, apiServerManifests }: DoctorFacts): Che
   return { name, result: 'warn', message, fix };
 }
 
-const NO_BUS = /no connection to the bus/;
+/** The checks that ask the bus, in their order. */
+const OF_BUS = [checkDelay, checkTargets, checkOrder, checkOtherLocks];
 
-/** The checks, in which a bus that cannot be reached is found once: what the other checks advise is about something else. */
-function oneCauseOnce(checks: readonly Check[]): readonly Check[] {
-  const [first, ...others] = checks.filter(({ message }) => NO_BUS.test(message));
-  if (first === undefined) return checks;
-  return checks.map((check) => {
-    if (check === first) {
-      return { ...check, fix: 'systemctl status dbus systemd-logind; without them no shutdown can be held' };
-    }
-    return others.includes(check) ? { ...check, message: `not known, see "${first.name}"`, fix: '' } : check;
-  });
+/** What a check finds; a bus that cannot be reached is found once: what the others of it advise is about something else. */
+function examine(check: (facts: DoctorFacts) => Check, facts: DoctorFacts): Check {
+  const found = check(facts);
+  if (!facts.isBusAway || !OF_BUS.includes(check)) return found;
+  if (check !== checkDelay) return { ...found, message: 'not known, see "lock delay"', fix: '' };
+  return { ...found, fix: 'systemctl status dbus systemd-logind; without them no shutdown can be held' };
 }
 
 /** All checks, the most important first. */
@@ -290,5 +289,5 @@ export function examineNode(facts: DoctorFacts): readonly Check[] {
   const checks = [checkLock, checkDelay, checkTargets, checkOrder, checkKubelet, checkKubeletUnit];
   const places = [checkUnitPaths, checkTrust, checkOtherLocks];
   const others = [checkStaticPods, checkStorage, checkRuntime, checkApi, checkSelf];
-  return oneCauseOnce([...checks, ...places, ...others].map((check) => check(facts)));
+  return [...checks, ...places, ...others].map((check) => examine(check, facts));
 }

@@ -1,7 +1,8 @@
 /** What blocks the drain of a node, by its cause: pods that wait for the same are one line, and not one line each. */
 import type { BlockingPod } from '../../api/node-maintenance.ts';
 import { timeOf } from '../../decide/time.ts';
-import { shortMessage, withoutAttempts } from '../../decide/interceptor/message.ts';
+import { counted } from '../../decide/counted.ts';
+import { shortMessage } from '../../decide/interceptor/message.ts';
 
 /** A pod that has to leave, as far as its cause is concerned. */
 interface BlockedPod {
@@ -47,71 +48,43 @@ export function hasNoKnownEnd(pod: BlockedPod, now: number): boolean {
   return blocking.reason !== 'NotEnding' || (terminatingUntil ?? 0) <= now;
 }
 
-/** The cause as the part of a sentence that follows the number of pods: its verb for one pod, for several, and the rest. */
-type Words = readonly [one: string, several: string, rest: string];
-
-function wordsOf({ reason, message }: BlockingPod): Words {
-  const said = withoutAttempts(message).replace(/\.$/, '');
-  switch (reason) {
-    case 'PodDisruptionBudget':
-      return ['waits', 'wait', `for ${shortMessage(message)}`];
-    case 'EvictionRefused':
-      return ['is', 'are', `refused the eviction: ${said}`];
-    case 'EvictionFailed':
-      return ['waits', 'wait', `for the API server: ${said}`];
-    case 'Interceptor':
-      return ['waits', 'wait', `for the interceptor ${said}`];
-    case 'InterceptorSilent':
-      return [
-        'waits',
-        'wait',
-        `for the interceptor ${said.split(' ', 1)[0]}, which gives no sign of life; control passes on after 20 minutes of it`,
-      ];
-    case 'NoInterceptor':
-      return ['has', 'have', `no interceptor that acts${said === '' ? '' : `: ${said}`}`];
-    case 'NoAgent':
-      return ['is', 'are', `static, and ${said}`];
-    case 'NotSupported':
-      return ['cannot', 'cannot', `be evicted: ${said}`];
-    case 'RequestHeld':
-      return ['waits', 'wait', `for a request: ${said}`];
-    case 'Finalizer':
-      return ['is', 'are', `held by ${said.replace(/^it has /, '')}`];
-    case 'NodeUnreachable':
-      return [
-        'may',
-        'may',
-        `have ended or not: ${said.replace(/, so that it is unknown.*$/s, '').replace(/^its/, 'the')}`,
-      ];
-    case 'Returning':
-      return ['comes', 'come', `back after each eviction: ${said}`];
-    case 'VolumesInUse':
-      return ['runs', 'run', said.replace(/^it runs /, '')];
-    case 'NotEnding':
-      return said.startsWith('it was given')
-        ? ['was', 'were', said.replace(/^it was /, '')]
-        : ['has', 'have', 'not ended although the grace period is over'];
-  }
-}
+/** What each reason says of one pod, and of several; what is written about the pod follows. */
+const WORDS: Readonly<Record<BlockingPod['reason'], readonly [one: string, several: string]>> = {
+  PodDisruptionBudget: ['waits for', 'wait for'],
+  EvictionRefused: ['is refused the eviction:', 'are refused the eviction:'],
+  EvictionFailed: ['waits for the API server:', 'wait for the API server:'],
+  Interceptor: ['waits for the interceptor', 'wait for the interceptor'],
+  InterceptorSilent: ['waits for a silent interceptor:', 'wait for a silent interceptor:'],
+  NoInterceptor: ['has no interceptor that acts:', 'have no interceptor that acts:'],
+  NoAgent: ['is static, and', 'are static, and'],
+  NotSupported: ['cannot be evicted:', 'cannot be evicted:'],
+  RequestHeld: ['waits for a request:', 'wait for a request:'],
+  Finalizer: ['is held:', 'are held:'],
+  NodeUnreachable: ['is still there:', 'are still there:'],
+  Returning: ['comes back after each eviction:', 'come back after each eviction:'],
+  VolumesInUse: ['stays for volumes:', 'stay for volumes:'],
+  NotEnding: ['is still there:', 'are still there:'],
+};
 
 /** The causes that keep these pods, those with most pods first. */
 export function blockingCauses(pods: readonly BlockedPod[]): readonly BlockingCause[] {
   const blocked = pods.flatMap((pod) => {
     const blocking = causeOf(pod);
-    return blocking === undefined ? [] : [{ pod, blocking, words: wordsOf(blocking) }];
+    return blocking === undefined ? [] : [{ pod, blocking, said: shortMessage(blocking.message).replace(/\.$/, '') }];
   });
   // A budget is an object of its namespace.
-  const keyOf = ({ pod, blocking, words }: (typeof blocked)[number]): string =>
-    JSON.stringify([blocking.reason, blocking.reason === 'PodDisruptionBudget' ? pod.namespace : '', words[2]]);
+  const keyOf = ({ pod, blocking, said }: (typeof blocked)[number]): string =>
+    JSON.stringify([blocking.reason, blocking.reason === 'PodDisruptionBudget' ? pod.namespace : '', said]);
   const causes = [...Map.groupBy(blocked, keyOf).values()].flatMap((group): BlockingCause[] => {
     const [first] = group;
     if (first === undefined) return [];
-    const [one, several, rest] = first.words;
+    const [one, several] = WORDS[first.blocking.reason];
+    const count = group.length;
     const times = group.flatMap(({ blocking }) => timeOf(blocking.since) ?? []);
     return [
       {
         reason: first.blocking.reason,
-        text: group.length === 1 ? `1 pod ${one} ${rest}` : `${group.length} pods ${several} ${rest}`,
+        text: `${counted(count, `pod ${one}`, `pods ${several}`)} ${first.said}`.replace(/:? $/, ''),
         pods: group.map(({ pod: { namespace, name } }) => `${namespace}/${name}`).toSorted(),
         ...(times.length === 0 ? {} : { since: Math.min(...times) }),
       },

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { createHandOver, type HandOverParts } from '../../../src/agent/drain/offline/hand-over.ts';
 import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
 import { createSelfGates } from '../../../src/agent/drain/gates.ts';
-import { createParkTimes } from '../../../src/agent/static-pods/park-times.ts';
+import { createParkTimes } from '../../../src/agent/static-pods/static-pods.ts';
 import { createSandboxStops } from '../../../src/host/cri/pod-stops.ts';
 import { parseAgentConfig } from '../../support/agent/config.ts';
 import { asOfNow, momentOf } from '../../../src/host/clock.ts';
@@ -146,7 +146,7 @@ describe('a clock that is set', () => {
     const step: ParkStep = { op: 'park', file: 'a.yaml', sha256: '', maintenance: 'm', at: clock.now(), bootId: 'b' };
     const steps = new Map([[step.file, step]]);
     const times = createParkTimes(clock);
-    const agoMs = (): number => clock.now() - (times.asOfNow(steps).get(step.file)?.at ?? Number.NaN);
+    const agoMs = (): number => clock.now() - (times(steps).get(step.file)?.at ?? Number.NaN);
     clock.pass(20_000);
     assert.equal(agoMs(), 20_000);
     clock.set(-HOUR);
@@ -156,7 +156,7 @@ describe('a clock that is set', () => {
     assert.equal(agoMs(), 30_000);
     const restarted = createParkTimes(clock);
     clock.set(-6 * HOUR);
-    assert.equal(restarted.asOfNow(steps).get(step.file)?.at, clock.now(), 'parked in the time to come');
+    assert.equal(restarted(steps).get(step.file)?.at, clock.now(), 'parked in the time to come');
   });
 
   it('a clock that is set does not move the next attempt of an eviction', () => {

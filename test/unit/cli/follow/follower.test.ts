@@ -67,7 +67,7 @@ describe('a follower', () => {
 
   it('a follower fails where the server denies the first list, and names the missing permission', async () => {
     const { store, follower } = rig();
-    store.failWith(new NodemaintError('API_REFUSED', FORBIDDEN));
+    store.failWith(new NodemaintError('API_REFUSED', FORBIDDEN, { status: 403 }));
     await assert.rejects(follower.run({ look: () => undefined, timeoutMs: 20_000 }, NEVER), {
       code: 'API_REFUSED',
       message: `${FORBIDDEN}; missing permission: the verb list on pods at the cluster scope`,

@@ -85,7 +85,7 @@ describe('a view', () => {
   it('the log of a watch of 300 pods names what blocks them in two lines', () => {
     const lines = logOf(300).trimEnd().split('\n');
     assert.equal(lines.filter((line) => line.includes('150 pods wait for PodDisruptionBudget checkout')).length, 1);
-    assert.equal(lines.filter((line) => line.includes('is held by the finalizer')).length, 1);
+    assert.equal(lines.filter((line) => line.includes('is held: it has the finalizer')).length, 1);
     assert.equal(lines.filter((line) => / evicted \(namespace shop\), \d+\/601 gone$/.test(line)).length, 300);
     assert.match(lines.at(-1) ?? '', /300\/601 gone$/);
   });

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { createKubeletRefusals } from '../../../../src/agent/static-pods/kubelet-refusals.ts';
+import { createRefusalLog } from '../../../../src/agent/open.ts';
 import type { KubeletFacts } from '../../../../src/decide/machine/kubelet-config.ts';
 import { createKubeletFinder } from '../../../../src/host/kubelet/finder.ts';
 import { endFakeKubelet, startFakeKubelet } from '../../../support/stand-ins/fake-kubelet.ts';
@@ -88,12 +88,11 @@ describe('a process that only calls itself a kubelet', { skip: NEEDS_ROOT }, () 
     await chmod(folder, 0o755);
     t.after(() => rm(folder, { recursive: true }));
     const lines: object[] = [];
-    const refusals = createKubeletRefusals({ warn: (fields) => lines.push(fields) }, () => 0);
     const finder = createKubeletFinder({
       scope: { kubeconfig: '/etc/kubernetes/kubelet.conf', nodeName: 'n' },
       systemd: undefined,
       unit: undefined,
-      onRefused: refusals.tell,
+      onRefused: createRefusalLog({ warn: (fields) => lines.push(fields) }),
     });
     const flags = ['--kubeconfig=/etc/kubernetes/kubelet.conf', '--pod-manifest-path=/home/mallory'];
     const start = async (...more: Parameters<typeof startFakeKubelet>): Promise<ChildProcess> => {
@@ -120,17 +119,5 @@ describe('a process that only calls itself a kubelet', { skip: NEEDS_ROOT }, () 
       code: 'KUBELET_AMBIGUOUS',
       message: new RegExp(`processes ${Math.min(real.pid ?? 0, second.pid ?? 0)} and \\d+ may each be`),
     });
-  });
-
-  it('a process that only calls itself a kubelet cannot fill the log by being many', () => {
-    const lines: string[] = [];
-    let now = 0;
-    const refusals = createKubeletRefusals({ warn: (_, message) => lines.push(message) }, () => now);
-    for (let pid = 1; pid < 1000; pid++) refusals.tell([{ pid, uid: 7, reason: 'x' }]);
-    assert.equal(lines.length, 21);
-    assert.match(lines.at(-1) ?? '', /more processes/);
-    now = 3_600_001;
-    refusals.tell([{ pid: 1000, uid: 7, reason: 'x' }]);
-    assert.equal(lines.length, 22);
   });
 });

@@ -6,6 +6,7 @@ import { effectiveKubelet } from '../../../../src/decide/machine/kubelet-config.
 const WEEK_MS = 604_800_000;
 const LOCK = { what: 'shutdown', mode: 'delay', pid: 7, why: 'busy' };
 const WELL: DoctorFacts = {
+  isBusAway: false,
   lock: { held: true, message: 'held' },
   delay: { effectiveMs: WEEK_MS, winner: { path: '/etc/systemd/logind.conf.d/zz-nodemaint.conf', value: '604800' } },
   otherLocks: [],
@@ -154,6 +155,7 @@ describe('the examination of a node', () => {
     const of = (what: string): string => `cannot call ${what}: ${bus}`;
     const checks = examineNode({
       ...WELL,
+      isBusAway: true,
       delay: of('Get of org.freedesktop.login1'),
       otherLocks: of('ListInhibitors of org.freedesktop.login1'),
       targetTimeoutsMs: of('LoadUnit of org.freedesktop.systemd1'),
@@ -188,7 +190,7 @@ describe('the examination of a node', () => {
   });
 
   it('a state directory that does not exist is made, not freed', () => {
-    const storage = { directory: '/var/lib/nodemaint', problem: 'ENOENT: no such file or directory' };
+    const storage = { directory: '/var/lib/nodemaint', problem: 'it is away', isMissing: true };
     const { fix } = examineNode({ ...WELL, storage }).find(({ name }) => name === 'state directory') ?? { fix: '' };
     assert.match(fix, /^systemctl start nodemaint, whose unit makes \/var\/lib\/nodemaint/);
   });
