@@ -108,7 +108,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       'controller/chart-{pools,values}',
       'drain/{completed-by-others,kept}',
       'machine/{install-places,installer,package}',
-      'metrics/{dashboard,prometheus}',
+      'metrics/prometheus',
       'notices/ec2-metadata-mock',
       'release/{architectures,plugin,reproducible}',
     ],

@@ -63,8 +63,6 @@ export interface Prometheus extends AsyncDisposable {
   readonly url: string;
   /** Runs an instant query; rejects with Prometheus' own words for one that is wrong. */
   query(expression: string): Promise<readonly PrometheusSample[]>;
-  /** Runs a query for each minute of the hour until this time in seconds; the same about errors. */
-  queryHour(expression: string, endSeconds: number): Promise<readonly PrometheusSample[]>;
 }
 
 /** Starts a Prometheus with this configuration file, whose data is in `folder`. */
@@ -83,18 +81,14 @@ export async function startPrometheus(config: string, folder: string, signal: Ab
       () => false,
     );
   await waitFor('Prometheus gets ready', isReady, { timeoutMs: 60_000, program, signal });
-  const ask = async (what: string, parameters: Record<string, string>): Promise<readonly PrometheusSample[]> => {
-    const answer = await fetch(`${url}/api/v1/${what}?${new URLSearchParams(parameters).toString()}`);
-    const body = (await answer.json()) as { error?: string; data?: { result: readonly PrometheusSample[] } };
-    if (body.data === undefined)
-      throw new Error(`${parameters['query'] ?? ''}: ${body.error ?? `HTTP ${answer.status}`}`);
-    return body.data.result;
-  };
   return {
     url,
-    query: async (query) => await ask('query', { query }),
-    queryHour: async (query, end) =>
-      await ask('query_range', { query, start: String(end - 3600), end: String(end), step: '60' }),
+    query: async (query) => {
+      const answer = await fetch(`${url}/api/v1/query?${new URLSearchParams({ query }).toString()}`);
+      const body = (await answer.json()) as { error?: string; data?: { result: readonly PrometheusSample[] } };
+      if (body.data === undefined) throw new Error(`${query}: ${body.error ?? `HTTP ${answer.status}`}`);
+      return body.data.result;
+    },
     [Symbol.asyncDispose]: () => program[Symbol.asyncDispose](),
   };
 }

@@ -9,8 +9,7 @@ import { hasEnded } from '../../support/eviction/actors.ts';
 import { type ApiProxy, startApiProxy } from '../../support/stand-ins/api-proxy.ts';
 import { buildEvictionRig, type EvictionRig } from '../../support/rigs/eviction.ts';
 import { leaseOf, QUICK_ELECTION, type Replica, startReplica, untilLeads } from '../../support/rigs/leader.ts';
-import { isThorough } from '../../support/thorough.ts';
-import { SLOW, waitFor } from '../../support/wait-for.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const REQUESTER = 'test.example.com';
 const ROLE = 'nearsighted';
@@ -145,20 +144,6 @@ describe('a leader that loses the right to read a resource, on a real API server
     await untilEvicted(await ask());
     assert.equal(await readiness(first), '200 ok');
   });
-
-  const isWanted = isThorough('a leader that may list and may not watch gives its Lease back');
-  if (isWanted)
-    it('a right to list without one to watch is not taken for sight, although each list brings an instant of it', async () => {
-      await using stack = new AsyncDisposableStack();
-      const { replica: first, proxy } = await startNearsighted(stack);
-      await takeAway(proxy, 'poddisruptionbudgets', ['watch']);
-      await waitFor('it does not lead', async () => (await first.leads()) === false, SLOW);
-      await waitFor('the Lease is free', async () => ((await leaseOf(rig))?.spec?.holderIdentity ?? '') === '');
-      assert.match(await readiness(first), /^503 .*poddisruptionbudgets/);
-      await grant(rules);
-      await untilLeads(first, 60_000);
-      await untilEvicted(await ask());
-    });
 
   it('a new replica without the right never leads, and says for what it waits', async () => {
     await using stack = new AsyncDisposableStack();

@@ -12,7 +12,6 @@ import { type Program } from '../../control-plane/process.ts';
 import { fillUp } from '../../support/disks/full-disk.ts';
 import { createMountRoot, type MountRoot } from '../../support/disks/mounts.ts';
 import { startNodemaint } from '../../support/commands/nodemaint.ts';
-import { isThorough } from '../../support/thorough.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
 
@@ -205,17 +204,6 @@ for (const how of ['full', 'read-only'] as const) {
       await bench.tell('release');
       await bench.until('the machine may go down', ({ phase }) => phase.kind === 'released');
     });
-
-    if (isThorough(`maxHoldSec, a minute, where the disk is ${how}`)) {
-      it('the agent waits no longer when maxHoldSec is over', async (t) => {
-        await using bench = await Bench.create(t, 600, { maxHoldSec: 60 });
-        bench.breakDisk(how);
-        await bench.start();
-        await bench.tell('trigger');
-        const isReleased = ({ phase }: AgentStatus): boolean => phase.kind === 'released';
-        assert.match((await bench.until('the machine may go down', isReleased)).summary, /maxHoldSec/);
-      });
-    }
   });
 }
 

@@ -9,19 +9,14 @@ import {
   type Notice,
   type NoticeDecision,
   type NoticeOptions,
-  withNotices,
 } from '../../../src/decide/notice/notices.ts';
-import type { Phase } from '../../../src/decide/shutdown/phase.ts';
-import { decidePhase } from '../../../src/decide/shutdown/transition.ts';
 import { ec2MetadataMockBinary } from '../../ec2-metadata-mock/binary.ts';
 import { type Ec2MetadataMock, startEc2MetadataMock } from '../../ec2-metadata-mock/mock.ts';
-import { FACTS } from '../../support/agent/phase-facts.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const SIGNAL = AbortSignal.timeout(240_000);
 const MINUTE = 60_000;
 const OPTIONS: NoticeOptions = { rebalance: 'ignore', freeze: 'ignore', leadMs: 15 * MINUTE };
-const NEVER = '86400';
 const EVENT_ID = 'instance-event-1234567890abcdef0';
 const provider = 'aws';
 
@@ -52,28 +47,9 @@ function iso(at: number): string {
 }
 
 /** What the agent does about notices that it sees for the first time. */
-function decide(notices: readonly Notice[], now: number, options: Partial<NoticeOptions> = {}): NoticeDecision {
+function decide(notices: readonly Notice[], now: number): NoticeDecision {
   const seen = notices.map((notice) => ({ notice, seenAt: now, served: false }));
-  return decideNotices(seen, { ...OPTIONS, ...options }, now);
-}
-
-/** The phase after a look at what these notices want. */
-function phaseAfter(phase: Phase, notices: readonly Notice[], now: number): Phase {
-  const { demand } = decide(notices, now);
-  assert.ok(demand);
-  const facts = {
-    ...FACTS,
-    now,
-    nodeName: 'node-1',
-    goingDown: withNotices({ kind: 'no' }, { kind: 'demand', demand }),
-    clusterConfigured: false,
-    sinceBootMs: 0,
-    firstQuestion: { askedAt: () => 0 },
-    apiWaitMs: 0,
-    maintenance: 'absent',
-    freeName: 'shutdown-n-0',
-  } as const;
-  return decidePhase(phase, facts)?.to ?? phase;
+  return decideNotices(seen, OPTIONS, now);
 }
 
 describe('notices of the public amazon-ec2-metadata-mock', () => {
@@ -96,11 +72,6 @@ describe('notices of the public amazon-ec2-metadata-mock', () => {
   };
   const start = (args: readonly string[], more: { port?: number; env?: Record<string, string> } = {}) =>
     startEc2MetadataMock({ args, folder, ...more }, SIGNAL);
-  const readOnce = async (args: readonly string[]): Promise<readonly Notice[]> => {
-    await using mock = await start(args);
-    using cloud = reader(mock);
-    return await cloud.read();
-  };
 
   it('the agent asks with a session token, without which the mock refuses', async () => {
     await using mock = await start(['spot']);
@@ -113,79 +84,6 @@ describe('notices of the public amazon-ec2-metadata-mock', () => {
       ['aws/spot', 'aws/rebalance'],
     );
   });
-
-  for (const action of ['terminate', 'stop']) {
-    it(`a spot interruption that will ${action} the node sets the deadline of the drain`, async () => {
-      const notBefore = secondsAhead(90);
-      const args = ['spot', '--action', action, '--time', iso(notBefore), '--rebalance-delay-sec', NEVER];
-      const notices = await readOnce(args);
-      assert.deepEqual(notices, [{ ...spot(action), notBefore }]);
-      const { reason } = spot(action);
-      assert.deepEqual(decide(notices, Date.now()), {
-        demand: { ids: ['aws/spot'], reason, deadline: notBefore },
-        refused: [],
-      });
-    });
-  }
-
-  it('a hibernation leaves 30 s and begins at once, whatever its time says', async () => {
-    const notices = await readOnce(['spot', '--action', 'hibernate', '--rebalance-delay-sec', NEVER]);
-    assert.deepEqual(notices, [spot('hibernate')]);
-    const now = Date.now();
-    assert.equal(decide(notices, now).demand?.deadline, now + 30_000);
-  });
-
-  it('the first deadline of a spot interruption stays, although its time is later at each look', async () => {
-    await using mock = await start(['spot', '--rebalance-delay-sec', NEVER]);
-    using cloud = reader(mock);
-    const asked = Date.now();
-    const first = await cloud.read();
-    const deadline = first[0]?.notBefore ?? Number.NaN;
-    const leftMs = deadline - asked;
-    assert.ok(leftMs > 118_000, `two minutes, not ${leftMs} ms`);
-    const draining = phaseAfter({ kind: 'watching' }, first, asked);
-
-    let later = first;
-    const hasMoved = async (): Promise<boolean> => {
-      later = await cloud.read();
-      return (later[0]?.notBefore ?? 0) > deadline;
-    };
-    await waitFor('the mock moves its time', hasMoved, { timeoutMs: 10_000, signal: SIGNAL });
-    assert.ok(draining.kind === 'draining');
-    assert.deepEqual(draining.deadline, { at: deadline, since: asked });
-    assert.deepEqual(phaseAfter(draining, later, asked + 2_000), draining);
-  });
-
-  it('a rebalance recommendation does what is configured, and by default nothing', async () => {
-    const notices = await readOnce(['spot', '--mock-delay-sec', NEVER]);
-    assert.deepEqual(notices, [REBALANCE]);
-    const { id, reason } = REBALANCE;
-    const now = Date.now();
-    assert.deepEqual(decide(notices, now), { refused: [] });
-    assert.deepEqual(decide(notices, now, { rebalance: 'cordon' }), { cordon: reason, refused: [] });
-    assert.deepEqual(decide(notices, now, { rebalance: 'drain' }), { demand: { ids: [id], reason }, refused: [] });
-  });
-
-  for (const code of [
-    'instance-reboot',
-    'system-reboot',
-    'system-maintenance',
-    'instance-retirement',
-    'instance-stop',
-  ]) {
-    it(`the scheduled event ${code} drains the node from 15 min before its time`, async () => {
-      const notBefore = secondsAhead(3600);
-      const notices = await readOnce(['events', '--code', code, '--not-before', iso(notBefore)]);
-      const event = scheduled(code, notBefore);
-      assert.deepEqual(notices, [event]);
-      const begin = notBefore - 15 * MINUTE;
-      assert.deepEqual(decide(notices, Date.now()), { dueAt: begin, refused: [] });
-      assert.deepEqual(decide(notices, begin), {
-        demand: { ids: [event.id], reason: event.reason, deadline: notBefore },
-        refused: [],
-      });
-    });
-  }
 
   for (const state of ['canceled', 'completed']) {
     it(`a scheduled event is gone when it is ${state}, also for a service that has forgotten the token`, async () => {
@@ -209,13 +107,6 @@ describe('notices of the public amazon-ec2-metadata-mock', () => {
       assert.deepEqual(decide(after, Date.now()), { refused: [] });
     });
   }
-
-  it('the termination by an Auto Scaling group drains the node without a deadline', async () => {
-    const notices = await readOnce(['asglifecycle']);
-    assert.deepEqual(notices, [TERMINATED]);
-    const { id, reason } = TERMINATED;
-    assert.deepEqual(decide(notices, Date.now()), { demand: { ids: [id], reason }, refused: [] });
-  });
 
   it('no notice is there before anything happens, and all four together have the earliest deadline', async () => {
     const [spotTime, eventTime] = [secondsAhead(120), secondsAhead(600)];

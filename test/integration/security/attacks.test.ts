@@ -8,7 +8,6 @@ import { CONSEQUENCES, WITHOUT_CONTROLLER } from '../../support/attacks/conseque
 import { addFamilies, untilInForce } from '../../support/attacks/families.ts';
 import { buildScene, type Scene } from '../../support/attacks/scene.ts';
 import { ATTACKERS, ATTACKS } from '../../support/attacks/suite.ts';
-import { attackTable } from '../../support/attacks/table.ts';
 import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
 
 let scene: Scene;
@@ -21,7 +20,6 @@ after(async () => {
   stop.abort();
   await controller;
   await scene[Symbol.asyncDispose]();
-  console.log(attackTable());
 });
 
 const sceneOf = (): Scene => scene;
