@@ -69,8 +69,7 @@ export function traceText({ node, requests }: ControllerTrace): string {
 
 /**
  * For how long nothing may change before the controller counts as idle, in milliseconds; Infinity where only a person or the
- * cluster may let the drain begin, and, where none blocks, until the pods will have ended. `maxIdleMs` is for a controller that asks nobody for
- * anything.
+ * cluster may let the drain begin. `maxIdleMs` is for a controller that asks nobody for anything.
  */
 export function longestSilenceMs(
   { node, requests }: ControllerTrace,
@@ -78,11 +77,12 @@ export function longestSilenceMs(
   maxIdleMs: number,
   now: number,
 ): number {
+  if (stand === 'guarded') return Infinity;
   const { podsBlocking = [], volumesInUse } = node ?? {};
-  const isEnding = podsBlocking.length === 0 && (timeOf(node?.expectedFinishTime) ?? -Infinity) > now;
-  if (stand === 'guarded' || isEnding) return Infinity;
+  // An estimate may be a year away: whoever ends a pod gives a sign of life each few minutes.
+  const isEnding = (timeOf(node?.expectedFinishTime) ?? -Infinity) > now;
   const waitsForOthers =
-    stand === 'waits' || requests.length > 0 || podsBlocking.length > 0 || volumesInUse !== undefined;
+    stand === 'waits' || isEnding || requests.length > 0 || podsBlocking.length > 0 || volumesInUse !== undefined;
   return node !== undefined && waitsForOthers ? TIMES_AT_WORK * maxIdleMs : maxIdleMs;
 }
 

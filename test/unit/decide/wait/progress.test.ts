@@ -41,7 +41,7 @@ const silences: [string, NodeStatus | undefined, readonly EvictionRequest[], Sta
   ['that waits for a volume', statusOf({ volumesInUse: VOLUMES }), [], 'ends', 6 * MAX],
   ['that gives others their turn first', { nodeRef: { name: 'n1' } }, [], 'waits', 6 * MAX],
   ['that guards the control plane', { nodeRef: { name: 'n1' } }, [], 'guarded', Infinity],
-  ['whose pods have time to end', statusOf({ expectedFinishTime: '2026-01-01T01:00:00Z' }), [], 'asks', Infinity],
+  ['whose pods end a year from now', statusOf({ expectedFinishTime: '2027-01-01T01:00:00Z' }), [], 'asks', 6 * MAX],
   [
     'whose pods have time to end, and of which one blocks',
     statusOf({ expectedFinishTime: '2026-01-01T01:00:00Z', podsBlocking: [BLOCKING] }),
