@@ -1,5 +1,7 @@
+import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
+import { isOwnController } from '../../decide/own-controller.ts';
 import { nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
 import { podTypeOf } from '../../decide/pod.ts';
 import { goesDownNow } from '../../decide/shutdown/machine-going-down.ts';
@@ -9,7 +11,10 @@ import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
 import type { ClusterDependencies } from '../cluster/dependencies.ts';
 
-/** Ends the pods of this node that nobody but budgets keeps, where the controller says that these are not asked. */
+/**
+ * Ends the pods of this node that nobody but budgets keeps, where the controller says that these are not asked, and replicas of
+ * the controller in any case: these hold no machine.
+ */
 export interface BlockedPods {
   /** One pass. What can be tried again never throws. */
   end(maintenances: readonly NodeMaintenance[], signal: AbortSignal): Promise<void>;
@@ -18,17 +23,22 @@ export interface BlockedPods {
 /** A pass that takes longer ends. */
 const PASS_MS = 5_000;
 
-/** The pods that nobody but budgets keeps on a machine that goes down while no other node stays, as its maintenances say. */
-function blockedOn(
-  maintenances: readonly NodeMaintenance[],
-  node: string,
-): readonly { readonly namespace: string; readonly name: string }[] {
+interface BlockedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly isBudgetAsked: boolean;
+}
+
+/** The pods that nobody but budgets keeps on a machine that goes down, as its maintenances say. */
+function blockedOn(maintenances: readonly NodeMaintenance[], node: string): readonly BlockedPod[] {
   return maintenances
     .filter((each) => goesDownNow(each) === node)
     .map(({ status }) => nodeStatusOf(status, node))
-    .filter((status) => status?.budgetsNotAsked === true)
-    .flatMap((status) => status?.podsBlocking ?? [])
-    .filter(({ reason }) => reason === 'PodDisruptionBudget' || reason === 'EvictionFailed');
+    .flatMap(({ podsBlocking = [], budgetsNotAsked } = { nodeRef: { name: node } }) => {
+      return podsBlocking.map((pod) => ({ ...pod, isBudgetAsked: budgetsNotAsked !== true }));
+    })
+    .filter(({ reason }) => reason === 'PodDisruptionBudget' || reason === 'EvictionFailed')
+    .filter(({ isBudgetAsked, namespace }) => !isBudgetAsked || namespace === CONTROLLER_NAMESPACE);
 }
 
 /** Creates it; a node may delete the pods that are bound to it, and the controller may not. */
@@ -40,10 +50,11 @@ export function createBlockedPods({
   const warnOnce = createLogOnce((reason) => {
     log.warn({ reason }, 'cannot end a pod whose budget is not asked, trying again');
   });
-  const endPod = async (metadata: { readonly namespace: string; readonly name: string }, signal: AbortSignal) => {
+  const endPod = async ({ isBudgetAsked, ...metadata }: BlockedPod, signal: AbortSignal) => {
     const read = { method: 'GET', path: objectPath(PODS, metadata) } as const;
     const pod = await sendForObject<Pod>(client, read, [404], signal);
-    if (pod === undefined || pod.spec.nodeName !== nodeName || podTypeOf(pod) !== 'Default') return;
+    if (pod === undefined || (isBudgetAsked && !isOwnController(pod))) return;
+    if (pod.spec.nodeName !== nodeName || podTypeOf(pod) !== 'Default') return;
     if (pod.metadata.deletionTimestamp !== undefined) return;
     if (await deletePod(client, pod, {}, signal))
       log.info({ pod: keyOf(pod) }, 'ended a pod whose budget is not asked');

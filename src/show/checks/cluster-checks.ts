@@ -162,7 +162,7 @@ function judgeController({ state, holder, version }: ControllerFact, own: string
 function judgeReplicas({ pods, places, hasOldBudget }: ReplicaFacts): Omit<Check, 'name'> {
   if (hasOldBudget) {
     const message =
-      'the PodDisruptionBudget nodemaint-controller of an older version is there: on the last node of the controller it holds drains, machines that go down and autoscalers';
+      'the PodDisruptionBudget nodemaint-controller of an older version is there: on the last node of the controller it holds drains and autoscalers';
     return warn(message, 'kubectl -n nodemaint-system delete poddisruptionbudget nodemaint-controller');
   }
   if (pods === 0) return ok('no replica of the controller runs as a pod of nodemaint-system');

@@ -10,7 +10,8 @@ import {
   type SelfDrain,
 } from '../../../decide/drain/self-drain.ts';
 import { isSpent } from '../../../decide/eviction/spent-request.ts';
-import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
+import { agentNodeOf, type NodeDrain } from '../../../decide/maintenance/maintenance.ts';
+import { isOwnController } from '../../../decide/own-controller.ts';
 import { endOf, podTypeOf } from '../../../decide/pod.ts';
 import { drainBegan } from '../../../decide/maintenance/recorded-node.ts';
 import { evictionPausedUntil } from '../../../decide/staying-pod/returning-pod.ts';
@@ -78,6 +79,8 @@ interface PodRemovalDependencies {
   readonly why: () => string;
 }
 
+const OWN_REPLICA = 'a replica of the nodemaint controller holds no machine that goes down';
+
 /** The next step of one pod; undefined for a static one, which leaves by its manifest. */
 async function endPod(
   { client, clock, evictions, removals }: PodRemovalDependencies,
@@ -109,7 +112,9 @@ async function endPod(
     };
   }
   if (podType === 'DaemonSet') return await removals.remove(pod, { ...pass, options }, signal);
-  const { mayAct, whyNotAsked } = pass;
+  const { mayAct } = pass;
+  const goesDown = pass.own.some(({ maintenance }) => agentNodeOf(maintenance) === node.name);
+  const whyNotAsked = goesDown && isOwnController(pod) ? () => OWN_REPLICA : pass.whyNotAsked;
   const scope = { request: pass.requestOf(pod), options, trustUntil: pass.trustUntil(pod), mayAct, whyNotAsked };
   return await evictions.evict(pod, scope, signal);
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createBlockedPods } from '../../../../src/agent/drain/blocked-pods.ts';
+import { CONTROLLER_NAMESPACE } from '../../../../src/api/lease.ts';
 import { SHUTDOWN_KIND_ANNOTATION } from '../../../../src/api/names.ts';
 import type { BlockingPod, NodeMaintenance, NodeStatus } from '../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
@@ -33,7 +34,8 @@ function shutdown(reason: BlockingPod['reason'], status: Partial<NodeStatus>, ag
 /** The requests of a pass where the node has this pod. */
 async function asked(maintenance: NodeMaintenance, pod: Partial<Pod> = {}, status = 200) {
   const metadata = { name: 'web', namespace: 'shop', uid: 'u', ...pod.metadata };
-  const server = createObjectServer({ [PATH]: { metadata, spec: { nodeName: 'n1', ...pod.spec } } });
+  const path = PATH.replace('shop', metadata.namespace);
+  const server = createObjectServer({ [path]: { metadata, spec: { nodeName: 'n1', ...pod.spec } } });
   if (status !== 200) server.refused.set(`DELETE ${PATH}`, status);
   const log = createRecordingLog();
   await createBlockedPods({ client: server.client, log, nodeName: 'n1' }).end([maintenance], SIGNAL);
@@ -51,6 +53,20 @@ describe('the pods that only budgets keep on a machine that goes down', () => {
         preconditions: { uid: 'u' },
       });
     });
+
+  it('the agent ends a replica of the controller although its budget is asked, and no other pod of its namespace', async () => {
+    const path = `/api/v1/namespaces/${CONTROLLER_NAMESPACE}/pods/web`;
+    for (const [name, deletes] of [
+      ['nodemaint-controller', [`DELETE ${path}`]],
+      ['another', []],
+    ] as const) {
+      const metadata = { name: 'web', namespace: CONTROLLER_NAMESPACE, labels: { 'app.kubernetes.io/name': name } };
+      const podsBlocking = [{ ...metadata, reason: 'PodDisruptionBudget', message: '', since: '' }] as const;
+      const maintenance = shutdown('PodDisruptionBudget', { budgetsNotAsked: undefined, podsBlocking } as never);
+      const { server } = await asked(maintenance, { metadata });
+      assert.deepEqual(server.asked, [`GET ${path}`, ...deletes]);
+    }
+  });
 
   const left: readonly [string, NodeMaintenance][] = [
     ['where budgets are asked', shutdown('PodDisruptionBudget', { budgetsNotAsked: undefined } as never)],

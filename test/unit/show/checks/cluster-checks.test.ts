@@ -93,7 +93,7 @@ describe('the checks of a cluster', () => {
     [
       'the budget of an older version',
       { replicas: known({ pods: 2, places: ['a'], hasOldBudget: true }) },
-      /^warn replicas: the PodDisruptionBudget nodemaint-controller of an older version is there: on the last node of the controller it holds drains, machines that go down and autoscalers/,
+      /^warn replicas: the PodDisruptionBudget nodemaint-controller of an older version is there: on the last node of the controller it holds drains and autoscalers/,
     ],
     ['an older resource', resource('older', 'status.a'), /^fail .*without status\.a/],
     ['a missing policy', policies({ missing: ['p', 'the binding of q'] }), /^fail .*p, the binding of q/],

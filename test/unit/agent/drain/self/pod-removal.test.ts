@@ -3,11 +3,13 @@ import { describe, it } from 'node:test';
 import { createSelfRemovals } from '../../../../../src/agent/drain/self/daemon-sets.ts';
 import { createSelfEvictions } from '../../../../../src/agent/drain/self/evictions.ts';
 import { createPodRemoval } from '../../../../../src/agent/drain/self/pod-removal.ts';
+import { CONTROLLER_NAMESPACE } from '../../../../../src/api/lease.ts';
 import type { EvictionRequest, EvictionRequestStatus } from '../../../../../src/api/eviction-request.ts';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../../../src/api/pod.ts';
 import { DEFAULT_EVICTION_SETTINGS, type EvictionSettings } from '../../../../../src/decide/eviction/settings.ts';
 import { drainPodsOfNode, resolveSelfDrains } from '../../../../../src/decide/drain/self-drain.ts';
+import { ownMaintenanceOf } from '../../../../support/maintenance/objects.ts';
 import { SILENT_LOG } from '../../../../support/silent-log.ts';
 import { createObjectServer } from '../../../../support/stand-ins/object-server.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
@@ -23,6 +25,7 @@ const MAINTENANCE: NodeMaintenance = {
     },
   },
 };
+const CAUSE = { reason: 'DisruptionBudget', message: 'The disruption budget web needs 1 healthy pods and has 1.' };
 const EVICT_WEB = 'POST /api/v1/namespaces/default/pods/web/eviction';
 const DAEMON_SET_OWNER = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'logs', uid: 'ds', controller: true };
 
@@ -44,6 +47,7 @@ function open(
   pods: readonly Pod[],
   requests: readonly EvictionRequest[] = [],
   settings: EvictionSettings = DEFAULT_EVICTION_SETTINGS,
+  maintenance = MAINTENANCE,
 ) {
   const server = createObjectServer();
   const clock = createSteppingClock();
@@ -51,7 +55,7 @@ function open(
   const evictions = createSelfEvictions(dependencies, () => settings);
   const parts = { client: server.client, clock, evictions, removals: createSelfRemovals(dependencies), why: () => 'x' };
   const ender = createPodRemoval(parts, SIGNAL);
-  const own = resolveSelfDrains([MAINTENANCE], { name: 'n1' }, drainPodsOfNode(pods, [], { since: undefined, now: 0 }));
+  const own = resolveSelfDrains([maintenance], { name: 'n1' }, drainPodsOfNode(pods, [], { since: undefined, now: 0 }));
   const recorded = own.map(({ resolution }) => ({
     maintenance: 'm',
     reason: '',
@@ -69,6 +73,24 @@ describe('the end of pods on a node that its agent drains', () => {
     await pass();
     assert.deepEqual(server.asked, ['POST /api/v1/namespaces/default/pods/web/eviction']);
     assert.equal(waiting[0]?.message, 'Pod web is terminating.');
+  });
+
+  it('a replica of the controller is ended in spite of its budget on a machine that goes down, and in no drain of a person', async () => {
+    const namespace = CONTROLLER_NAMESPACE;
+    const replica = podOf('c', { namespace, labels: { 'app.kubernetes.io/name': 'nodemaint-controller' } });
+    const path = `/api/v1/namespaces/${namespace}/pods/c`;
+    for (const [maintenance, isEnded] of [
+      [MAINTENANCE, false],
+      [ownMaintenanceOf('n1'), true],
+    ] as const) {
+      const { server, pass } = open([replica], [], DEFAULT_EVICTION_SETTINGS, maintenance);
+      server.answers.set(`POST ${path}/eviction`, {
+        status: 429,
+        body: { message: 'Cannot evict pod.', details: { causes: [CAUSE] } },
+      });
+      await pass();
+      assert.equal(server.asked.includes(`DELETE ${path}`), isEnded, server.asked.join());
+    }
   });
 
   it('a pod of a DaemonSet is deleted, and no pod of the same name', async () => {
@@ -184,7 +206,6 @@ describe('the end of pods on a node that its agent drains', () => {
     });
   }
 
-  const CAUSE = { reason: 'DisruptionBudget', message: 'The disruption budget web needs 1 healthy pods and has 1.' };
   const refusals: [string, number, object, string][] = [
     ['a budget blocks', 429, { message: 'Cannot evict pod.', details: { causes: [CAUSE] } }, 'PodDisruptionBudget'],
     ['a webhook refuses to evict', 403, { message: 'denied the request: no' }, 'EvictionRefused'],
