@@ -97,8 +97,20 @@ describe('imperative eviction on a real API server', () => {
     await controller.stop();
   });
 
-  it('the controller continues the count of its attempts after a restart', async () => {
+  it('a budget whose pods have an owner without a scale is named as one that cannot be counted, and the count goes on after a restart', async () => {
     const first = await rig.startController();
+    const odd = await createHealthyPod('odd');
+    const uid = await rig.controlPlane.kubectl(['get', 'cm', 'kube-root-ca.crt', '-o', 'jsonpath={.metadata.uid}']);
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'kube-root-ca.crt', uid, controller: true };
+    const owned = JSON.stringify({ metadata: { ownerReferences: [owner] } });
+    await rig.controlPlane.kubectl(['patch', 'pod', 'odd', '--type=merge', '-p', owned]);
+    await apply(budget('odd', 'odd', { maxUnavailable: 1 }));
+    await rig.request(odd, DRAINER);
+    const broken =
+      /PodDisruptionBudget odd, which cannot be counted \(.*scale.*\); give it minAvailable as a number\.$/;
+    await waitFor('the budget is named', async () => broken.test(await messageOf(odd)));
+    await apply(budget('odd', 'odd', { minAvailable: 0, maxUnavailable: null }));
+    await waitFor('it is evicted', () => isTerminating('odd'));
     const pod = await createHealthyPod('counted');
     await apply(budget('count', 'counted', { maxUnavailable: 0 }));
     await rig.request(pod, DRAINER);
