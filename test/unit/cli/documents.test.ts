@@ -17,14 +17,8 @@ import { type HostileApiServer, NAMES, startHostileApiServer } from '../../suppo
 import { recordTerminal } from '../../support/stand-ins/recorded-terminal.ts';
 
 const SINCE = Date.UTC(2026, 0, 1);
-const SHUTDOWN = {
-  maintenance: 'm',
-  mode: 'cluster',
-  origin: 'logind',
-  reason: 'r',
-  since: SINCE,
-  bootId: 'b',
-} as const;
+const ORIGIN = { origin: 'logind', reason: 'r', since: SINCE, bootId: 'b' } as const;
+const SHUTDOWN = { maintenance: 'm', mode: 'cluster', ...ORIGIN } as const;
 const DEADLINE = { at: SINCE + 90_000 } as never;
 const STATUS: AgentStatus = {
   node: 'n1',
@@ -153,14 +147,12 @@ describe('what commands print for programs', () => {
           const { terminal, output, errors } = recordTerminal('pipe');
           await runCommandLine([...words.split(' '), '-o', format, ...flags], terminal);
           const isStream = words.includes('--watch');
-          const text = isStream
-            ? output()
-                .replace(/^---\n/, '')
-                .split('\n---\n')[0]
-            : output();
-          const document = (
-            format === 'json' ? JSON.parse(text?.split(isStream ? '\n' : '\0')[0] ?? '') : parse(text ?? '')
-          ) as Record<string, unknown>;
+          const [first = ''] = output()
+            .replace(/^---\n/, '')
+            .split('\n---\n');
+          const text = isStream ? first : output();
+          const [line = ''] = text.split(isStream ? '\n' : '\0');
+          const document = (format === 'json' ? JSON.parse(line) : parse(text)) as Record<string, unknown>;
           assert.equal(`${String(document['apiVersion'])} ${String(document['kind'])}`, kind, errors());
           if (!OF_OTHERS.has(kind)) assertMembers(document, words);
         }
@@ -188,10 +180,8 @@ describe('what commands print for programs', () => {
   it('a progress that is watched has no name, and a list can be wide', async () => {
     for (const words of [`drain ${node} --watch`, `status nm/${maintenance} --watch`, `evict ${pod} --watch`]) {
       const { terminal, errors } = recordTerminal('pipe');
-      const code = await runCommandLine(
-        [...words.split(' '), '-o', 'name', '--kubeconfig', server.kubeconfig],
-        terminal,
-      );
+      const flags = ['-o', 'name', '--kubeconfig', server.kubeconfig];
+      const code = await runCommandLine([...words.split(' '), ...flags], terminal);
       assert.deepEqual([code, errors()], [2, 'nodemaint: --watch cannot be used with --output name\n'], words);
     }
     const { terminal, output } = recordTerminal('pipe');

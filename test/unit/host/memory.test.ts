@@ -60,10 +60,7 @@ describe('the release of memory', () => {
   });
 
   it('a Node.js without the flag rests all the same', () => {
-    createMemoryRelease(
-      { monotonic: () => 0, sleep: async () => undefined },
-      undefined,
-      new AbortController().signal,
-    )();
+    const clock = { monotonic: () => 0, sleep: async () => undefined };
+    createMemoryRelease(clock, undefined, new AbortController().signal)();
   });
 });

@@ -10,15 +10,8 @@ import { type MoverPaths } from '../../../src/static-pods/places.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const STEP = { op: 'park', sha256: '', maintenance: 'm', at: 1, bootId: 'b' } as const;
-const POD = {
-  namespace: 'default',
-  name: 'a',
-  podName: 'a-n',
-  labels: {},
-  priority: 5,
-  priorityKnown: true,
-  graceSec: 9,
-};
+const NAMES = { namespace: 'default', name: 'a', podName: 'a-n', labels: {} };
+const POD = { ...NAMES, priority: 5, priorityKnown: true, graceSec: 9 };
 
 interface Rig {
   readonly paths: MoverPaths;

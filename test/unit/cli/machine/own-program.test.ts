@@ -16,10 +16,8 @@ async function printing(t: TestContext, text: string, code = 0): Promise<readonl
 }
 
 function checks(...results: readonly string[]): string {
-  return JSON.stringify({
-    kind: 'CheckList',
-    items: results.map((result, index) => ({ name: `check ${index}`, result })),
-  });
+  const items = results.map((result, index) => ({ name: `check ${index}`, result }));
+  return JSON.stringify({ kind: 'CheckList', items });
 }
 
 describe('what the agent has this program do', () => {
@@ -31,13 +29,8 @@ describe('what the agent has this program do', () => {
       const { doctor, checks: failed } = await own.doctor(configFile, t.signal);
       assert.equal(doctor, 'fail');
       assert.ok(failed.includes('lock'), failed.join());
-      assert.deepEqual(Object.keys(await own.machineFacts(t.signal)).toSorted(), [
-        'assetTag',
-        'manufacturer',
-        'model',
-        'serial',
-        'uuid',
-      ]);
+      const facts = Object.keys(await own.machineFacts(t.signal)).toSorted();
+      assert.deepEqual(facts, ['assetTag', 'manufacturer', 'model', 'serial', 'uuid']);
     });
   });
 

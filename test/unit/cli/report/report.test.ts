@@ -22,11 +22,8 @@ interface LoggedTransition {
 function story(pods: number): ShutdownStory {
   const shutdown = { maintenance: 'm', mode: 'cluster', origin: 'logind', reason: EVIL, since: START, bootId: 'b' };
   let so = begunStory('n', { ...shutdown, mode: 'cluster', origin: 'logind' });
-  const waitingFor = Array.from({ length: pods }, (_, index) => ({
-    what: `a/${index}${EVIL}`,
-    on: EVIL,
-    message: `${EVIL} waits`,
-  }));
+  const waits = { on: EVIL, message: `${EVIL} waits` };
+  const waitingFor = Array.from({ length: pods }, (_, index) => ({ what: `a/${index}${EVIL}`, ...waits }));
   for (const sec of [1, 100]) so = withObservation(so, { at: START + sec * 1000, tier: undefined, waitingFor });
   return withObservation(so, { at: START + 200_000, tier: undefined, waitingFor: [] });
 }
@@ -53,12 +50,8 @@ describe('the report of a shutdown', () => {
       assert.ok(text.isWellFormed());
       assert.match(text, /prefers-color-scheme:dark/);
       assert.doesNotMatch(text, /var\(/);
-      assert.deepEqual(
-        [...text.matchAll(/https?:\/\/[^"'\s<]+/g)]
-          .map(([url]) => url)
-          .filter((url) => url !== 'http://www.w3.org/2000/svg'),
-        [],
-      );
+      const urls = [...text.matchAll(/https?:\/\/[^"'\s<]+/g)].map(([url]) => url);
+      assert.deepEqual(new Set(urls), new Set(['http://www.w3.org/2000/svg']));
       assert.doesNotMatch(text, /NaN|Infinity|undefined/);
     });
 
@@ -69,10 +62,8 @@ describe('the report of a shutdown', () => {
   }
 
   it('the axis has round steps, of which few fit', () => {
-    assert.deepEqual(
-      [10_000, 291_000, 86_400_000].map((ms) => axisStepMs(ms, 8)),
-      [2_000, 60_000, 21_600_000],
-    );
+    const steps = [10_000, 291_000, 86_400_000].map((ms) => axisStepMs(ms, 8));
+    assert.deepEqual(steps, [2_000, 60_000, 21_600_000]);
   });
 });
 
@@ -132,10 +123,7 @@ describe('the report of an agent', () => {
         assert.match((await runNodemaint(['cancel', ...flags])).stdout, /^No shutdown is announced/);
         assert.match((await runNodemaint(trigger)).stdout, /^The agent is draining this node/);
         await waitFor('the shutdown is released', () => phaseIs('released'));
-        assert.match(
-          (await runNodemaint(trigger)).stdout,
-          /^Nothing is drained again: drained: the machine may go down/,
-        );
+        assert.match((await runNodemaint(trigger)).stdout, /^Nothing is drained again: drained: the machine may go/);
         assert.match((await runNodemaint(['cancel', ...flags])).stdout, /^The shutdown is canceled/);
         await waitFor('no shutdown is known any more', () => phaseIs('watching'), { timeoutMs: 30_000 });
         assert.match((await runNodemaint(trigger)).stdout, /^The agent is draining this node/);

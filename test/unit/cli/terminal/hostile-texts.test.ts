@@ -108,10 +108,8 @@ describe('a hostile text of a node, a user or a server', () => {
   it('a hostile text is harmless in the names of files of static pods and in what is wrong with them', async () => {
     await inSandbox(async ({ staticPodPath, configFile }) => {
       const name = HOSTILE.replaceAll('/', '-');
-      await writeFile(
-        path.join(staticPodPath, name),
-        `apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: a, image: b}]}\n`,
-      );
+      const manifest = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: a, image: b}]}\n';
+      await writeFile(path.join(staticPodPath, name), manifest);
       for (const words of [['list'], ['restore', name], ['park', name, '--timeout', '1s']]) {
         const { terminal, shown } = witness(false);
         await runCommandLine(['static-pods', ...words, '--config', configFile], terminal);
@@ -201,11 +199,8 @@ describe('the terminal', () => {
       const character = String.fromCodePoint(code);
       assert.doesNotMatch(escaped(character), STEERING, code.toString(16));
       assert.doesNotMatch(escapedLine(character), /[\n\t]/, code.toString(16));
-      if (code >= 0x20)
-        assert.equal(
-          JSON.parse(`"${escaped(character.replaceAll(/["\\]/g, ''))}"`),
-          character.replaceAll(/["\\]/g, ''),
-        );
+      const plain = character.replaceAll(/["\\]/g, '');
+      if (code >= 0x20) assert.equal(JSON.parse(`"${escaped(plain)}"`), plain);
     }
   });
 });

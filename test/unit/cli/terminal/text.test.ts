@@ -10,23 +10,12 @@ const CELLS = [
 
 describe('a table', () => {
   it('a table has columns of equal width, two spaces apart, and no spaces at the end of a line', () => {
-    assert.equal(
-      formatTable([
-        ['NAME', 'AGE'],
-        ['a', '5m'],
-        ['longer', ''],
-      ]),
-      'NAME    AGE\na       5m\nlonger',
-    );
+    const rows = ['NAME AGE', 'a 5m', 'longer '].map((row) => row.split(' '));
+    assert.equal(formatTable(rows), 'NAME    AGE\na       5m\nlonger');
   });
 
   it('a cell stays on one line, whatever it contains', () => {
-    assert.deepEqual(
-      tableRows([['a\nb', 'c\u001b[31m']]).map((row) => row.length),
-      [1],
-    );
-    const text = formatTable([['a\nb', 'c\u001b[31m']]);
-    assert.equal(text.includes('\n') || text.includes('\u001b'), false, JSON.stringify(text));
+    assert.doesNotMatch(formatTable([['a\nb', 'c\u001b[31m']]), /[\n\u001b]/);
   });
 
   it('the last column is broken into lines where the table is too wide', () => {
@@ -45,10 +34,7 @@ describe('a table', () => {
   });
 
   it('a row with fewer cells is a row all the same, and a table without rows is empty', () => {
-    assert.deepEqual(
-      tableRows([['a', 'b'], ['c']]).map((row) => row.length),
-      [1, 1],
-    );
+    for (const row of tableRows([['a', 'b'], ['c']])) assert.equal(row.length, 1);
     assert.equal(formatTable([]), '');
   });
 });

@@ -18,11 +18,8 @@ describe("the kubelet's configuration", () => {
   it('the configuration is merged as a JSON merge patch: maps key by key, lists whole, null takes away', () => {
     const base = { featureGates: { A: true, B: true }, list: [1, 2], staticPodPath: '/a', gone: 1 };
     const dropIn = { featureGates: { B: false }, list: [3], staticPodPath: '/b', gone: null };
-    assert.deepEqual(mergePatch(base, dropIn), {
-      featureGates: { A: true, B: false },
-      list: [3],
-      staticPodPath: '/b',
-    });
+    const merged = { featureGates: { A: true, B: false }, list: [3], staticPodPath: '/b' };
+    assert.deepEqual(mergePatch(base, dropIn), merged);
   });
 
   it('the configuration is not confused by a key that JavaScript gives a meaning to', () => {
@@ -33,24 +30,8 @@ describe("the kubelet's configuration", () => {
   });
 
   it('the configuration takes flags in both forms, and the last of two', () => {
-    const flags = parseKubeletFlags([
-      'kubelet',
-      '--config',
-      '/c',
-      '--v=2',
-      '--config=/d',
-      '--rotate',
-      '--node-ip',
-      '1',
-    ]);
-    assert.deepEqual(
-      [...flags],
-      [
-        ['config', '/d'],
-        ['v', '2'],
-        ['node-ip', '1'],
-      ],
-    );
+    const flags = parseKubeletFlags('kubelet --config /c --v=2 --config=/d --rotate --node-ip 1'.split(' '));
+    assert.deepEqual(Object.fromEntries(flags), { config: '/d', v: '2', 'node-ip': '1' });
   });
 
   it('the configuration gives flags precedence over files, and what is in neither its default', () => {

@@ -23,40 +23,28 @@ describe('the maintenance that a command means', () => {
     assert.deepEqual(made.kind === 'create' && made.maintenance.spec.keepPods, keepPods);
     const cordon = maintenance('m', { stage: 'Cordon' });
     const change = { spec: { stage: 'Drain', keepPods } };
-    assert.deepEqual(decideMaintenanceStep({ ...intent, consent }, [cordon]), {
-      kind: 'change',
-      known: cordon,
-      change,
-    });
+    const moved = decideMaintenanceStep({ ...intent, consent }, [cordon]);
+    assert.deepEqual(moved, { kind: 'change', known: cordon, change });
     const refused = (known: readonly KeptPods[], said: Consent = consent): string => {
-      const step = decideMaintenanceStep({ ...intent, consent: said }, [
-        maintenance('m', { stage: 'Drain', keepPods: known }),
-      ]);
+      const drain = maintenance('m', { stage: 'Drain', keepPods: known });
+      const step = decideMaintenanceStep({ ...intent, consent: said }, [drain]);
       return step.kind === 'refused' ? step.message : step.kind;
     };
     assert.equal(refused(keepPods), 'already');
     assert.equal(refused([], { keep: [], lose: [] }), 'already', 'it says nothing that the drain does not do');
-    assert.match(
-      refused(['EmptyDir']),
-      /drains already and keeps other pods \(keepPods: EmptyDir\), which cannot be changed/,
-    );
+    assert.match(refused(['EmptyDir']), /keeps other pods \(keepPods: EmptyDir\), which cannot be changed/);
     assert.match(refused(['Static', 'Unmanaged']), /keepPods: Static, Unmanaged\)/);
   });
 
   it('the maintenance of the same nodes is moved on, never back, and not that of the agent', () => {
     const cordon = maintenance('m', { stage: 'Cordon' });
-    assert.deepEqual(decideMaintenanceStep(intent, [cordon]), {
-      kind: 'change',
-      known: cordon,
-      change: { spec: { stage: 'Drain' } },
-    });
+    const moved = { kind: 'change', known: cordon, change: { spec: { stage: 'Drain' } } };
+    assert.deepEqual(decideMaintenanceStep(intent, [cordon]), moved);
     const forced = { annotations: { 'nodemaintenance.x-k8s.io/force': 'true' } };
     const change = decideMaintenanceStep({ ...intent, stage: 'Cordon', force: true }, [cordon]);
     assert.deepEqual(change, { kind: 'change', known: cordon, change: forced });
-    const already = decideMaintenanceStep({ ...intent, stage: 'Cordon', force: true }, [
-      maintenance('m', { stage: 'Cordon' }, forced),
-    ]);
-    assert.equal(already.kind, 'already');
+    const known = maintenance('m', { stage: 'Cordon' }, forced);
+    assert.equal(decideMaintenanceStep({ ...intent, stage: 'Cordon', force: true }, [known]).kind, 'already');
     const drain = maintenance('m', { stage: 'Drain' });
     assert.equal(decideMaintenanceStep({ ...intent, stage: 'Cordon' }, [drain]).kind, 'already');
     const agent = ownMaintenanceOf('n');
@@ -79,10 +67,8 @@ describe('the maintenance that a command means', () => {
 
   it('another plan is refused, because a plan cannot be changed; the injected entries do not count', () => {
     const entry = { podType: 'Default', podPriority: 5 } as const;
-    const drain = maintenance('m', {
-      stage: 'Drain',
-      drainPlan: [entry, { podType: 'Default', podPriority: 1_000_000_000 }],
-    });
+    const drainPlan = [entry, { podType: 'Default', podPriority: 1_000_000_000 }] as const;
+    const drain = maintenance('m', { stage: 'Drain', drainPlan });
     assert.equal(decideMaintenanceStep({ ...intent, plan: [entry] }, [drain]).kind, 'already');
     assert.equal(decideMaintenanceStep({ ...intent, plan: [{ ...entry, podPriority: 6 }] }, [drain]).kind, 'refused');
   });

@@ -30,10 +30,8 @@ function noted(maintenances: readonly NodeMaintenance[]): readonly NodeMaintenan
 
 describe('the note on a Node', () => {
   it('the note has the drains of the node with their targets for static pods, reasons and deadlines', () => {
-    const annotations = {
-      [DEADLINE_ANNOTATION]: '2026-01-01T01:00:00Z',
-      [DEADLINE_SINCE_ANNOTATION]: '2026-01-01T00:00:00Z',
-    };
+    const [at, since] = ['2026-01-01T01:00:00Z', '2026-01-01T00:00:00Z'];
+    const annotations = { [DEADLINE_ANNOTATION]: at, [DEADLINE_SINCE_ANNOTATION]: since };
     const late = draining('late', 12);
     const maintenances = noted([{ ...late, metadata: { ...late.metadata, annotations } }, draining('early', 4)]);
     assert.deepEqual(drainsOfNode(maintenances, 'n1'), [
@@ -46,29 +44,16 @@ describe('the note on a Node', () => {
   it('the note has cordons, and drains that have not come to the node, but no targets of an earlier Node of its name', () => {
     const cordon = maintenanceOf({ stage: 'Cordon' }, { name: 'cordon' });
     const maintenances = noted([cordon, drainOf('fresh', ['n1']), draining('before', 12, 'u0')]);
-    assert.deepEqual(
-      maintenances.map(({ metadata, spec }) => [metadata.name, spec.stage]),
-      [
-        ['before', 'Drain'],
-        ['cordon', 'Cordon'],
-        ['fresh', 'Drain'],
-      ],
-    );
-    assert.deepEqual(
-      drainsOfNode(maintenances, 'n1').map(({ maintenance, drainTargets }) => [maintenance, drainTargets]),
-      [
-        ['before', []],
-        ['fresh', []],
-      ],
-    );
+    const stages = Object.fromEntries(maintenances.map(({ metadata, spec }) => [metadata.name, spec.stage]));
+    assert.deepEqual(stages, { before: 'Drain', cordon: 'Cordon', fresh: 'Drain' });
+    const drains = drainsOfNode(maintenances, 'n1').map(({ maintenance, drainTargets }) => [maintenance, drainTargets]);
+    assert.deepEqual(Object.fromEntries(drains), { before: [], fresh: [] });
   });
 
   it("the note has nothing of maintenances that are over, or that the node's agent made", () => {
     const own = ownMaintenanceOf('n1');
-    assert.equal(
-      nodeNote([own, maintenanceOf({ stage: 'Complete' }), maintenanceOf({ stage: 'Idle' })], NODE),
-      undefined,
-    );
+    const over = [maintenanceOf({ stage: 'Complete' }), maintenanceOf({ stage: 'Idle' })];
+    assert.equal(nodeNote([own, ...over], NODE), undefined);
     assert.deepEqual(readNodeNote(undefined, 'n1'), { kind: 'known', maintenances: [] });
     assert.notEqual(nodeNote([ownMaintenanceOf('n2')], NODE), undefined);
   });

@@ -36,22 +36,17 @@ async function startScript(
   };
   if (exists) await beat(0);
   const begunAt = performance.now();
+  const limits = { NODEMAINT_DEAD_MAN_SEC: String(deadManSec), NODEMAINT_CHECK_SEC: '1' };
   const child = spawn(command[0] ?? '', command.slice(1), {
-    env: {
-      ...process.env,
-      NODEMAINT_ALIVE_FILE: alive,
-      NODEMAINT_DEAD_MAN_SEC: String(deadManSec),
-      NODEMAINT_CHECK_SEC: '1',
-    },
+    env: { ...process.env, ...limits, NODEMAINT_ALIVE_FILE: alive },
     stdio: ['ignore', 'ignore', 'pipe'],
     detached: true,
   });
   let text = '';
   child.stderr.on('data', (chunk: Buffer) => (text += chunk.toString()));
-  const ended = once(child, 'exit').then(([code]) => ({
-    code: code as number | null,
-    afterMs: performance.now() - begunAt,
-  }));
+  const ended = once(child, 'exit').then(([code]) => {
+    return { code: code as number | null, afterMs: performance.now() - begunAt };
+  });
   t.after(async () => {
     if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid ?? 0), 'SIGTERM');
     await ended;

@@ -42,13 +42,11 @@ describe('a plain kubeconfig', () => {
     const folder = await temporaryFolder(t, 'kubeconfig');
     await writeFile(path.join(folder, 'client.pem'), 'first');
     await writeFile(path.join(folder, 'token'), 'secret\n');
+    const authority = { 'certificate-authority-data': data('ca'), 'certificate-authority': '/nowhere' };
+    const user = { 'client-certificate': 'client.pem', 'client-key': path.join(folder, 'client.pem') };
     const content = kubeconfig({
-      cluster: {
-        'certificate-authority-data': data('ca'),
-        'certificate-authority': '/nowhere',
-        'tls-server-name': 'api',
-      },
-      user: { 'client-certificate': 'client.pem', 'client-key': path.join(folder, 'client.pem'), tokenFile: 'token' },
+      cluster: { ...authority, 'tls-server-name': 'api' },
+      user: { ...user, tokenFile: 'token' },
     });
     const file = path.join(folder, 'kubelet.conf');
     const options = await optionsOf(content, file);
