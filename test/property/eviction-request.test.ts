@@ -43,10 +43,8 @@ function assertAllowed(old: EvictionRequestStatus | undefined, fresh: EvictionRe
   for (const type of ['Evicted', 'Canceled']) {
     const was = old?.conditions?.find((condition) => condition.type === type);
     if (was !== undefined)
-      assert.deepEqual(
-        fresh?.conditions?.find((each) => each.type === type),
-        was,
-      );
+      const found = fresh?.conditions?.find((each) => each.type === type);
+      assert.deepEqual(found, was);
   }
 }
 

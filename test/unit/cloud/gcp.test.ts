@@ -41,9 +41,7 @@ describe('notices of GCP', () => {
 
   it('notices of GCP are a freeze for a live migration', async () => {
     await using cloud = await startCloud('gcp', quiet('FALSE', 'MIGRATE_ON_HOST_MAINTENANCE'));
-    assert.deepEqual(
-      (await cloud.read()).map(({ kind }) => kind),
-      ['freeze'],
-    );
+    const kinds = (await cloud.read()).map(({ kind }) => kind);
+    assert.deepEqual(kinds, ['freeze']);
   });
 });

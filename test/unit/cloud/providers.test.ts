@@ -12,10 +12,8 @@ describe('notices of Alibaba Cloud and Tencent Cloud', () => {
       'GET /latest/meta-data/spot/termination-time': { body: '2030-01-06 02:02:00' },
     });
     for (const cloud of [alibaba, tencent]) {
-      assert.deepEqual(
-        (await cloud.read()).map(({ kind, notBefore }) => [kind, notBefore]),
-        [['preempt', Date.UTC(2030, 0, 5, 18, 2)]],
-      );
+      const found = (await cloud.read()).map(({ kind, notBefore }) => [kind, notBefore]);
+      assert.deepEqual(found, [['preempt', Date.UTC(2030, 0, 5, 18, 2)]]);
     }
     assert.equal(alibaba.server.received.at(-1)?.headers['x-aliyun-ecs-metadata-token'], 'token');
   });

@@ -14,11 +14,8 @@ describe('the keys that wait for a run', () => {
     assert.equal(keys.add('b', false, 4), false);
     assert.equal(keys.size, 2);
     assert.equal(keys.find(ANY), 'b');
-    assert.deepEqual(
-      ['a', 'b'].map((other) => keys.find((key) => key !== other)),
-      ['b', 'a'],
-      'what may not run now is passed over',
-    );
+    const found = ['a', 'b'].map((other) => keys.find((key) => key !== other));
+    assert.deepEqual(found, ['b', 'a'], 'what may not run now is passed over');
     assert.equal(keys.take('b'), 2);
     assert.equal(keys.take('a'), 1);
     assert.equal(keys.take('a'), undefined);

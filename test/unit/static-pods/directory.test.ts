@@ -78,10 +78,8 @@ describe('a static pod directory', () => {
     await writeFile(path.join(folder, '.one'), NAMED);
     await writeFile(path.join(folder, 'other'), NAMED);
     const { manifests } = await readManifests(path.join(folder, '.one'), 'node-1', signal);
-    assert.deepEqual(
-      manifests.map(({ file }) => file),
-      ['.one'],
-    );
+    const files = manifests.map(({ file }) => file);
+    assert.deepEqual(files, ['.one']);
   });
 
   it('the directory stops when it is told to', async (t) => {

@@ -49,9 +49,7 @@ describe('the nodes that a command line means', () => {
   });
 
   it('a dry run is told as kubectl tells it', () => {
-    assert.deepEqual(
-      [undefined, 'client', 'server'].map((each) => dryRunText(each as 'client' | undefined)),
-      ['', ' (dry run)', ' (server dry run)'],
-    );
+    const found = [undefined, 'client', 'server'].map((each) => dryRunText(each as 'client' | undefined));
+    assert.deepEqual(found, ['', ' (dry run)', ' (server dry run)']);
   });
 });

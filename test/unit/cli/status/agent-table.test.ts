@@ -113,11 +113,8 @@ describe('the status of the agent', () => {
   for (const [what, status, expected] of shown) {
     it(`the status of the agent says ${what}`, () => {
       const text = lines(status);
-      assert.deepEqual(
-        expected.filter((line) => !text.includes(line)),
-        [],
-        text.join('\n'),
-      );
+      const found = expected.filter((line) => !text.includes(line));
+      assert.deepEqual(found, [], text.join('\n'));
     });
   }
 

@@ -162,10 +162,8 @@ describe('machines that are asked to reboot', () => {
     world.pass(5);
     const { resolution, intents } = world.observe('shutdown-b-0');
     assert.deepEqual([resolution?.drained, intents.map(({ pod }) => pod.name)], [false, ['db-0']]);
-    assert.deepEqual(
-      resolution?.nodes[0]?.drainTargets.map(({ podType }) => podType),
-      ['Default'],
-    );
+    const podTypes = resolution?.nodes[0]?.drainTargets.map(({ podType }) => podType);
+    assert.deepEqual(podTypes, ['Default']);
   });
 
   it('a place is given up after half an hour, and until then the order of others does not change', () => {

@@ -89,10 +89,8 @@ describe('what may stay on a node', () => {
   };
 
   it('a drain counts on a node that it selects and has targets for', () => {
-    assert.deepEqual(
-      drainsOn([drain], node).map(({ maintenance }) => maintenance),
-      ['m'],
-    );
+    const maintenances = drainsOn([drain], node).map(({ maintenance }) => maintenance);
+    assert.deepEqual(maintenances, ['m']);
   });
 
   it('a drain that is throttled does not count, though it keeps the targets that others have reached', () => {

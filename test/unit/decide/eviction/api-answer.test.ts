@@ -202,10 +202,8 @@ describe('an answer of the Eviction API', () => {
       const outcome = decideEvictionOutcome(given, { ...CONTEXT, postponed });
       return outcome.kind === 'postponed' ? outcome.retryAfterMs : undefined;
     };
-    assert.deepEqual(
-      [0, 1, 4, 9].map((postponed) => pauseMs(postponed)),
-      [1_000, 2_000, 16_000, 60_000],
-    );
+    const found = [0, 1, 4, 9].map((postponed) => pauseMs(postponed));
+    assert.deepEqual(found, [1_000, 2_000, 16_000, 60_000]);
     assert.deepEqual(
       [pauseMs(0, 0), pauseMs(0, -5_000)],
       [1_000, 1_000],

@@ -54,10 +54,8 @@ describe('the imperative interceptor', () => {
       pod({ 'kubernetes.io/config.mirror': 'x' }),
       pod({}, { ownerReferences: [owner] }),
     ];
-    assert.deepEqual(
-      pods.map((target) => step(target).kind),
-      ['wait', 'wait', 'wait'],
-    );
+    const found = pods.map((target) => step(target).kind);
+    assert.deepEqual(found, ['wait', 'wait', 'wait']);
   });
   it('the interceptor makes no attempt before its time, nor twice before the pod shows the first', () => {
     assert.equal(step(pod(), {}, { count: 3, nextAt: NOW + 5_000 }).kind, 'wait');

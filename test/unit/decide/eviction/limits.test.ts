@@ -69,10 +69,8 @@ describe('the limits of evictions in flight', () => {
   it('the limits give the place of an overdue eviction to another, and the overdue one goes on', () => {
     const all = [candidate('n', 'a', 'overdue'), candidate('n', 'b'), candidate('n', 'c')];
     const { admitted, overLimit } = admitEvictions(all, { maxEvictionsPerNode: 1 });
-    assert.deepEqual(
-      admitted.map(({ namespace }) => namespace),
-      ['a', 'b'],
-    );
+    const namespaces = admitted.map(({ namespace }) => namespace);
+    assert.deepEqual(namespaces, ['a', 'b']);
     assert.equal(overLimit.length, 1);
   });
   it('the limits hold per node and per namespace', () => {

@@ -153,10 +153,8 @@ describe('the eviction request controller', () => {
   it('the controller keeps the conditions that an interceptor has set', () => {
     const own = { type: 'Migrated', status: 'False', reason: 'x', message: '', lastTransitionTime: CREATED } as const;
     const { status } = decideEvictionRequest(request({ ...STARTED, conditions: [own] }), undefined, NOW);
-    assert.deepEqual(
-      status?.conditions?.map(({ type }) => type),
-      ['Migrated', 'Progressing', 'Evicted'],
-    );
+    const types = status?.conditions?.map(({ type }) => type);
+    assert.deepEqual(types, ['Migrated', 'Progressing', 'Evicted']);
   });
 
   it('the controller notes a new generation alone where nothing else changes', () => {

@@ -31,9 +31,7 @@ describe('the effective drain plan', () => {
 
   it('the plan turns the kubelet floors into ceilings', () => {
     const ceilings = planFromKubeletPriorities([0, 100_000, 10_000]).filter(({ podType }) => podType === 'Default');
-    assert.deepEqual(
-      ceilings.map(({ podPriority }) => podPriority),
-      [9_999, 99_999],
-    );
+    const podPrioritys = ceilings.map(({ podPriority }) => podPriority);
+    assert.deepEqual(podPrioritys, [9_999, 99_999]);
   });
 });

@@ -51,10 +51,8 @@ describe('pods that a drain does not wait for', () => {
   it('the drain goes through its plan past such pods, asks them to leave all the same, and ends', () => {
     const { drained, position, nodes } = resolved([LATE, FROM_URL], SINCE);
     assert.deepEqual([drained, position], [true, PLAN.length]);
-    assert.deepEqual(
-      nodes[0]?.evicting.map(({ name }) => name),
-      ['late', 'from-url'],
-    );
+    const names = nodes[0]?.evicting.map(({ name }) => name);
+    assert.deepEqual(names, ['late', 'from-url']);
     assert.match(nodes[0]?.message ?? '', /^Drained; what stays: .*shop\/late; .*: shop\/from-url$/);
     assert.equal(resolved([LATE, FROM_URL]).drained, false, 'a node that stays up waits for the one');
     assert.equal(resolved([LATE, ORDINARY], SINCE).drained, false);

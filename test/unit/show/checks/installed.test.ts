@@ -18,15 +18,11 @@ describe('the rights that a check of the cluster looks for', () => {
     const textsOf = ({ subject, atoms }: GivenRole): readonly string[] =>
       atoms.map((atom) => `${subject}: ${atomText(atom)}`);
     const given = roles.flatMap(textsOf);
-    assert.deepEqual(
-      needed.filter((text) => !given.includes(text)),
-      [],
-    );
+    const found = needed.filter((text) => !given.includes(text));
+    assert.deepEqual(found, []);
     const unseen = roles.filter((role) => !textsOf(role).some((text) => needed.includes(text)));
-    assert.deepEqual(
-      unseen.map(({ role, subject }) => `${role} of ${subject}`),
-      [],
-    );
+    const shown = unseen.map(({ role, subject }) => `${role} of ${subject}`);
+    assert.deepEqual(shown, []);
   });
 
   it('the release account is off where nothing of it is there and agents may not act as it, and incomplete where a part is there', () => {

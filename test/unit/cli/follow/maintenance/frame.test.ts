@@ -54,10 +54,8 @@ describe('the view of a drain', () => {
     const drain = { ...maintenance('m', { stage: 'Drain' }), status };
     const facts = { maintenance: drain, nodes: ['n'], pods: [], requestOf: () => undefined, seen: new Map() };
     const lines = drainFrame(drainView(facts, 0), undefined, { columns: 200, rows: 40 }, 0);
-    assert.deepEqual(
-      lines.slice(1).map(({ text }) => text.trim()),
-      ['node/n  no pods to drain', drainMessage],
-    );
+    const found = lines.slice(1).map(({ text }) => text.trim());
+    assert.deepEqual(found, ['node/n  no pods to drain', drainMessage]);
   });
 
   it('a frame fits the terminal, and the words of others cannot move its cursor', () => {
