@@ -96,11 +96,8 @@ describe('the help', () => {
     for (const name of ['drain', 'cordon', 'complete', 'evict', 'restore']) {
       const command = ROOT.commands.find((each) => each.name() === name);
       assert.ok(command);
-      assert.match(
-        helpOf(command),
-        /\nExit codes:\n {2}0 {2}\S.*\n {2}1 {2}\S.*\n {2}2 {2}usage error\n {2}3 {2}\S/,
-        name,
-      );
+      const text = helpOf(command);
+      assert.match(text, /\nExit codes:\n {2}0 {2}\S.*\n {2}1 {2}\S.*\n {2}2 {2}usage error\n {2}3 {2}\S/, name);
     }
   });
 });

@@ -100,10 +100,8 @@ describe('the client of an API server', () => {
     assert.equal((await told.send({ method: 'GET', path: '/x' }, signal)).status, 401);
     assert.equal(refusals, 1);
     const [options] = connect.mock.calls.map(({ arguments: [given] }) => given as unknown as object);
-    assert.equal(
-      options && 'autoSelectFamilyAttemptTimeout' in options && options.autoSelectFamilyAttemptTimeout,
-      4_000,
-    );
+    const found = options && 'autoSelectFamilyAttemptTimeout' in options && options.autoSelectFamilyAttemptTimeout;
+    assert.equal(found, 4_000);
   });
 
   it('an answer that drips and never ends is given up although its connection is never silent', async (t) => {

@@ -79,8 +79,9 @@ describe('the comparison of what is said of accounts with the manifests', () => 
           `${CONTROLLER}: ${right}: none of its policies sees ${operation}`,
         ]),
     );
+    const found = faults({ ...policy, subject: 'mallory' });
     assert.deepEqual(
-      faults({ ...policy, subject: 'mallory' }),
+      found,
       seen.map(([right]) => `${CONTROLLER}: ${right}: ${name} is for another account`),
     );
   });

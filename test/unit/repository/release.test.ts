@@ -154,10 +154,8 @@ describe('the version', () => {
     const textOf = async (file: string): Promise<string> => await readFile(path.join(ROOT, file), 'utf8');
     const { version } = packageJson;
     const chart = parse(await textOf('manifests/chart/Chart.yaml')) as Record<string, unknown>;
-    assert.deepEqual(
-      [lock.version, lock.packages[''].version, chart['version'], chart['appVersion']],
-      [version, version, version, version],
-    );
+    const found = [lock.version, lock.packages[''].version, chart['version'], chart['appVersion']];
+    assert.deepEqual(found, [version, version, version, version]);
     for (const file of ['manifests/controller/deployment.yaml', 'manifests/installer/daemonset.yaml']) {
       const images = [...(await textOf(file)).matchAll(/^\s*(?:- )?image: (.*)$/gm)].map(([, image]) => image);
       assert.ok(images.length > 0 && images.every((image) => image === `localhost/nodemaint:${version}`), file);

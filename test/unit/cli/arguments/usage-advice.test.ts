@@ -28,10 +28,8 @@ describe('a line that this program does not have', () => {
   }
 
   it('a line gets the advice that kubectl drain has the flag for only where it is a drain', async () => {
-    assert.equal(
-      await answerTo('cordon', 'n1', '--force'),
-      "nodemaint: unknown option '--force'\nSee: nodemaint cordon --help\n",
-    );
+    const found = await answerTo('cordon', 'n1', '--force');
+    assert.equal(found, "nodemaint: unknown option '--force'\nSee: nodemaint cordon --help\n");
   });
 
   for (const verb of ['reboot', 'undrain', 'shutdown', 'stauts']) {

@@ -92,11 +92,8 @@ describe('the report of an agent', () => {
       const [begin, finish] = [logged('begin'), logged('finish')];
       const { since = NaN, releasedAt = NaN } = finish.phase;
       assert.equal(begin.phase.since, since);
-      assert.deepEqual(
-        [Date.parse(report.began), Date.parse(report.ended), Math.round(report.heldSeconds * 1000)],
-        [since, releasedAt, releasedAt - since],
-        `${stdout}\n${text}`,
-      );
+      const shown = [Date.parse(report.began), Date.parse(report.ended), Math.round(report.heldSeconds * 1000)];
+      assert.deepEqual(shown, [since, releasedAt, releasedAt - since], `${stdout}\n${text}`);
       // A line is written after its decision is on the disk, which a busy disk delays.
       for (const [mine, { time }] of [
         [report.began, begin],

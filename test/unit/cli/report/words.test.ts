@@ -74,10 +74,8 @@ describe('the sentences of a report', () => {
       sentenceOf(lineOf(spent, { pods: 1 })),
       'The shutdown was held for 1m30s for 1 pod; the applications took 1m0s of it, the hold added 30s.',
     );
-    assert.match(
-      sentenceOf(lineOf(spent, { outcome: 'under way' })),
-      /^The shutdown has been held for 1m30s for 3 pods/,
-    );
+    const text = sentenceOf(lineOf(spent, { outcome: 'under way' }));
+    assert.match(text, /^The shutdown has been held for 1m30s for 3 pods/);
   });
 });
 

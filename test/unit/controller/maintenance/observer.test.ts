@@ -130,10 +130,8 @@ describe('the drain of a node with a static pod', () => {
     const [node] = status.nodeStatuses ?? [];
     const [first, ...more] = node?.podsBlocking ?? [];
     assert.deepEqual([first?.name, first?.reason, more], ['etcd', 'NoAgent', []]);
-    assert.match(
-      first?.message ?? '',
-      /^no agent has reported from node one, and only an agent ends static pods: start/,
-    );
+    const text = first?.message ?? '';
+    assert.match(text, /^no agent has reported from node one, and only an agent ends static pods: start/);
     assert.equal(node?.expectedFinishTime, undefined);
   });
 });

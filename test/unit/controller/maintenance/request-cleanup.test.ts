@@ -108,10 +108,8 @@ describe('what a drain leaves behind', () => {
     await waitFor('the entry', () => !isAsked(cluster, 'db'), QUICK);
     assert.deepEqual(requestersOf(cluster, 'db'), [OTHER]);
     const { annotations = {} } = cluster.get('Request', 'n/u-db')?.metadata ?? {};
-    assert.deepEqual(
-      [annotations[DEADLINE_ANNOTATION], annotations[INTERCEPTOR_DEADLINE_ANNOTATION]],
-      [undefined, undefined],
-    );
+    const found = [annotations[DEADLINE_ANNOTATION], annotations[INTERCEPTOR_DEADLINE_ANNOTATION]];
+    assert.deepEqual(found, [undefined, undefined]);
     assert.deepEqual(requestersOf(cluster, 'cache'), [OTHER]);
     assert.equal(nodeIn(cluster, 'theirs')?.spec?.unschedulable, true);
   });

@@ -64,10 +64,8 @@ describe('pods that a drain does not wait for', () => {
     const status = drainStatus(maintenance, resolved([FROM_URL]), () => seen, SINCE);
     const [condition] = status.conditions ?? [];
     assert.equal(condition?.status, 'True');
-    assert.match(
-      condition?.message ?? '',
-      /^All pods that can leave are gone\. What stays: .*staticPodURL.*: shop\/from-url\.$/,
-    );
+    const text = condition?.message ?? '';
+    assert.match(text, /^All pods that can leave are gone\. What stays: .*staticPodURL.*: shop\/from-url\.$/);
     assert.equal(status.nodeStatuses?.[0]?.podsEvacuating, 1);
   });
 });

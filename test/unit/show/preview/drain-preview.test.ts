@@ -85,10 +85,8 @@ describe('the preview of a drain', () => {
     const condition = { type: 'DisruptionAllowed', status: 'False', reason: 'SyncFailed', message: 'no scale' };
     const broken = { ...budget, status: { disruptionsAllowed: 0, conditions: [condition] } };
     const [why] = findings({ pods, budgets: [broken] });
-    assert.match(
-      why?.message ?? '',
-      /^the PodDisruptionBudget b cannot be counted \(no scale\); give it minAvailable as a/,
-    );
+    const text = why?.message ?? '';
+    assert.match(text, /^the PodDisruptionBudget b cannot be counted \(no scale\); give it minAvailable as a/);
     const last = `${held},note: it is a replica of the nodemaint controller: it leaves as the last Default pod of the node`;
     assert.equal(said(), last);
     const conditions = [{ type: 'Ready', status: 'True' }] as const;

@@ -65,14 +65,10 @@ describe('the progress of an eviction', () => {
   }
 
   it('a request that no controller takes up is remarked on after a while', () => {
-    assert.match(
-      stateLine(look(request(), pod(), 14_000)),
-      /^eviction requested by cli\.\S+: No controller has taken it up yet\.$/,
-    );
-    assert.match(
-      stateLine(look(request(), pod(), 16_000)),
-      /No controller has taken it up; is nodemaint controller running\?$/,
-    );
+    const text = stateLine(look(request(), pod(), 14_000));
+    assert.match(text, /^eviction requested by cli\.\S+: No controller has taken it up yet\.$/);
+    const said = stateLine(look(request(), pod(), 16_000));
+    assert.match(said, /No controller has taken it up; is nodemaint controller running\?$/);
   });
 
   it('an interceptor that is refused the eviction is blocked', () => {

@@ -41,10 +41,8 @@ describe('the view of a drain', () => {
     const facts = { maintenance: asked, nodes: ['n'], pods: [], requestOf: () => undefined, seen: new Map() };
     const drain = drainView(facts, 0);
     const user = `ali [2Jce${'x'.repeat(247)}`;
-    assert.equal(
-      drainFrame(drain, undefined, { columns: 1000, rows: 40 }, 0)[0]?.text,
-      `nodemaintenance/m  Drain, asked for by ${user}: kernel`,
-    );
+    const found = drainFrame(drain, undefined, { columns: 1000, rows: 40 }, 0)[0]?.text;
+    assert.equal(found, `nodemaintenance/m  Drain, asked for by ${user}: kernel`);
     assert.equal(createDrainChanges().next(drain)[0], `nodemaintenance/m Drain, asked for by ${user}: kernel`);
   });
 
