@@ -42,9 +42,8 @@ function assertAllowed(old: EvictionRequestStatus | undefined, fresh: EvictionRe
   assert.deepEqual(processed, targets.slice(0, processed.length));
   for (const type of ['Evicted', 'Canceled']) {
     const was = old?.conditions?.find((condition) => condition.type === type);
-    if (was !== undefined)
-      const found = fresh?.conditions?.find((each) => each.type === type);
-      assert.deepEqual(found, was);
+    const is = fresh?.conditions?.find((condition) => condition.type === type);
+    if (was !== undefined) assert.deepEqual(is, was);
   }
 }
 
