@@ -66,9 +66,7 @@ export async function runCommand(command: Command): Promise<Ended> {
   const [output, times] = [collect(child, [1, 2]), collect(child, [3])];
   const passed = await new Promise<boolean>((resolve, reject) => {
     child.on('error', reject);
-    child.on('close', (code) => {
-      resolve(code === 0);
-    });
+    child.on('close', (code) => resolve(code === 0));
   });
   const [, ...numbers] = TIME.exec(times()) ?? [];
   const [userMin = 0, userSec = 0, systemMin = 0, systemSec = 0] = numbers.map(Number);
@@ -91,8 +89,6 @@ export async function takeLock(name: string): Promise<Disposable> {
   child.stdout.destroy();
   child.unref();
   return {
-    [Symbol.dispose]: () => {
-      child.stdin.destroy();
-    },
+    [Symbol.dispose]: () => child.stdin.destroy(),
   };
 }

@@ -28,10 +28,7 @@ const FIRST_RUN_MS = 2_000;
 /** The whole bench of many nodes takes about an hour. */
 const SCALE_MS = 10_800_000;
 
-const pause = (ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
@@ -111,9 +108,7 @@ async function benchStart(configFile: string, logind: Logind, folder: string): P
 async function benchAgent(signal: AbortSignal): Promise<void> {
   const folder = await makeTestFolder('bench');
   await using stack = new AsyncDisposableStack();
-  stack.defer(async () => {
-    await rm(folder, { recursive: true, force: true });
-  });
+  stack.defer(async () => await rm(folder, { recursive: true, force: true }));
   const controlPlane = stack.use(await startControlPlane({}, signal));
   await installManifests(controlPlane);
   const logind = stack.use(await startLogind({ inhibitDelayMaxSec: 600 }, signal));

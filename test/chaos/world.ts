@@ -137,9 +137,7 @@ export function createPart(
         await sleep(UNREACHABLE_AGAIN_MS);
       }
     },
-    [Symbol.dispose]: () => {
-      record.end();
-    },
+    [Symbol.dispose]: () => record.end(),
   };
 }
 

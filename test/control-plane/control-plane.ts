@@ -68,9 +68,7 @@ async function prepareFolder(options: ControlPlaneOptions, stack: AsyncDisposabl
   const { dataFolder } = options;
   const folder = dataFolder ?? (await mkdtemp(path.join(tmpdir(), 'nodemaint-control-plane-')));
   if (dataFolder === undefined) {
-    stack.defer(async () => {
-      await rm(folder, { recursive: true, force: true });
-    });
+    stack.defer(async () => await rm(folder, { recursive: true, force: true }));
   }
   if (options.seed !== undefined) {
     const parts = SEED_PARTS.map((part) => path.join(options.seed ?? '', part));

@@ -12,21 +12,15 @@ const FIRST_LOCK = FIRST + BLOCKS * BLOCK_SIZE;
 async function listenOn(port: number): Promise<Server | undefined> {
   const server = createServer();
   return await new Promise((resolve) => {
-    server.once('error', () => {
-      resolve(undefined);
-    });
-    server.listen(port, '127.0.0.1', () => {
-      resolve(server);
-    });
+    server.once('error', () => resolve(undefined));
+    server.listen(port, '127.0.0.1', () => resolve(server));
   });
 }
 
 async function canListen(port: number): Promise<boolean> {
   const server = await listenOn(port);
   if (server === undefined) return false;
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
+  await new Promise((resolve) => server.close(resolve));
   return true;
 }
 

@@ -32,9 +32,7 @@ function hasEnded(child: ChildProcess): boolean {
 async function ended(child: ChildProcess, ms: number): Promise<boolean> {
   if (hasEnded(child)) return true;
   return await new Promise((resolve) => {
-    const timer = setTimeout(() => {
-      resolve(false);
-    }, ms);
+    const timer = setTimeout(() => resolve(false), ms);
     child.once('exit', () => {
       clearTimeout(timer);
       resolve(true);

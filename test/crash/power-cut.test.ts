@@ -87,9 +87,7 @@ describe('a power cut at any moment, with what was not made durable kept or lost
   for (const count of [1, 2]) {
     it(`the mover keeps ${count} manifests`, async (t) => {
       const root = await createQuickFolder('power');
-      t.after(() => {
-        rmSync(root, { recursive: true });
-      });
+      t.after(() => rmSync(root, { recursive: true }));
       const files = namesOf(count);
       const paths = pathsIn(root);
       const start = (): void => {

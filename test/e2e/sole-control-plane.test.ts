@@ -14,9 +14,7 @@ import { PORT } from './machine/sole-control-plane.ts';
 
 const REBOOTS = Number(process.env['NODEMAINT_E2E_REBOOTS'] ?? '1');
 
-const say = (text: string): void => {
-  console.log(`${new Date().toISOString()} ${text}`);
-};
+const say = (text: string): void => console.log(`${new Date().toISOString()} ${text}`);
 
 describe('a machine that is the only control plane of its cluster', () => {
   it(`the machine reboots by systemctl reboot and comes back by itself, ${REBOOTS} times in a row`, async () => {

@@ -39,9 +39,7 @@ const folder = path.resolve(values.folder);
 const tallyFile = path.join(folder, 'played.jsonl');
 const madeFile = path.join(folder, 'made');
 
-const say = (text: string): void => {
-  console.log(`${new Date().toISOString()} ${text}`);
-};
+const say = (text: string): void => console.log(`${new Date().toISOString()} ${text}`);
 
 async function readIfThere(file: string): Promise<string | undefined> {
   return await readFile(file, 'utf8').catch((error: unknown) => {

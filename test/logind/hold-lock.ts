@@ -6,9 +6,7 @@ import { createChildLock, createUnitLock } from '../../src/host/systemd/inhibito
 import { createLogin1 } from '../../src/host/systemd/login1.ts';
 import { createSystemd } from '../../src/host/systemd/systemd1.ts';
 
-const write = (_fields: object, message: string): void => {
-  console.error(message);
-};
+const write = (_fields: object, message: string): void => console.error(message);
 const log = { debug: write, info: write, warn: write, error: write };
 const [kind, heartbeatPath = ''] = process.argv.slice(2);
 const { signal } = new AbortController();

@@ -11,8 +11,6 @@ export async function startPolkit(address: string): Promise<Disposable> {
   });
   await bus.requestName('org.freedesktop.PolicyKit1', 0);
   return {
-    [Symbol.dispose]: () => {
-      bus.disconnect();
-    },
+    [Symbol.dispose]: () => bus.disconnect(),
   };
 }

@@ -82,9 +82,7 @@ export async function createStandIn(): Promise<StandIn> {
   const moveUnit = (name: string, unit: StandInUnit, active: boolean): void => {
     moving.add(name);
     (active ? unit.start() : unit.stop())
-      .then(() => {
-        unit.active = active;
-      })
+      .then(() => (unit.active = active))
       .catch(() => undefined)
       .finally(() => moving.delete(name));
   };

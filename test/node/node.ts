@@ -72,9 +72,7 @@ export async function startNode(controlPlane: ControlPlane, name: string, signal
     const condition = '{.status.conditions[?(@.type=="Ready")].status}';
     return (await controlPlane.kubectl(['get', 'node', name, '-o', `jsonpath=${condition}`])) === 'True';
   };
-  const stopKubelet = async (): Promise<void> => {
-    await kubelet?.stop();
-  };
+  const stopKubelet = async (): Promise<void> => await kubelet?.stop();
   stack.defer(stopKubelet);
   const startKubelet = async ({ untilReady = true }: KubeletStart = {}): Promise<void> => {
     const logStart = await sizeOf(logFile);

@@ -57,9 +57,7 @@ export class VirtualTime {
       else high = middle;
     }
     this.#actions.splice(low, 0, action);
-    return () => {
-      action.isOver = true;
-    };
+    return () => (action.isOver = true);
   }
 
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -103,9 +101,7 @@ function isLater(a: Action, b: Action): boolean {
 
 /** Waits until nothing is left to do but what waits for time: no promise is pending on anything else in a simulation. */
 async function settled(): Promise<void> {
-  await new Promise<void>((resolve) => {
-    realImmediate(resolve);
-  });
+  await new Promise<void>((resolve) => realImmediate(resolve));
 }
 
 /** What `setTimeout` of a simulation returns. */
@@ -124,11 +120,7 @@ function timerOf(stop: () => void): Timer {
 /** The globals that a simulation replaces. */
 function replacements(time: VirtualTime, random: Random): readonly (readonly [object, string, unknown])[] {
   const later = (act: (...values: unknown[]) => void, ms = 0, ...values: unknown[]): Timer =>
-    timerOf(
-      time.after(ms, () => {
-        act(...values);
-      }),
-    );
+    timerOf(time.after(ms, () => act(...values)));
   const stop = (timer: Timer | undefined): void => timer?.stop();
   const waiting = async <T>(
     ms = 0,

@@ -4,8 +4,6 @@ import { type ContainerRuntime, createContainerRuntime } from '../../src/host/cr
 /** A client of the container runtime at the socket, until the test is over. */
 export function openRuntime(t: TestContext, socketPath: string): ContainerRuntime {
   const runtime = createContainerRuntime(`unix://${socketPath}`);
-  t.after(() => {
-    runtime.close();
-  });
+  t.after(() => runtime.close());
   return runtime;
 }

@@ -198,8 +198,6 @@ export async function startClusterNode(plan: ClusterNodePlan, signal: AbortSigna
       await start();
       await untilReady();
     },
-    [Symbol.asyncDispose]: async () => {
-      await container?.[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: async () => await container?.[Symbol.asyncDispose](),
   };
 }

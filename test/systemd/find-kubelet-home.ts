@@ -13,9 +13,7 @@ const finder = createKubeletFinder({
   scope: { kubeconfig, nodeName: 'none' },
   systemd: createSystemd(bus),
   unit: undefined,
-  onRefused: (refused) => {
-    console.error(refused);
-  },
+  onRefused: (refused) => console.error(refused),
 });
 // While the units start, there may be several kubelets or none.
 const home = await finder.home(AbortSignal.timeout(20_000)).catch(() => undefined);

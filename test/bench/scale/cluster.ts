@@ -137,9 +137,7 @@ export async function startScaleCluster(signal: AbortSignal): Promise<ScaleClust
   stack.use(await startKwok(controlPlane.adminKubeconfig, path.join(folder, 'kwok.log'), signal));
   const clientFor = async (kubeconfig: string): Promise<KubeClient> => {
     const client = createKubeClient(await loadClusterAccess(kubeconfig), 'bench');
-    stack.defer(() => {
-      client.close();
-    });
+    stack.defer(() => client.close());
     return client;
   };
   const client = await clientFor(controlPlane.adminKubeconfig);

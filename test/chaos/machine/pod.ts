@@ -15,9 +15,7 @@ export interface MachinePod extends DemoPod {
 export function startPod(manifest: Manifest): MachinePod {
   const id = crypto.randomUUID();
   let endsAt = Infinity;
-  const end = (): void => {
-    endsAt = Math.min(endsAt, Date.now() + ENDING_MS);
-  };
+  const end = (): void => void (endsAt = Math.min(endsAt, Date.now() + ENDING_MS));
   return {
     manifest,
     id,

@@ -61,9 +61,7 @@ export async function startRelay(kubeconfig: string): Promise<Relay> {
     },
     [Symbol.asyncDispose]: async () => {
       await new Promise<void>((resolve) => {
-        server.close(() => {
-          resolve();
-        });
+        server.close(() => resolve());
         endAll();
       });
     },

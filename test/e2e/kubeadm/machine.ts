@@ -156,9 +156,7 @@ export async function startKubeadmMachine(plan: KubeadmMachinePlan, signal: Abor
     kubectl: (args, input) =>
       system().must(`kubectl --kubeconfig=/etc/kubernetes/admin.conf --request-timeout=30s ${args}`, input),
     boot: start,
-    [Symbol.asyncDispose]: async () => {
-      await container?.[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: async () => await container?.[Symbol.asyncDispose](),
   };
 }
 

@@ -36,9 +36,7 @@ async function probeKvm(kernel: string, signal: AbortSignal): Promise<boolean> {
   return await new Promise((resolve, reject) => {
     const child = spawn('qemu-system-x86_64', args, options);
     child.on('error', reject);
-    child.on('close', (code) => {
-      resolve(code === 0);
-    });
+    child.on('close', (code) => resolve(code === 0));
   });
 }
 

@@ -169,9 +169,7 @@ export async function bootMachine(image: MachineImage, equipment: Equipment, sig
       await wait('the machine reboots', asked, timeoutMs);
       knownBoots = await bootsSoFar();
     },
-    waitForExit: async (timeoutMs) => {
-      await wait('the machine is off', isOff, timeoutMs);
-    },
+    waitForExit: async (timeoutMs) => await wait('the machine is off', isOff, timeoutMs),
     powerButton: () => tell({ execute: 'system_powerdown' }),
     ctrlAltDel: () =>
       tell({

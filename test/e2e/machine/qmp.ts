@@ -18,9 +18,7 @@ export async function sendQmp(socketPath: string, command: QmpCommand, signal: A
   };
   timeUp.addEventListener('abort', abort, { once: true });
   let failure: unknown;
-  socket.on('error', (error) => {
-    failure = error;
-  });
+  socket.on('error', (error) => (failure = error));
   // The greeting is answered with the first command, and the answer to that with the second.
   const commands: QmpCommand[] = [{ execute: 'qmp_capabilities' }, command];
   try {

@@ -65,12 +65,8 @@ export function createShell(login: Login, signal: AbortSignal): Shell {
       const child = spawn('ssh', [...args, line], { timeout: timeoutMs, killSignal: 'SIGKILL', signal });
       let stdout = '';
       let stderr = '';
-      child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-        stdout += chunk;
-      });
-      child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-        stderr += chunk;
-      });
+      child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));
+      child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
       child.on('error', reject);
       child.on('close', (code) => {
         if (code !== null) resolve({ stdout, stderr, code });
@@ -99,9 +95,7 @@ export function createShell(login: Login, signal: AbortSignal): Shell {
       signal,
     });
     let complaint = '';
-    tar.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-      complaint += chunk;
-    });
+    tar.stderr.setEncoding('utf8').on('data', (chunk: string) => (complaint += chunk));
     const packed = new Promise<void>((resolve, reject) => {
       tar.on('error', reject);
       tar.on('close', (code) => {

@@ -24,9 +24,7 @@ interface Attachment extends KubeObject {
 }
 
 const stop = new AbortController();
-process.once('SIGTERM', () => {
-  stop.abort();
-});
+process.once('SIGTERM', () => stop.abort());
 const { signal } = stop;
 const client = createKubeClient(await loadClusterAccess(process.argv[2]), 'csi-attacher');
 

@@ -9,9 +9,7 @@ const KUBELET = '/var/lib/kubelet';
 const UNSTAGE_MS = 1_000;
 
 const { NODE_NAME: nodeName = '', DRIVER: name = '', WITNESS: witness = '' } = process.env;
-const note = async (what: string): Promise<void> => {
-  await appendFile(path.join(witness, 'log'), `${what}\n`);
-};
+const note = async (what: string): Promise<void> => await appendFile(path.join(witness, 'log'), `${what}\n`);
 // Those of the boot before.
 await rm(path.join(KUBELET, 'plugins', name, 'csi.sock'), { force: true });
 await rm(path.join(KUBELET, 'plugins_registry', `${name}-reg.sock`), { force: true });
@@ -22,9 +20,7 @@ const driver = await startCsiDriver({
   note,
   beforeUnstage: () => delay(UNSTAGE_MS),
 });
-await new Promise<void>((resolve) => {
-  process.once('SIGTERM', resolve);
-});
+await new Promise<void>((resolve) => process.once('SIGTERM', resolve));
 await note('csi TERM');
 await driver[Symbol.asyncDispose]();
 await note('csi END');

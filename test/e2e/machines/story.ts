@@ -48,9 +48,7 @@ export function beginStory(title: string, { timeline, writes }: Machines): Story
   );
   return {
     begunAt,
-    mark: (what) => {
-      marks.push({ at: Date.now(), what });
-    },
+    mark: (what) => marks.push({ at: Date.now(), what }),
     end: async () => {
       all.end();
       const changes = [...before, ...all.changes];

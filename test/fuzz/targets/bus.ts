@@ -36,9 +36,7 @@ async function bus(body: readonly unknown[]): Promise<void> {
     clock: createSteppingClock(),
     call: () => Promise.resolve(body),
     getProperty: () => (body.length === 0 ? Promise.reject(new BusCallError('a.b', 'no')) : Promise.resolve(body[0])),
-    subscribe: (_match, listener) => {
-      listeners.push(listener);
-    },
+    subscribe: (_match, listener) => listeners.push(listener),
     onReconnect: () => undefined,
   };
   const login1 = createLogin1(fake, { scheduledFile: '/nonexistent' });

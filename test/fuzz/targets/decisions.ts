@@ -183,8 +183,6 @@ export const DECISION_TARGETS: readonly FuzzTarget[] = (
     (world): FuzzInput => JSON.parse(JSON.stringify(world)) as FuzzInput,
   ) satisfies fc.Arbitrary<FuzzInput>,
   open: () => ({
-    run: (input) => {
-      run(input as unknown as World);
-    },
+    run: (input) => run(input as unknown as World),
   }),
 }));

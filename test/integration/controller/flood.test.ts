@@ -85,9 +85,7 @@ describe('a flood from one address on the metrics and the webhook of the leader'
           socket.destroy();
           resolve(true);
         });
-        socket.on('error', () => {
-          resolve(false);
-        });
+        socket.on('error', () => resolve(false));
       });
     await waitFor('the webhook is served', serves, { timeoutMs: 20_000 });
     const before = await leaseOf(rig);
@@ -106,9 +104,7 @@ describe('a flood from one address on the metrics and the webhook of the leader'
       assert.equal(ready.status, 200);
       longestProbe = Math.max(longestProbe, Date.now() - asked);
       mostMemory = Math.max(mostMemory, await memoryOf(replica));
-      await new Promise((resolve) => {
-        setTimeout(resolve, 50);
-      });
+      await new Promise((resolve) => setTimeout(resolve, 50));
     }
     flooding.abort();
     context.diagnostic(`probes within ${longestProbe} ms; ${Math.round(mostMemory)} MiB`);

@@ -111,9 +111,7 @@ describe('the order of an installation', () => {
     assert.ok(!plain.includes('kind: List') && plain.length < text.length - 300, plain);
     await writeFile(template, plain);
     const created = await during(() => helm(['install', 'nodemaint', older, ...HELM_FLAGS]));
-    assert.throws(() => {
-      assertPoliciesFirst(created, { policies: 24, rights: 18 });
-    }, /clusterrolebindings/);
+    assert.throws(() => assertPoliciesFirst(created, { policies: 24, rights: 18 }), /clusterrolebindings/);
     const changes = await during(() => helm(['upgrade', 'nodemaint', CHART, ...HELM_FLAGS]));
     assert.deepEqual(
       changes.filter(({ key }) => RIGHTS.test(key) || POLICIES.test(key)),

@@ -20,9 +20,7 @@ const LEASE_MS = 3_000;
 const never = new AbortController().signal;
 
 function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 function isOfLease({ path }: ProxiedRequest): boolean {

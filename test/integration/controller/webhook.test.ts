@@ -199,9 +199,7 @@ describe('the webhook for rules about times, asked by a real API server', () => 
           const socket = connect(port, '127.0.0.1', () => socket.end(bytes));
           socket.on('error', () => undefined);
           socket.resume();
-          socket.on('close', () => {
-            resolve();
-          });
+          socket.on('close', () => resolve());
         });
       }),
     );

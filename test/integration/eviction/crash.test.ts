@@ -77,9 +77,7 @@ function endOf({ metadata, status }: EvictionRequest): object {
 }
 
 function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 function expectedEnd(interceptors: readonly string[]): object {
@@ -142,9 +140,7 @@ describe('the crash of a controller', () => {
   /** Ends the pod some time after its deletion, but, unless `blind`, not before a controller has seen it terminating. */
   const playKubelet = async (pod: Pod, isBlind: () => boolean): Promise<void> => {
     const { name } = pod.metadata;
-    await until(`${name} is deleted`, async () => {
-      return (await rig.getPod(name))?.metadata.deletionTimestamp !== undefined;
-    });
+    await until(`${name} is deleted`, async () => (await rig.getPod(name))?.metadata.deletionTimestamp !== undefined);
     if (!isBlind()) {
       await pause(TERMINATION_MS);
       if (!isUp()) {

@@ -45,9 +45,7 @@ describe('install.sh on other machines', () => {
     before = await writtenByProgram(container);
   });
 
-  afterEach(async () => {
-    await container?.[Symbol.asyncDispose]();
-  });
+  afterEach(async () => await container?.[Symbol.asyncDispose]());
 
   it('install.sh installs below /opt where /usr cannot be written, upgrades and goes back there, and leaves nothing', async () => {
     await container.must(READ_ONLY('/usr'));

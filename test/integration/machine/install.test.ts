@@ -59,9 +59,7 @@ describe('install.sh', () => {
     await container.must(`mkdir -p /etc/kubernetes/manifests; ${NEXT}`);
   });
 
-  afterEach(async () => {
-    await container?.[Symbol.asyncDispose]();
-  });
+  afterEach(async () => await container?.[Symbol.asyncDispose]());
 
   it('install.sh installs, upgrades and rolls back an agent that holds the lock, and removes everything again', async () => {
     const before = await writtenByProgram(container);

@@ -18,9 +18,7 @@ describe('nodemaint install-node', () => {
     await container.must(`mkdir -p /etc/kubernetes/manifests; ${KIT}`);
   });
 
-  afterEach(async () => {
-    await container?.[Symbol.asyncDispose]();
-  });
+  afterEach(async () => await container?.[Symbol.asyncDispose]());
 
   it('nodemaint install-node installs as a unit of the machine, does nothing a second time, and takes the agent off', async () => {
     assert.match(await container.must(INSTALL), /is installed, runs, and holds the lock/);

@@ -54,9 +54,7 @@ async function startUnits(
   units: readonly string[],
 ): Promise<{ readonly bus: SystemBus; readonly systemd: Systemd }> {
   const lifetime = new AbortController();
-  t.after(() => {
-    lifetime.abort();
-  });
+  t.after(() => lifetime.abort());
   const bus = createSystemBus({ address, log: SILENT_LOG, clock: createSystemClock() }, lifetime.signal);
   const systemd = createSystemd(bus);
   for (const unit of units) {

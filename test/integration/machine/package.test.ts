@@ -38,9 +38,7 @@ describe('the .deb', () => {
     await container.must('mkdir -p /etc/kubernetes/manifests');
   });
 
-  afterEach(async () => {
-    await container?.[Symbol.asyncDispose]();
-  });
+  afterEach(async () => await container?.[Symbol.asyncDispose]());
 
   const phase = async (): Promise<string> => {
     const status = JSON.parse(await container.must('nodemaint status -o json')) as { phase: { kind: string } };

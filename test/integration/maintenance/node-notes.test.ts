@@ -67,9 +67,7 @@ describe("the notes for agents on Nodes, with a real controller and the nodes' o
         }
       },
     };
-    const onChange = (): void => {
-      wakes += 1;
-    };
+    const onChange = (): void => void (wakes += 1);
     const dependencies = { client: counted, clock: createSystemClock(), log: SILENT_LOG, nodeName, onChange };
     const watch = new NodeMaintenances(dependencies, new ControllerLease(dependencies), () => undefined);
     const end = new AbortController();
@@ -120,9 +118,7 @@ describe("the notes for agents on Nodes, with a real controller and the nodes' o
     const spec = { policyName: 'hands-off', validationActions: ['Deny'] };
     await apply({ ...kind, kind: 'ValidatingAdmissionPolicyBinding', metadata, spec });
     const account = createKubeClient(await loadClusterAccess(rig.controllerKubeconfig), 'test');
-    stack.defer(() => {
-      account.close();
-    });
+    stack.defer(() => account.close());
     const cordon = { path: `${objectPath(NODES, { name: NODE })}?dryRun=All`, body: { spec: { unschedulable: true } } };
     const isRefused = async (): Promise<boolean> => {
       const answer = await account.send({ method: 'PATCH', ...cordon, patch: { kind: 'merge' } }, NEVER);

@@ -60,13 +60,9 @@ async function startScene(t: TestContext): Promise<Scene> {
   closed.length = 0;
   assert.ok(opened !== undefined);
   const connection = opened;
-  t.after(() => {
-    connection.close(new Error('the test is over'));
-  });
+  t.after(() => connection.close(new Error('the test is over')));
   const ask = async (call: BusCall): Promise<BusReply> =>
-    await new Promise((resolve) => {
-      connection.send(call, resolve);
-    });
+    await new Promise((resolve) => connection.send(call, resolve));
   return { address, daemon, connection, signals, closed, ask };
 }
 

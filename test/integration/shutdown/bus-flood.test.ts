@@ -27,9 +27,7 @@ describe('a user who floods the agent with signals over the system bus', () => {
     const daemon = spawn('dbus-daemon', config, { stdio: 'ignore' });
     t.after(() => daemon.kill());
     const lifetime = new AbortController();
-    t.after(() => {
-      lifetime.abort();
-    });
+    t.after(() => lifetime.abort());
     const bus = createSystemBus({ address, log: SILENT_LOG, clock: createSystemClock() }, lifetime.signal);
     const names = async (): Promise<readonly string[]> =>
       (await bus.call({ ...DBUS, member: 'ListNames' }, t.signal))[0] as string[];

@@ -44,9 +44,7 @@ describe("a node's own identity after a shutdown", () => {
     }
     const kubeconfig = await controlPlane.kubeconfigFor(`system:node:${NODE}`, ['system:nodes']);
     const client = createKubeClient(await loadClusterAccess(kubeconfig), 'test');
-    stack.defer(() => {
-      client.close();
-    });
+    stack.defer(() => client.close());
     const removed = await removeFailedPods(client, NODE, AbortSignal.timeout(30_000));
     assert.deepEqual(removed.toSorted(), ['default/kept-out', 'default/killed']);
     const left = await controlPlane.kubectl(['get', 'pods', '-o', 'jsonpath={.items[*].metadata.name}']);

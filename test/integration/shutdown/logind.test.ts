@@ -22,12 +22,8 @@ function hasCode(code: string, words: RegExp): (error: unknown) => boolean {
 /** Counts the announcements of a shutdown and the new connections to the bus from now on. */
 function countSignals(host: HostClients): { readonly heard: number; readonly reconnected: number } {
   const told = { heard: 0, reconnected: 0 };
-  host.login1.onPrepareForShutdown(() => {
-    told.heard += 1;
-  });
-  host.bus.onReconnect(() => {
-    told.reconnected += 1;
-  });
+  host.login1.onPrepareForShutdown(() => (told.heard += 1));
+  host.bus.onReconnect(() => (told.reconnected += 1));
   return told;
 }
 
@@ -83,9 +79,7 @@ describe('the clients of logind and systemd', () => {
     await using rig = await startLogind(DELAY, t.signal);
     using host = connectHost(rig);
     let heard = 0;
-    host.login1.onPrepareForShutdown(() => {
-      heard += 1;
-    });
+    host.login1.onPrepareForShutdown(() => (heard += 1));
     assert.equal(await host.login1.preparingForShutdown(t.signal), false);
 
     const { Message, sessionBus } = await import('dbus-next');
@@ -121,9 +115,7 @@ describe('the clients of logind and systemd', () => {
     silent.addMethodHandler(() => true);
     await silent.requestName('org.example.Silent', 0);
     let reconnected = 0;
-    host.bus.onReconnect(() => {
-      reconnected += 1;
-    });
+    host.bus.onReconnect(() => (reconnected += 1));
 
     const call = { destination: 'org.example.Silent', path: '/', interface: 'org.example.Silent', member: 'Ask' };
     await assert.rejects(
@@ -146,9 +138,7 @@ describe('the clients of logind and systemd', () => {
     await using rig = await startLogind(DELAY, t.signal);
     using host = connectHost(rig);
     let reconnected = 0;
-    host.bus.onReconnect(() => {
-      reconnected += 1;
-    });
+    host.bus.onReconnect(() => (reconnected += 1));
     assert.equal(await host.login1.preparingForShutdown(t.signal), false);
     process.kill(rig.dbusPid(), 'SIGSTOP');
     const call = { ...LOGIN1, interface: 'org.freedesktop.login1.Manager', member: 'ListInhibitors', timeoutMs: 100 };

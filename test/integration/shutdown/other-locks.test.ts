@@ -32,9 +32,7 @@ function inhibitAsNobody(t: TestContext): { readonly child: ChildProcess; said()
   ];
   const child = spawn('setpriv', [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', ...inhibit]);
   let text = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    text += chunk.toString();
-  });
+  child.stderr.on('data', (chunk: Buffer) => (text += chunk.toString()));
   t.after(() => child.kill('SIGKILL'));
   return { child, said: () => text };
 }

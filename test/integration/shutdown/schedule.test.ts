@@ -57,14 +57,7 @@ describe('a shutdown that is scheduled', () => {
     const { rig, goingDown } = bench;
     let changes = 0;
     const stop = new AbortController();
-    watchScheduledFile(
-      rig.scheduledFile,
-      () => {
-        changes += 1;
-      },
-      bench.host.log,
-      stop.signal,
-    );
+    watchScheduledFile(rig.scheduledFile, () => (changes += 1), bench.host.log, stop.signal);
     const at = Date.now() + LEAD_MS + AHEAD_MS;
     await rig.call('SetWallMessage', 'sb', ['kernel update', false]);
     await rig.call('ScheduleShutdown', 'st', ['reboot', microseconds(at)]);
@@ -196,9 +189,7 @@ describe('garbage in the place of logind', () => {
     const heard: [boolean, string | undefined][] = [];
     let changes = 0;
     login1.onPrepareForShutdown((active, metadata) => heard.push([active, metadata?.type]));
-    login1.onScheduleChange(() => {
-      changes += 1;
-    });
+    login1.onScheduleChange(() => (changes += 1));
     await bus.requestName('org.freedesktop.login1', 0);
 
     const refused = (error: unknown): boolean =>

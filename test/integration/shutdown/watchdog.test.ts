@@ -54,9 +54,7 @@ describe('the watchdog of the agent', () => {
     const { configFile, runDirectory } = await writeConfig(t);
     await using manager = await startManager({ [UNIT]: unitOf(configFile) }, t.signal);
     const lifetime = new AbortController();
-    t.after(() => {
-      lifetime.abort();
-    });
+    t.after(() => lifetime.abort());
     const bus = createSystemBus(
       { address: manager.address, log: SILENT_LOG, clock: createSystemClock() },
       lifetime.signal,

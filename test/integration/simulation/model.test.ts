@@ -45,9 +45,7 @@ describe('the model of the API server', () => {
     await controlPlane.kubectl(['create', 'namespace', NAMESPACE]);
     const access = await loadClusterAccess(controlPlane.adminKubeconfig);
     client = createKubeClient(access, 'contract');
-    stack.defer(() => {
-      client.close();
-    });
+    stack.defer(() => client.close());
     const account = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/default`;
     await waitFor('the namespace has its account', async () => {
       return (await client.send({ method: 'GET', path: account }, NEVER)).status === 200;

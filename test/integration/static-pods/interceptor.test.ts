@@ -62,9 +62,7 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
 
   /** For some iterations of the loop: nothing moves and nothing is said. */
   async function assertIgnored(name: string, uid: string): Promise<void> {
-    await new Promise((resolve) => {
-      setTimeout(resolve, LOOK_MS);
-    });
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     assert.equal(await inPlace(name), true, 'the manifest stays');
     assert.equal(await entryOf(uid), undefined, 'nothing is reported, least of all a completion');
   }
@@ -107,9 +105,7 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     const [request] = await rig.controlPlane
       .kubectl(['get', 'evreq', '-A', '-o', 'jsonpath={.items[*].metadata.name}'])
       .then((text) => text.split(' '));
-    await new Promise((resolve) => {
-      setTimeout(resolve, LOOK_MS);
-    });
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     assert.equal((await entryOf(request ?? ''))?.completionTime, undefined);
   });
 
@@ -153,9 +149,7 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
   it('the agent gives a manifest back only when the maintenance is known to be over', async () => {
     // Without a runtime the agent does not know whether the containers have ended: the manifests wait for the next boot, or for the runtime.
     await rig.controlPlane.kubectl(['delete', 'nm', '--all', '--wait=false']);
-    await new Promise((resolve) => {
-      setTimeout(resolve, LOOK_MS);
-    });
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     assert.deepEqual(
       (await readdir(mirrors.parkedPath)).filter((name) => !name.startsWith('.')),
       ['dns.yaml', 'late.yaml', 'proxy.yaml'],

@@ -40,9 +40,7 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
     ({ controlPlane } = cluster);
     node = stack.use(await startNode(controlPlane, NODE, signal));
     runtime = createContainerRuntime(node.runtimeEndpoint);
-    stack.defer(() => {
-      runtime.close();
-    });
+    stack.defer(() => runtime.close());
     const witness = path.join(folder, 'witness');
     await mkdir(witness);
     content = JSON.stringify(staticPod(POD, { stopSec: STOP_SEC, graceSec: 8, witness }));
@@ -111,9 +109,7 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
     for (const end = Date.now() + 5_000; Date.now() < end; ) {
       assert.equal(await isLive(), false);
       assert.equal(await inPlace(), false);
-      await new Promise((resolve) => {
-        setTimeout(resolve, 500);
-      });
+      await new Promise((resolve) => setTimeout(resolve, 500));
     }
   }
 

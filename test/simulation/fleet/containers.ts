@@ -59,9 +59,7 @@ export class Containers {
     const endsAt = Math.min(container.toldAt + container.endingMs, now + graceSec * 1_000);
     if (endsAt >= container.killAt) return;
     container.killAt = endsAt;
-    this.#time.after(endsAt - now, () => {
-      this.end(container);
-    });
+    this.#time.after(endsAt - now, () => this.end(container));
   }
 
   end(container: Container): void {

@@ -82,9 +82,7 @@ export class Fleet implements ControlledCluster {
     const model = createModelServer(time.now);
     this.server = {
       objects: model.objects,
-      compact: () => {
-        model.compact();
-      },
+      compact: () => model.compact(),
       watch: (path) => model.watch(path),
       handle: (request, program) => this.#handle(model, request, program),
     };
@@ -96,9 +94,7 @@ export class Fleet implements ControlledCluster {
       const machine = this.#replicas.machineOf(program) ?? this.machines.find(({ user }) => user === program);
       return machine !== undefined && !this.isReached(machine);
     };
-    this.#replicas = new ReplicaPods(this.network, runController, (error) => {
-      this.failures.push(error);
-    });
+    this.#replicas = new ReplicaPods(this.network, runController, (error) => this.failures.push(error));
     this.access = new Access({
       time,
       settings,
@@ -111,9 +107,7 @@ export class Fleet implements ControlledCluster {
     });
     const events: MachineEvents = {
       isCalm: () => this.#isCalm(),
-      changed: () => {
-        this.lookAfter(REACTION_MS);
-      },
+      changed: () => this.lookAfter(REACTION_MS),
       ended: (machine, container) => {
         this.#replicas.end(container);
         this.watcher.ended(machine, container);
@@ -130,9 +124,7 @@ export class Fleet implements ControlledCluster {
         this.note(`${machine.name} goes down: ${JSON.stringify(machine.phase())}`);
         this.watcher.goesDown(machine);
       },
-      failed: (error) => {
-        this.failures.push(error);
-      },
+      failed: (error) => this.failures.push(error),
     };
     const names = Array.from({ length: settings.nodes }, (_, index) => `n${index}`);
     this.machines = names.map((name) => new FleetMachine(name, this.network, settings, events));
@@ -321,9 +313,7 @@ export class Fleet implements ControlledCluster {
   #tick(): void {
     if (this.#isOver) return;
     this.lookAfter(1);
-    this.time.after(this.#isCalm() ? CALM_TICK_MS : TICK_MS, () => {
-      this.#tick();
-    });
+    this.time.after(this.#isCalm() ? CALM_TICK_MS : TICK_MS, () => this.#tick());
   }
 
   /** Ends all programs. */

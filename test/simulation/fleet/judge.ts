@@ -63,15 +63,9 @@ export class Judge {
   constructor(fleet: Fleet) {
     this.#fleet = fleet;
     fleet.watcher = {
-      asked: (program, request) => {
-        this.#asked(program, request);
-      },
-      stopping: (machine, container) => {
-        this.#stopping(machine, container);
-      },
-      goesDown: (machine) => {
-        this.#goesDown(machine);
-      },
+      asked: (program, request) => this.#asked(program, request),
+      stopping: (machine, container) => this.#stopping(machine, container),
+      goesDown: (machine) => this.#goesDown(machine),
       goesOnAlone: (machine) => {
         if (this.#mayGoAlone(machine)) this.#alone.add(machine.bootId);
       },

@@ -123,9 +123,7 @@ export class FleetMachine {
     this.#kubeletDownUntil = this.#network.time.now() + ms;
     if (this.#settings.isOneUnit) this.containers.disturb('away', ms);
     this.known = undefined;
-    this.#network.time.after(ms, () => {
-      this.#events.changed();
-    });
+    this.#network.time.after(ms, () => this.#events.changed());
   }
 
   phase(): Phase {
@@ -229,9 +227,7 @@ export class FleetMachine {
   /** Ends the agent as SIGKILL does; systemd starts it again. */
   killAgent(): void {
     this.#endAgent();
-    this.#network.time.after(AGENT_RESTART_MS, () => {
-      this.startAgent();
-    });
+    this.#network.time.after(AGENT_RESTART_MS, () => this.startAgent());
   }
 
   #endAgent(): void {
@@ -258,9 +254,7 @@ export class FleetMachine {
     this.containers.clear();
     this.#events.changed();
     if (backAfterMs === Infinity) return;
-    this.#network.time.after(backAfterMs, () => {
-      this.#boot();
-    });
+    this.#network.time.after(backAfterMs, () => this.#boot());
   }
 
   #boot(): void {

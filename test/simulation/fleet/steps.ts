@@ -47,9 +47,7 @@ const drawCut = (random: Random): Arguments => ({
 
 function cutAtWrite(fleet: Fleet, machine: FleetMachine, step: Arguments): void {
   fleet.onWrite(machine.user, Number(step['cutAt']), () => {
-    fleet.time.after(Number(step['afterMs']), () => {
-      fleet.access.cutOff([machine], Number(step['cutMs']));
-    });
+    fleet.time.after(Number(step['afterMs']), () => fleet.access.cutOff([machine], Number(step['cutMs'])));
   });
 }
 
@@ -81,16 +79,12 @@ export const FLEET_STEPS: Readonly<Record<string, FleetStep>> = {
   'call off': {
     weight: 1,
     draw: node,
-    perform: (fleet, step) => {
-      machineOf(fleet, step).callOff();
-    },
+    perform: (fleet, step) => machineOf(fleet, step).callOff(),
   },
   wait: {
     weight: 8,
     draw: (random) => ({ ms: random.pick([300, 3_000, 20_000, 70_000, 300_000, 1_000_000]) }),
-    perform: async ({ time }, { ms }) => {
-      await time.pass(Number(ms));
-    },
+    perform: async ({ time }, { ms }) => await time.pass(Number(ms)),
   },
   'drain node': {
     weight: 2,
@@ -116,30 +110,22 @@ export const FLEET_STEPS: Readonly<Record<string, FleetStep>> = {
   'cut off node': {
     weight: 3,
     draw: (random, nodes) => ({ ...node(random, nodes), ms: random.pick(SHORT) }),
-    perform: (fleet, step) => {
-      fleet.access.cutOff([machineOf(fleet, step)], Number(step['ms']));
-    },
+    perform: (fleet, step) => fleet.access.cutOff([machineOf(fleet, step)], Number(step['ms'])),
   },
   'cut off all': {
     weight: 3,
     draw: (random) => ({ ms: random.pick(SHORT) }),
-    perform: (fleet, { ms }) => {
-      fleet.access.cutOff('all', Number(ms));
-    },
+    perform: (fleet, { ms }) => fleet.access.cutOff('all', Number(ms)),
   },
   refuse: {
     weight: 3,
     draw: (random) => ({ what: random.pick(REFUSED), ms: random.pick(SHORT) }),
-    perform: (fleet, step) => {
-      fleet.access.refuse(step['what'] as Refused, Number(step['ms']));
-    },
+    perform: (fleet, step) => fleet.access.refuse(step['what'] as Refused, Number(step['ms'])),
   },
   'stop kubelet': {
     weight: 2,
     draw: (random, nodes) => ({ ...node(random, nodes), ms: random.pick(SHORT) }),
-    perform: (fleet, step) => {
-      machineOf(fleet, step).stopKubelet(Number(step['ms']));
-    },
+    perform: (fleet, step) => machineOf(fleet, step).stopKubelet(Number(step['ms'])),
   },
   'disturb runtime': {
     weight: 1,
@@ -155,23 +141,17 @@ export const FLEET_STEPS: Readonly<Record<string, FleetStep>> = {
   'kill agent': {
     weight: 1,
     draw: node,
-    perform: (fleet, step) => {
-      machineOf(fleet, step).killAgent();
-    },
+    perform: (fleet, step) => machineOf(fleet, step).killAgent(),
   },
   'kill agent at a write': {
     weight: 2,
     draw: (random, nodes) => ({ ...node(random, nodes), writes: 1 + random.whole(6), arrives: random.whole(2) }),
-    perform: (fleet, step) => {
-      machineOf(fleet, step).killAgentAtWrite(Number(step['writes']), step['arrives'] === 1);
-    },
+    perform: (fleet, step) => machineOf(fleet, step).killAgentAtWrite(Number(step['writes']), step['arrives'] === 1),
   },
   'scale controller': {
     weight: 2,
     draw: (random) => ({ replicas: random.whole(3) }),
-    perform: (fleet, { replicas }) => {
-      fleet.scaleController(Number(replicas));
-    },
+    perform: (fleet, { replicas }) => fleet.scaleController(Number(replicas)),
   },
   'cut power': {
     weight: 1,

@@ -29,9 +29,7 @@ export function hostOf(state: SystemState, listeners: Set<() => void>): Host {
   return {
     login1: {
       onPrepareForShutdown: (listener) => {
-        listeners.add(() => {
-          listener(true);
-        });
+        listeners.add(() => listener(true));
       },
       onScheduleChange: () => undefined,
       processId: () => Promise.resolve(1),

@@ -72,9 +72,7 @@ export async function runSimulatedAgent(
   const lifetime = new AbortController();
   const living = AbortSignal.any([signal, lifetime.signal]);
   const wakeup = createWakeup(clock);
-  const wake = (): void => {
-    wakeup.notify();
-  };
+  const wake = (): void => wakeup.notify();
   const recorded = await readRecord(state, (error) => {
     throw error;
   });

@@ -94,9 +94,7 @@ function createAnnouncement(): NoticeSource & { set(isThere: boolean): void } {
     // The first reading answers at once, each later one when something has changed.
     read: async (signal) => {
       const ended = Promise.withResolvers<undefined>();
-      signal.addEventListener('abort', () => {
-        ended.resolve(undefined);
-      });
+      signal.addEventListener('abort', () => ended.resolve(undefined));
       await Promise.race([changed.promise, ended.promise]);
       signal.throwIfAborted();
       changed = Promise.withResolvers();
@@ -240,9 +238,7 @@ export function createSimulatedMachine(
     },
     mayGoDown,
     waitsForItsEnd: async () => time.now() - calledOffAt < RELEASE_MS && (await phase()) === 'released',
-    setClock: (ms) => {
-      aheadMs = ms;
-    },
+    setClock: (ms) => (aheadMs = ms),
     runAgent: async ({ log, asked, killed }) => {
       const host = {
         nodeName,

@@ -93,9 +93,7 @@ export function refused(attacker: Attacker, name: string, refuser: Refuser, call
   return {
     name,
     refusedBy: refuser.by,
-    attempt: async (scene) => {
-      assertRefusedBy(await sendAs(scene.clients[attacker], call(scene)), refuser);
-    },
+    attempt: async (scene) => assertRefusedBy(await sendAs(scene.clients[attacker], call(scene)), refuser),
   };
 }
 

@@ -74,9 +74,7 @@ export const NODE_CONSEQUENCES: readonly Attack[] = [
       await make(scene, 'n1', collectionPath(NODE_MAINTENANCES), maintenanceOf(spec, metadata));
       let shown = '';
       const output = {
-        write: (text: string): void => {
-          shown += text;
-        },
+        write: (text: string): void => void (shown += text),
       };
       const { signal } = new AbortController();
       const terminal = createTerminal({ output, errors: output, now: Date.now, stop: signal, signal });

@@ -208,9 +208,7 @@ export async function buildScene(): Promise<Scene> {
   );
   const clientOf = async (kubeconfig: string): Promise<KubeClient> => {
     const client = createKubeClient(await loadClusterAccess(kubeconfig), 'test');
-    stack.defer(() => {
-      client.close();
-    });
+    stack.defer(() => client.close());
     return client;
   };
   const user = async (name: string, ...groups: readonly string[]): Promise<KubeClient> =>

@@ -29,16 +29,10 @@ export function startCommand(args: readonly string[], env: NodeJS.ProcessEnv = {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let [stdout, stderr] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
   const ended = new Promise<CommandEnd>((resolve) => {
-    child.on('close', (code) => {
-      resolve({ code, stdout, stderr });
-    });
+    child.on('close', (code) => resolve({ code, stdout, stderr }));
   });
   const lines = (): readonly string[] =>
     stdout
@@ -57,9 +51,7 @@ export function startCommand(args: readonly string[], env: NodeJS.ProcessEnv = {
       if (found === undefined) throw new Error(`it ended without a line like ${pattern}:\n${stdout}${stderr}`);
       return found;
     },
-    interrupt: () => {
-      child.kill('SIGINT');
-    },
+    interrupt: () => child.kill('SIGINT'),
     end: () => ended,
     [Symbol.asyncDispose]: async () => {
       child.kill('SIGKILL');

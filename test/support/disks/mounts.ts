@@ -35,9 +35,7 @@ export async function createMountRoot(t: TestContext): Promise<MountRoot> {
   return {
     root,
     mount,
-    mountSmall: (folder) => {
-      mount(folder, '-t', 'tmpfs', '-o', 'size=64k,nr_inodes=64,mode=755', 'tmpfs');
-    },
+    mountSmall: (folder) => mount(folder, '-t', 'tmpfs', '-o', 'size=64k,nr_inodes=64,mode=755', 'tmpfs'),
     mountAll: () => {
       mount('.', '-t', 'tmpfs', '-o', 'mode=755', 'tmpfs');
       makeFolders();

@@ -20,27 +20,17 @@ import type { Disk } from '../../../src/static-pods/disk/disk.ts';
  */
 export function createQuickDisk(): Disk {
   return {
-    rename: async (from, to) => {
-      renameSync(from, to);
-    },
-    link: async (from, to) => {
-      linkSync(from, to);
-    },
-    unlink: async (file) => {
-      unlinkSync(file);
-    },
+    rename: async (from, to) => renameSync(from, to),
+    link: async (from, to) => linkSync(from, to),
+    unlink: async (file) => unlinkSync(file),
     makeDirectory: async (directory, mode) => {
       if (!existsSync(directory)) mkdirSync(directory, { mode });
     },
     removeDirectory: async (directory) => {
       if (existsSync(directory) && readdirSync(directory).length === 0) rmdirSync(directory);
     },
-    create: async (file, mode) => {
-      writeFileSync(file, '', { mode });
-    },
-    append: async (file, data) => {
-      appendFileSync(file, data);
-    },
+    create: async (file, mode) => writeFileSync(file, '', { mode }),
+    append: async (file, data) => appendFileSync(file, data),
     syncFile: async () => {},
     syncDirectory: async () => {},
     list: async (directory) => (existsSync(directory) ? readdirSync(directory).sort() : []),

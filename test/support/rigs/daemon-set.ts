@@ -84,9 +84,7 @@ export function startEndingPods({ kubectl }: ControlPlane): AsyncDisposable {
         // The next round tries again: without it no later case would see a pod end.
         console.log(`terminating pods could not be deleted: ${String(error)}`);
       });
-      await new Promise((resolve) => {
-        setTimeout(resolve, 300);
-      });
+      await new Promise((resolve) => setTimeout(resolve, 300));
     }
   };
   const running = loop();

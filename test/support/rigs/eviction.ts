@@ -135,9 +135,7 @@ export async function buildEvictionRig(
   await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } });
   await apply(INTERCEPTOR_ROLE);
   const client = createKubeClient(await loadClusterAccess(controlPlane.adminKubeconfig), 'test');
-  stack.defer(() => {
-    client.close();
-  });
+  stack.defer(() => client.close());
   const never = new AbortController().signal;
   const owned = stack.move();
 

@@ -163,9 +163,7 @@ export async function drainOffline(root: string, fault: OfflineFault | undefined
     log: SILENT_LOG,
   });
   let wake = (): void => undefined;
-  const onChange = (): void => {
-    wake();
-  };
+  const onChange = (): void => wake();
   const pods = createOfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, signal);
   const mover = createMover(paths, createQuickDisk());
   await mover.recover();

@@ -130,9 +130,7 @@ export class CriRuntimeStandIn implements AsyncDisposable {
         (answer) => {
           if (answer !== undefined) reply(null, answer);
         },
-        (error: unknown) => {
-          reply({ code: grpc.status.UNKNOWN, details: String(error) });
-        },
+        (error: unknown) => reply({ code: grpc.status.UNKNOWN, details: String(error) }),
       );
     };
   }

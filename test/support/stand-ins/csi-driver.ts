@@ -90,9 +90,7 @@ export interface CsiDriverSettings {
 function answering<Request>(answer: (request: Request) => object | Promise<object>): handleUnaryCall<Request, object> {
   const run = callbackify(async (request: Request): Promise<object> => await answer(request));
   return (call, done) => {
-    run(call.request, (error, value) => {
-      done(error instanceof Error ? { details: error.message } : null, value);
-    });
+    run(call.request, (error, value) => done(error instanceof Error ? { details: error.message } : null, value));
   };
 }
 

@@ -49,9 +49,7 @@ export async function startEvictionWebhook(
       });
     },
   );
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const caBundle = (await readFile(authority.ca.cert)).toString('base64');
   const configuration = {

@@ -177,9 +177,7 @@ export async function startHostileApiServer(): Promise<HostileApiServer> {
   };
   server.on('request', (call: IncomingMessage, response: ServerResponse) => {
     call.resume();
-    call.on('end', () => {
-      answer(call, response, self.writes);
-    });
+    call.on('end', () => answer(call, response, self.writes));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

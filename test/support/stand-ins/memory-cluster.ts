@@ -95,9 +95,7 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
   const appliedBefore = new Map<string, Json>();
   let version = 1;
   let leader: Leader | undefined;
-  const changed = (kind: Kind, key: string): void => {
-    queueMicrotask(() => leader?.notes[kind](key));
-  };
+  const changed = (kind: Kind, key: string): void => queueMicrotask(() => leader?.notes[kind](key));
   const store = (kind: Kind, key: string, object: KubeObject): KubeObject => {
     version += 1;
     const old = of(kind).get(key);
@@ -216,9 +214,7 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
     keep: (_, object) => object,
     behind: new Set(),
     events,
-    put: (kind, object) => {
-      store(kind, keyOf(object), object);
-    },
+    put: (kind, object) => store(kind, keyOf(object), object),
     remove: (kind, key) => {
       of(kind).delete(key);
       changed(kind, key);

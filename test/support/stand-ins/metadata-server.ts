@@ -54,13 +54,9 @@ export async function startMetadataServer(answers: MetadataServer['answers'] = {
     response.end(body);
   };
   const server = createServer((request, response) => {
-    handle(request, response).catch((error: unknown) => {
-      response.destroy(error instanceof Error ? error : undefined);
-    });
+    handle(request, response).catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined));
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
@@ -72,9 +68,7 @@ export async function startMetadataServer(answers: MetadataServer['answers'] = {
     },
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
-      await new Promise((resolve) => {
-        server.close(resolve);
-      });
+      await new Promise((resolve) => server.close(resolve));
     },
   };
 }

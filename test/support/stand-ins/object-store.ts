@@ -79,8 +79,6 @@ export function createObjectStore(): ObjectStore {
       }
       changed.dispatchEvent(new Event('change'));
     },
-    failWith: (error) => {
-      failure = error;
-    },
+    failWith: (error) => (failure = error),
   };
 }

@@ -14,9 +14,7 @@ export function recordTerminal(kind: 'terminal' | 'pipe', now: () => number = Da
   const texts = { output: '', errors: '' };
   const stop = new AbortController();
   const stream = (name: keyof typeof texts): { write(text: string): void } => ({
-    write: (text) => {
-      texts[name] += text;
-    },
+    write: (text) => (texts[name] += text),
   });
   const output = {
     ...stream('output'),
@@ -30,8 +28,6 @@ export function recordTerminal(kind: 'terminal' | 'pipe', now: () => number = Da
     terminal: createTerminal({ output, errors: stream('errors'), now, stop: stop.signal, signal }),
     output: () => texts.output,
     errors: () => texts.errors,
-    interrupt: () => {
-      stop.abort();
-    },
+    interrupt: () => stop.abort(),
   };
 }

@@ -19,9 +19,7 @@ export function createSteppingClock(): SteppingClock {
     now: () => wall,
     monotonic: () => monotonic,
     pass,
-    set: (ms) => {
-      wall += ms;
-    },
+    set: (ms) => (wall += ms),
     sleep: async (ms, signal) => {
       await Promise.resolve();
       signal.throwIfAborted();

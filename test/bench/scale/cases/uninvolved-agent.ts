@@ -27,25 +27,19 @@ async function startMeter(to: number): Promise<Meter> {
       [far, near],
     ] as const) {
       sockets.add(from);
-      from.on('data', (chunk: Buffer) => {
-        bytes += chunk.length;
-      });
+      from.on('data', (chunk: Buffer) => (bytes += chunk.length));
       from.on('error', () => into.destroy());
       from.on('close', () => sockets.delete(from));
       from.pipe(into);
     }
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     port: (server.address() as AddressInfo).port,
     bytes: () => bytes,
     [Symbol.asyncDispose]: async () => {
       for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => {
-        server.close(resolve);
-      });
+      await new Promise((resolve) => server.close(resolve));
     },
   };
 }

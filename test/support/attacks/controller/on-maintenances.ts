@@ -121,9 +121,7 @@ function renews(
   return {
     name,
     refusedBy: refuser.by,
-    attempt: async (scene) => {
-      assertRefusedBy(await renew(scene, changed), refuser);
-    },
+    attempt: async (scene) => assertRefusedBy(await renew(scene, changed), refuser),
   };
 }
 
