@@ -6,6 +6,7 @@ import type { BlockedPods } from './blocked-pods.ts';
 import type { OwnNode } from '../cluster/own-node.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
+import { isRunning } from '../static-pods/view.ts';
 import { type Drainer, drainedFor } from './drainer.ts';
 
 /** Its cordon is read again after this time. */
@@ -34,12 +35,14 @@ export function createControllerDrainer(
       const drains = effectiveDrains(retention);
       const name = drainedFor(record.phase);
       const wantsMirrors = view.parked.some((pod) => pod.thisBoot && !keepParked(pod));
-      const intent = await interceptor.observe(view, drains, wantsMirrors, signal);
+      const { unasked, ...intent } = await interceptor.observe(view, drains, wantsMirrors, signal);
       await blocked.end(maintenances, signal);
       const seen = name === undefined ? undefined : await ownNode.observe(NODE_AGE_MS, signal);
       const isCordoned = seen?.kind !== 'present' || seen.node.spec?.unschedulable === true;
       const since = downSince(name, maintenances, isCordoned);
-      const drained = name !== undefined && own.isDrained(name);
+      // The API server does not know of every static pod.
+      const isEnding = view.live !== undefined && view.parked.some((pod) => isRunning(pod, view));
+      const drained = name !== undefined && own.isDrained(name) && unasked.length === 0 && !isEnding;
       const awaitsVolumes = name !== undefined && own.awaitsVolumes(name);
       return { ...intent, drained, waiting: [], downSince: since, awaitsVolumes };
     },

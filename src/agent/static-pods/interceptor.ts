@@ -9,18 +9,20 @@ import { KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import { reachesStaticPods, targetsCover } from '../../decide/maintenance/drain-plan.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
 import type { NodeDrain } from '../../decide/maintenance/maintenance.ts';
+import { firstToLeave } from '../../decide/static-pod/mirror-pod.ts';
 import { type Leave, podKey, type StaticPodProgress } from '../../decide/static-pod/moves.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isActiveInterceptor, type InterceptorStep } from '../../kube/eviction/interceptor.ts';
+import { createLogOnce } from '../../telemetry/log-once.ts';
 import { shortened } from '../../printable.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { NodeEvictionRequests } from '../cluster/eviction-requests.ts';
 import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import { createMirrorPodReader, type MirrorPods } from './mirror-pods.ts';
 import { createRequestChecks, type RequestChecks } from './request-checks.ts';
-import type { StaticPodView } from './view.ts';
+import { isRunning, type StaticPodView } from './view.ts';
 import { endingForMessage } from '../../decide/interceptor/message.ts';
 
 /** What the cluster wants of the static pods. */
@@ -30,6 +32,8 @@ interface ClusterIntent {
   readonly targeted: ReadonlySet<string>;
   /** The mirror pods of this node, by pod key; undefined where they were not asked for or the API server did not answer. */
   readonly mirrors: ReadonlySet<string> | undefined;
+  /** Targeted pods in place that nobody has been asked about, as NAMESPACE/NAME: the API server may not know them. */
+  readonly unasked: readonly string[];
 }
 
 /** The interceptor; it remembers which requests it has checked. */
@@ -62,6 +66,40 @@ interface KubeletInterceptorDependencies {
 /** A longer message is cut: a node may not report more characters (the policy nodemaint-eviction-request-status). */
 const MAX_MESSAGE = 1_024;
 
+/** A targeted pod without a request for so long is looked for in the API server; so is each one again after this time. */
+const UNASKED_MS = 15_000;
+const UNTOLD_MS = 60_000;
+
+/** Finds the targeted pods that the API server does not know: none of them is ever asked to leave. */
+class UnknownPods {
+  /** Since when each has been targeted without a request, by pod key, and the last reading, on the monotonic clock. */
+  #since = new Map<string, number>();
+  #readAt = -Infinity;
+  #unknown: ReadonlySet<string> = new Set();
+
+  /** Notes those that have no request now; returns whether the mirror pods are to be read. */
+  note(keys: readonly string[], now: number): boolean {
+    this.#since = new Map(keys.map((key) => [key, this.#since.get(key) ?? now]));
+    // Where the API server never tells, nobody waits for that for long.
+    const isUntold = (key: string): boolean =>
+      this.#readAt === -Infinity && now - (this.#since.get(key) ?? now) >= UNTOLD_MS;
+    this.#unknown = new Set(keys.filter((key) => this.#unknown.has(key) || isUntold(key)));
+    const isLate = [...this.#since.values()].some((since) => now - since >= UNASKED_MS);
+    return isLate && now - this.#readAt >= UNASKED_MS;
+  }
+
+  /** The mirror pods were read. */
+  read(mirrors: MirrorPods, now: number): void {
+    this.#readAt = now;
+    const late = [...this.#since].filter(([, since]) => now - since >= UNASKED_MS);
+    this.#unknown = new Set(late.flatMap(([key]) => (mirrors.has(key) ? [] : [key])));
+  }
+
+  has(key: string): boolean {
+    return this.#unknown.has(key);
+  }
+}
+
 /** What was read of the cluster in one pass. */
 interface Observed {
   /** The requests on which this interceptor may act, checked or not. */
@@ -70,6 +108,7 @@ interface Observed {
   readonly requested: ReadonlySet<string>;
   readonly drains: readonly NodeDrain[];
   readonly mirrors: MirrorPods | undefined;
+  readonly isUnknown: (key: string) => boolean;
 }
 
 /** The drain that targets the pod, by the priority that the mirror pod has, as the controller sees it. */
@@ -86,20 +125,34 @@ function drainOf(
 }
 
 /** Which pods of the view leave, and which are targeted. */
-function intentOf(view: StaticPodView, observed: Observed, checks: Pick<RequestChecks, 'verdict'>): ClusterIntent {
+function intentOf(
+  view: StaticPodView,
+  observed: Observed,
+  checks: Pick<RequestChecks, 'verdict'>,
+): Omit<ClusterIntent, 'unasked'> {
   const { ours, requested, mirrors } = observed;
   const leaving = new Set(ours.filter((each) => checks.verdict(each)?.kind === 'ours').map(targetKeyOf));
   const leave = new Map<string, Leave>();
   const targeted = new Set<string>();
-  for (const pod of view.inPlace) {
+  const drained = view.inPlace.flatMap((pod) => {
     const drain = drainOf(pod, observed, checks);
-    if (drain === undefined) continue;
-    const key = podKey(pod);
-    // A pod that the API server does not know will never be asked to leave: no other pod may wait for it.
-    if (requested.has(key) || mirrors?.has(key) === true) targeted.add(key);
-    if (leaving.has(key)) leave.set(key, { maintenance: drain.maintenance, reason: drain.reason });
+    return drain === undefined ? [] : [{ key: podKey(pod), priority: pod.priority, drain }];
+  });
+  const unknown = drained.filter(({ key }) => observed.isUnknown(key));
+  const first = new Set(
+    firstToLeave(
+      unknown,
+      view.parked.filter((pod) => isRunning(pod, view)),
+    ),
+  );
+  for (const pod of drained) {
+    const { key, drain } = pod;
+    // Of those that are neither asked to leave nor known to stay unknown no other pod may wait.
+    if (requested.has(key) || mirrors?.has(key) === true || first.has(pod)) targeted.add(key);
+    if (leaving.has(key) || first.has(pod)) leave.set(key, { maintenance: drain.maintenance, reason: drain.reason });
   }
-  return { leave, targeted, mirrors: mirrors === undefined ? undefined : new Set(mirrors.keys()) };
+  const known = mirrors === undefined ? undefined : new Set(mirrors.keys());
+  return { leave, targeted, mirrors: known };
 }
 
 /** What is reported of a pod that leaves; `pod` is undefined for one whose manifest cannot be seen, nor moved. */
@@ -123,10 +176,14 @@ function stepOf(
 
 /** Creates the interceptor of the node `nodeName`. */
 export function createKubeletInterceptor(dependencies: KubeletInterceptorDependencies): KubeletInterceptor {
-  const { cluster, log, nodeName } = dependencies;
+  const { cluster, clock, log, nodeName } = dependencies;
   const { maintenances, requests } = cluster;
   const readMirrors = createMirrorPodReader(dependencies);
   const checks = createRequestChecks(nodeName, dependencies);
+  const unknown = new UnknownPods();
+  const warnUnknown = createLogOnce((pods) => {
+    log.warn({ pods }, 'static pods leave that the API server does not know: it may have refused their mirror pods');
+  });
   /** Whether a drain targets static pods; none of them is known where the directory is refused. */
   let isReached = false;
   const isActive = (request: EvictionRequest): boolean => isActiveInterceptor(request, KUBELET_INTERCEPTOR);
@@ -142,10 +199,21 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
       const waiting = new Set(known.filter(isOurs).map(targetKeyOf));
       // Whether etcd or the API server may go depends on the other static pods, which need not have requests yet.
       const isLast = view.inPlace.some((pod) => pod.component !== undefined && waiting.has(podKey(pod)));
-      const mirrors = isNew || isLast || wantsMirrors ? await readMirrors(signal) : undefined;
-      if (mirrors !== undefined) checks.check(known, view, mirrors);
       const requested = new Set(requests.list().map(targetKeyOf));
-      return intentOf(view, { ours: known.filter(isOurs), requested, drains, mirrors }, checks);
+      const seen = { ours: known.filter(isOurs), requested, drains, mirrors: undefined };
+      const isUnknown = (key: string): boolean => unknown.has(key);
+      const isTargeted = (pod: StaticPodView['inPlace'][number]): boolean =>
+        drainOf(pod, { ...seen, isUnknown }, checks) !== undefined;
+      const unasked = view.inPlace.filter((pod) => !requested.has(podKey(pod)) && isTargeted(pod)).map(podKey);
+      const isLate = unknown.note(unasked, clock.monotonic());
+      const mirrors = isNew || isLast || isLate || wantsMirrors ? await readMirrors(signal) : undefined;
+      if (mirrors !== undefined) {
+        checks.check(known, view, mirrors);
+        unknown.read(mirrors, clock.monotonic());
+      }
+      const lost = unasked.filter(isUnknown);
+      warnUnknown(lost.length === 0 ? undefined : lost.join(', '));
+      return { ...intentOf(view, { ...seen, ours: known.filter(isOurs), mirrors, isUnknown }, checks), unasked };
     },
     report: async (view, progress, signal) => {
       for (const request of requests.list().filter((each) => isActive(each) && checks.verdict(each)?.kind === 'ours')) {

@@ -13,6 +13,18 @@ export function staticUidOf(mirror: Pod): string | undefined {
     : (annotations[HASH_ANNOTATION] ?? annotations[MIRROR_ANNOTATION]);
 }
 
+/**
+ * Which static pods leave now of those that the API server does not know, so that nobody asks them to leave: those of the lowest
+ * priority, by their manifests, once none of a lower one is `ending` any more.
+ */
+export function firstToLeave<T extends { readonly priority: number }>(
+  unknown: readonly T[],
+  ending: readonly { readonly priority: number }[],
+): readonly T[] {
+  const first = Math.min(...[...unknown, ...ending].map(({ priority }) => priority));
+  return unknown.filter(({ priority }) => priority === first);
+}
+
 /** Whether the target of a request is a static pod of this node. */
 export type MirrorVerdict =
   /** It is; `priority` is the resolved priority of the mirror pod, if it has one. */

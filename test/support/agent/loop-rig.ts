@@ -172,7 +172,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
       },
     },
     interceptor: {
-      observe: () => Promise.resolve({ leave: new Map(), targeted: new Set(), mirrors: undefined }),
+      observe: () => Promise.resolve({ leave: new Map(), targeted: new Set(), mirrors: undefined, unasked: [] }),
       report: () => call('report'),
     },
   };

@@ -38,18 +38,18 @@ function factsOf(phase: Phase): DrainerFacts {
   };
 }
 
-function open({
-  isDrained = false,
-  isCordoned = true,
-}: {
+interface Told {
   readonly isDrained?: boolean;
   readonly isCordoned?: boolean;
-}) {
+  readonly unasked?: readonly string[];
+}
+
+function open({ isDrained = false, isCordoned = true, unasked = [] }: Told) {
   const leave = new Map([['default/web-n1', { maintenance: NAME, reason: '' }]]);
   const drainer = createControllerDrainer(
     { isDrained: () => isDrained, awaitsVolumes: () => false },
     {
-      observe: () => Promise.resolve({ leave, targeted: new Set(['default/web-n1']), mirrors: undefined }),
+      observe: () => Promise.resolve({ leave, targeted: new Set(['default/web-n1']), mirrors: undefined, unasked }),
     },
     { end: () => Promise.resolve() },
     {
@@ -73,6 +73,11 @@ describe('the drain by the controller', () => {
   it('the drain by the controller is over when the maintenance of the shutdown says so', async () => {
     assert.equal((await open({ isDrained: true }).pass(factsOf(PHASE))).drained, true);
     assert.equal((await open({ isDrained: true }).pass(factsOf({ kind: 'watching' }))).drained, false);
+    assert.equal((await open({ isDrained: true, unasked: ['d/p'] }).pass(factsOf(PHASE))).drained, false);
+    const facts = factsOf(PHASE);
+    const parked = [{ namespace: 'd', podName: 'p', thisBoot: true }] as never;
+    const ending = { ...facts, view: { ...facts.view, parked, live: new Map([['d/p', ['s']]]) } };
+    assert.equal((await open({ isDrained: true }).pass(ending)).drained, false, 'its containers run on');
   });
 
   it('the machine goes down since its drain began, or later on a node that cannot be cordoned', async () => {

@@ -116,6 +116,29 @@ describe('the interceptor of static pods', () => {
     assert.equal(log.lines.length, 1);
   });
 
+  it('pods that the API server does not know leave after a while, by the priority of their manifests', async () => {
+    const { interceptor, server, clock, log } = open([]);
+    const pod = (podName: string, priority: number): never =>
+      ({ file: `${podName}.yaml`, namespace: 'kube-system', podName, priority, labels: {} }) as never;
+    const [first, second] = [pod('proxy-n', 5), pod('etcd-n', 9)];
+    const reached = { ...(DRAIN as object), drainTargets: [{ podType: 'Static', podPriority: 100 }] } as never;
+    const leaves = async (view: Partial<StaticPodView>): Promise<readonly string[]> => {
+      const { leave, unasked } = await interceptor.observe({ ...VIEW, ...view }, [reached], false, SIGNAL);
+      assert.equal(unasked.length, view.inPlace?.length);
+      return [...leave.keys()];
+    };
+    assert.deepEqual(await leaves({ inPlace: [POD, second, first] }), []);
+    assert.equal(server.asked.length, 0);
+    clock.pass(15_000);
+    assert.deepEqual(await leaves({ inPlace: [POD, second, first] }), ['kube-system/proxy-n']);
+    assert.match(log.lines.join('\n'), /does not know.*etcd-n.*proxy-n|does not know.*proxy-n.*etcd-n/);
+    const parked = [{ ...(first as object), thisBoot: true }] as never;
+    const live = new Map([['kube-system/proxy-n', ['s']]]);
+    assert.deepEqual(await leaves({ inPlace: [POD, second], parked, live }), [], 'the other still ends');
+    assert.deepEqual(await leaves({ inPlace: [POD, second], parked, live: new Map() }), ['kube-system/etcd-n']);
+    assert.equal(server.asked.length, 1);
+  });
+
   it('a report says that the pod terminates, that it has ended, or that its manifest cannot be moved', async () => {
     const { interceptor, reports } = open([requestFor('u-1')]);
     await interceptor.observe(VIEW, [DRAIN], false, SIGNAL);
