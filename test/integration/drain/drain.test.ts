@@ -72,27 +72,6 @@ describe('a node that is told to shut down, on a real control plane with a real 
     await assertRestored(rig, before);
   });
 
-  it('the node drains its static pods offline when the API server is away, and hands over when it returns', async () => {
-    await using stack = new AsyncDisposableStack();
-    const rig = await buildDrainNode(stack, { stopSec: 2 });
-    const before = await manifestsOf(rig.node);
-    const agent = await startAgent(stack, rig);
-    await rig.controlPlane.stopApiServer();
-    await runNodemaint(['trigger', '--reason', 'kernel update', '--run-directory', rig.runDirectory]);
-    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), { ...SLOW, program: agent });
-    const lines = (await readFile(path.join(rig.witness, 'log'), 'utf8')).trim().split('\n');
-    assert.deepEqual(lines, ['low TERM', 'low END', 'high TERM', 'high END']);
-    assert.deepEqual(await manifestsOf(rig.node), {});
-    await reboot(rig, agent);
-    // No API server yet: the manifests come back by local facts alone.
-    await startAgent(stack, rig);
-    await waitFor('the agent watches again', () => phaseIs(rig, 'watching'), SLOW);
-    assert.deepEqual(await manifestsOf(rig.node), before);
-    await rig.controlPlane.startApiServer();
-    await waitFor('all pods run again', async () => (await runningPods(rig.controlPlane)).length === 4, SLOW);
-    assert.deepEqual(await maintenances(rig.controlPlane), []);
-  });
-
   it('the node keeps static pods out after the boot until a person completes the maintenance, where that is the policy', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildDrainNode(stack, { stopSec: 1, agent: { onBoot: 'wait' } });

@@ -68,21 +68,4 @@ describe('a drain that keeps kinds of pods, on a real control plane with a real 
     assert.deepEqual(await identities(rig), before);
     assert.deepEqual(await written(rig), ['web TERM', 'web END'], 'no kept pod was told to end');
   });
-
-  it('a drain that keeps static pods only takes the DaemonSet pod', async () => {
-    await using stack = new AsyncDisposableStack();
-    const rig = await buildDrainNode(stack, { stopSec: 1 });
-    await startAgent(stack, rig);
-    const manifests = await manifestsOf(rig.node);
-    const ofStatic = async (): Promise<Readonly<Record<string, string>>> =>
-      Object.fromEntries(Object.entries(await identities(rig)).filter(([name]) => name.endsWith(NODE)));
-    const before = await ofStatic();
-    assert.equal(Object.keys(before).length, 2);
-    const cluster = ['--kubeconfig', rig.controlPlane.adminKubeconfig];
-    const drain = await runNodemaint(['drain', NODE, '--keep', 'static', '--timeout', '50s', ...cluster]);
-    assert.equal(drain.code, 0, drain.stdout + drain.stderr);
-    assert.deepEqual(await written(rig), ['web TERM', 'web END', 'logger TERM', 'logger END']);
-    assert.deepEqual(await manifestsOf(rig.node), manifests, 'nothing is parked');
-    assert.deepEqual(await ofStatic(), before);
-  });
 });

@@ -14,7 +14,6 @@ import {
   runningPods,
   startAgent,
 } from '../../support/rigs/offline-reboot.ts';
-import { isThorough } from '../../support/thorough.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
 
 describe('a reboot while no API server answers, with a real logind, kubelet and containerd', () => {
@@ -93,20 +92,6 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
     assert.equal(phase.kind === 'released' && phase.forced, undefined);
     assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
   });
-
-  if (isThorough('the stop of the unit while no API server answers'))
-    it('the stop of the unit waits for all pods too, with the kubelet ended', async () => {
-      await using stack = new AsyncDisposableStack();
-      const rig = await buildRig(stack, 2);
-      const agent = await startAgent(stack, rig);
-      await rig.controlPlane.stopApiServer();
-      rig.logind.standIn.systemState = 'stopping';
-      agent.kill('SIGTERM');
-      await waitFor('the agent ends', () => agent.exited(), SLOW);
-      await assertOrder(rig);
-      assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
-      assert.equal(rig.logind.standIn.units.get('kubelet.service')?.active, false);
-    });
 
   it('the drain goes on in the cluster when its API server is back in mid-drain, and stops no pod twice', async () => {
     await using stack = new AsyncDisposableStack();

@@ -17,7 +17,6 @@ import {
 } from '../../support/rigs/self-drain.ts';
 import { buildEvictionRig, NODE as DRAINED_NODE } from '../../support/rigs/eviction.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
-import { isThorough } from '../../support/thorough.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
 
 /** A machine that goes down waits a minute for pods that come back, and for the last of them to end. */
@@ -63,16 +62,6 @@ describe('pods that come back to a machine that goes down, on a real control pla
     const events = await rig.controlPlane.kubectl(['get', 'events', '-A', '-o', 'jsonpath={.items[*].message}']);
     assert.match(events, /the drain by Returning: default\/pinned-/);
   });
-
-  const isWanted = isThorough('the agent that drains alone lets a machine go whose pods come back');
-  if (isWanted)
-    it('the agent does the same where no controller is alive', async () => {
-      await using stack = new AsyncDisposableStack();
-      const rig = await buildOwnDrainRig(stack, (witness) => [pinned('pinned', witness)], 1);
-      await startAgent(stack, rig);
-      await trigger(rig);
-      await assertLetGo(rig);
-    });
 });
 
 describe('a drain by a person, on a real API server', () => {

@@ -18,7 +18,6 @@ import {
   STOP_SEC,
   trigger,
 } from '../../support/rigs/self-drain.ts';
-import { isThorough } from '../../support/thorough.ts';
 import { eventually, SLOW, waitFor } from '../../support/wait-for.ts';
 
 /** How often each pod was taken away with success, by its name. */
@@ -183,41 +182,4 @@ describe('a node whose shutdown has no living controller, on a real control plan
     await waitFor("the DaemonSet's pod runs again", async () => (await logger()) === 'Running', SLOW);
     assert.deepEqual((await readdir(rig.node.staticPodPath)).toSorted(), ['high.yaml', 'low.yaml']);
   });
-
-  if (isThorough('a deadline of a node that its agent drains alone'))
-    it('the agent keeps a deadline all the same: grace periods shortened, interceptors cut short', async () => {
-      await using stack = new AsyncDisposableStack();
-      const rig = await buildOwnDrainRig(
-        stack,
-        (witness) => {
-          const shape = { stopSec: 50, graceSec: 60, witness };
-          const annotations = {
-            'interceptor.evictionrequest.coordination.k8s.io/priority_saver.example.com': '10000/controller',
-          };
-          const metadata = { name: 'saved', namespace: 'default', annotations };
-          return [deployment('web', shape), { apiVersion: 'v1', kind: 'Pod', metadata, spec: podSpec('saved', shape) }];
-        },
-        2,
-      );
-      const agent = await startAgent(stack, rig);
-      // Far enough away for all the 60 s of web, while saved is left to its interceptor.
-      await trigger(rig, '--deadline', '1000s');
-      await seen(rig, 'web TERM');
-      assert.deepEqual(await lines(rig), ['web TERM']);
-      await trigger(rig, '--deadline', '30s');
-      await waitFor('the agent releases the machine in time', () => phaseIs(rig, 'released'), {
-        timeoutMs: 30_000,
-        program: agent,
-      });
-      const told = (await lines(rig)).filter((line) => line.endsWith('TERM'));
-      assert.deepEqual(
-        told,
-        ['web', 'saved', 'logger', 'low', 'high'].map((name) => `${name} TERM`),
-      );
-      assert.deepEqual(
-        (await lines(rig)).filter((line) => line === 'web END' || line === 'saved END'),
-        [],
-        'neither was given its 50 s',
-      );
-    });
 });

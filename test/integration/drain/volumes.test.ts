@@ -13,7 +13,6 @@ import { keysOfNode, writeAgentFiles } from '../../support/agent/files.ts';
 import { startInstalledCluster } from '../../support/commands/installed-cluster.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
-import { isThorough } from '../../support/thorough.ts';
 import { startCsiDriver } from '../../support/stand-ins/csi-driver.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
 
@@ -221,28 +220,5 @@ describe('the volumes of a node that is drained', () => {
     const rig = await buildRig(stack);
     runController(stack, rig);
     await checkOrder(stack, rig);
-  });
-
-  const skip = !isThorough('the same drain by the agent alone, and with a driver that hangs');
-
-  it('the agent alone keeps the same order', { skip }, async () => {
-    await using stack = new AsyncDisposableStack();
-    await checkOrder(stack, await buildRig(stack));
-  });
-
-  it('a driver that hangs is given up and named', { skip }, async () => {
-    await using stack = new AsyncDisposableStack();
-    const rig = await buildRig(stack);
-    runController(stack, rig, '--max-volume-time', '10s');
-    const runDirectory = await drainUntilUnmount(stack, rig);
-    const journal = await untilReleased(rig, runDirectory);
-    assert.deepEqual(
-      journal,
-      IN_ORDER.filter((line) => !line.includes(HANDLE)),
-    );
-    const { conditions = [] } = (await maintenanceOf(rig))?.status ?? {};
-    const drained = conditions.find(({ type }) => type === 'Drained');
-    assert.match(drained?.message ?? '', /^All pods are gone\. The drain no longer waits for the volumes .*vol-1/);
-    rig.release();
   });
 });

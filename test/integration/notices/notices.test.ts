@@ -6,11 +6,11 @@ import { DEADLINE_ANNOTATION } from '../../../src/api/names.ts';
 import { buildNoticeRig, type NoticeRig, PODS, QUIET } from '../../support/rigs/notice.ts';
 import { ec2Answers } from '../../support/stand-ins/metadata-server.ts';
 import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
-import { isThorough } from '../../support/thorough.ts';
 import { eventually, SLOW, waitFor } from '../../support/wait-for.ts';
 
 /** Requests of one batch are answered in any order, and a line is logged after what it tells has been done. */
 const LOG_SEC = 0.3;
+const SECONDS = 5;
 
 describe('notices on a real node', () => {
   let rig: NoticeRig;
@@ -19,35 +19,33 @@ describe('notices on a real node', () => {
   });
   after(() => rig[Symbol.asyncDispose]());
 
-  for (const seconds of isThorough('notices of 120 s and of 30 s') ? [120, 30, 5] : [5]) {
-    it(`a notice of ${seconds} s ends every pod before the deadline, in order, static pods too`, async (test) => {
-      await rig.startPods();
-      await using _back = { [Symbol.asyncDispose]: rig.goBack };
-      const { endings, deadlineSec } = await rig.giveNotice(seconds);
-      test.diagnostic(`${seconds} s notice: deadline ${deadlineSec.toFixed(1)} s`);
-      for (const { pod, orderedSec: ordered, termSec, killSec } of endings) {
-        test.diagnostic(
-          `${seconds} s notice: ${pod} ordered ${ordered.toFixed(1)} s, SIGTERM ${termSec.toFixed(1)} s, SIGKILL ${killSec.toFixed(1)} s`,
-        );
-      }
-      const orderedSec = (name: string): number => endings.find(({ pod }) => pod === name)?.orderedSec ?? Number.NaN;
-      for (const { pod, orderedSec: ordered, termSec, killSec } of endings) {
-        assert.ok(termSec >= ordered - LOG_SEC, `${pod}: SIGTERM at ${termSec} s, ordered at ${ordered} s`);
-        assert.ok(killSec <= deadlineSec, `${pod} ended at ${killSec} s`);
-        assert.ok(killSec - termSec <= (PODS[pod]?.graceSec ?? 0) + 2, `${pod}: ${termSec} s to ${killSec} s`);
-      }
-      // The order of the requests and of the moves is ours; when the kubelet then sends SIGTERM is not.
-      const firsts = ['web-10', 'web-60', 'web-600'].map(orderedSec);
-      const critical = orderedSec('critical-60');
-      assert.ok(critical >= Math.max(...firsts) - LOG_SEC, 'the tiers of Default pods keep their order');
-      assert.ok(orderedSec('static-10') >= critical - LOG_SEC, 'static pods come last');
-      assert.ok(orderedSec('static-600') >= orderedSec('static-10'), 'in their own order');
-      const [own] = (await rig.maintenances()).filter(({ spec }) => spec.stage === 'Drain');
-      const told = Date.parse(own?.metadata.annotations?.[DEADLINE_ANNOTATION] ?? '');
-      const created = Date.parse(own?.metadata.creationTimestamp ?? '');
-      assert.ok(Math.abs(told - created - seconds * 1000) <= 2_000, 'the NodeMaintenance has the deadline');
-    });
-  }
+  it(`a notice of ${SECONDS} s ends every pod before the deadline, in order, static pods too`, async (test) => {
+    await rig.startPods();
+    await using _back = { [Symbol.asyncDispose]: rig.goBack };
+    const { endings, deadlineSec } = await rig.giveNotice(SECONDS);
+    test.diagnostic(`${SECONDS} s notice: deadline ${deadlineSec.toFixed(1)} s`);
+    for (const { pod, orderedSec: ordered, termSec, killSec } of endings) {
+      test.diagnostic(
+        `${SECONDS} s notice: ${pod} ordered ${ordered.toFixed(1)} s, SIGTERM ${termSec.toFixed(1)} s, SIGKILL ${killSec.toFixed(1)} s`,
+      );
+    }
+    const orderedSec = (name: string): number => endings.find(({ pod }) => pod === name)?.orderedSec ?? Number.NaN;
+    for (const { pod, orderedSec: ordered, termSec, killSec } of endings) {
+      assert.ok(termSec >= ordered - LOG_SEC, `${pod}: SIGTERM at ${termSec} s, ordered at ${ordered} s`);
+      assert.ok(killSec <= deadlineSec, `${pod} ended at ${killSec} s`);
+      assert.ok(killSec - termSec <= (PODS[pod]?.graceSec ?? 0) + 2, `${pod}: ${termSec} s to ${killSec} s`);
+    }
+    // The order of the requests and of the moves is ours; when the kubelet then sends SIGTERM is not.
+    const firsts = ['web-10', 'web-60', 'web-600'].map(orderedSec);
+    const critical = orderedSec('critical-60');
+    assert.ok(critical >= Math.max(...firsts) - LOG_SEC, 'the tiers of Default pods keep their order');
+    assert.ok(orderedSec('static-10') >= critical - LOG_SEC, 'static pods come last');
+    assert.ok(orderedSec('static-600') >= orderedSec('static-10'), 'in their own order');
+    const [own] = (await rig.maintenances()).filter(({ spec }) => spec.stage === 'Drain');
+    const told = Date.parse(own?.metadata.annotations?.[DEADLINE_ANNOTATION] ?? '');
+    const created = Date.parse(own?.metadata.creationTimestamp ?? '');
+    assert.ok(Math.abs(told - created - SECONDS * 1000) <= 2_000, 'the NodeMaintenance has the deadline');
+  });
 
   it('a closer deadline shortens the end of pods that are terminating already', async (test) => {
     await rig.startPods();

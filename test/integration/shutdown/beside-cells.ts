@@ -15,15 +15,12 @@ const FIRST = -10;
 /** A situation, and what the pods of the node say when it is shut down in it. */
 export interface Cell {
   readonly beside: string;
-  /** Whether the gate leaves it out: others show the same rule in another situation, or it waits long. */
-  readonly isLeftOut?: boolean;
   /** More of the agent's configuration. */
   readonly keys?: object;
   /** Options of the controller; undefined where none runs from the beginning. */
   readonly controller?: readonly string[];
   /** Brings the situation about; the agent runs. */
   readonly arrange: (rig: ShutdownBeside, controller: Program | undefined) => Promise<void>;
-  readonly flags?: readonly string[];
   /** Happens while the machine goes down. */
   readonly during?: (rig: ShutdownBeside) => Promise<void>;
   /** What the pods say. */
@@ -97,20 +94,6 @@ async function drainThrottled(rig: ShutdownBeside, why: RegExp): Promise<void> {
   );
 }
 
-/** Takes a right of the controller away, and ends its watch. */
-async function takeWatch(rig: ShutdownBeside): Promise<void> {
-  const { kubectl } = rig.controlPlane;
-  const role = JSON.parse(await kubectl(['get', 'clusterrole', 'nodemaint-controller', '-o', 'json'])) as {
-    rules: { resources: string[] }[];
-  };
-  const rules = role.rules.filter(({ resources }) => !resources.includes('poddisruptionbudgets'));
-  assert.equal(rules.length, role.rules.length - 1);
-  await kubectl(['patch', 'clusterrole', 'nodemaint-controller', '--type=merge', '-p', JSON.stringify({ rules })]);
-  saved = role.rules;
-  rig.proxy.endWatches('poddisruptionbudgets');
-}
-let saved: object[] = [];
-
 const NO_CORDON = { apiVersion: 'admissionregistration.k8s.io/v1', metadata: { name: 'no-cordon' } };
 const UNCHANGED = 'object.spec.?unschedulable.orValue(false) == oldObject.spec.?unschedulable.orValue(false)';
 
@@ -142,12 +125,6 @@ async function forbidCordon(rig: ShutdownBeside): Promise<void> {
 /** Every situation of the table. */
 export const cells: readonly Cell[] = [
   {
-    beside: 'nothing',
-    isLeftOut: true,
-    controller: [],
-    arrange: () => Promise.resolve(),
-  },
-  {
     beside: 'a maintenance of several nodes that the budget of another one holds',
     controller: [],
     arrange: drainBoth,
@@ -162,21 +139,6 @@ export const cells: readonly Cell[] = [
       await writeFile(path.join(rig.witness, 'slow-may-end'), '');
     },
     lines: whole(['slow', ...ORDER]),
-  },
-  {
-    beside: 'that maintenance, with a deadline of 30 s',
-    isLeftOut: true,
-    controller: [],
-    arrange: drainSlowFirst,
-    flags: ['--deadline', '30s'],
-    lines: ['slow TERM', ...whole(ORDER)],
-  },
-  {
-    beside: 'a maintenance of several nodes that another one holds, with a deadline of 30 s',
-    isLeftOut: true,
-    controller: [],
-    arrange: drainBoth,
-    flags: ['--deadline', '30s'],
   },
   {
     beside: 'a refused static pod directory that a drain has reached before',
@@ -206,25 +168,6 @@ export const cells: readonly Cell[] = [
     clear: (rig) => chmod(rig.node.staticPodPath, 0o755),
   },
   {
-    beside: '20 other open maintenances of the node',
-    isLeftOut: true,
-    controller: [],
-    arrange: async (rig) => {
-      for (let at = 0; at < 20; at += 1) await rig.drain(`open-${at}`, [NODE]);
-      await waitFor(
-        'the last of them has begun',
-        async () => (await rig.statusOf('open-19'))?.drainPlanPosition !== undefined,
-        SLOW,
-      );
-    },
-  },
-  {
-    beside: 'a throttle (--max-parallel-nodes 1)',
-    isLeftOut: true,
-    controller: ['--max-parallel-nodes', '1'],
-    arrange: (rig) => drainThrottled(rig, /at most 1 node is drained at once/),
-  },
-  {
     beside: 'the guard of the control plane',
     controller: [],
     arrange: async (rig) => {
@@ -249,32 +192,12 @@ export const cells: readonly Cell[] = [
     },
   },
   {
-    beside: 'no controller and a deadline of 120 s',
-    isLeftOut: true,
-    controller: [],
-    arrange: async (rig, controller) => {
-      await drainBoth(rig);
-      controller?.kill('SIGKILL');
-    },
-    flags: ['--deadline', '120s'],
-  },
-  {
     beside: 'a node that may not be patched',
     controller: [],
     arrange: forbidCordon,
     clear: async ({ controlPlane }) => {
       const kinds = 'validatingadmissionpolicies,validatingadmissionpolicybindings';
       await controlPlane.kubectl(['delete', kinds, 'no-cordon']);
-    },
-  },
-  {
-    beside: 'a leader without one watch',
-    isLeftOut: true,
-    controller: [],
-    arrange: takeWatch,
-    clear: async ({ controlPlane }) => {
-      const body = JSON.stringify({ rules: saved });
-      await controlPlane.kubectl(['patch', 'clusterrole', 'nodemaint-controller', '--type=merge', '-p', body]);
     },
   },
 ];

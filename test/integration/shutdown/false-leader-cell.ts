@@ -4,7 +4,7 @@ import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.
 import { NODE, type ShutdownBeside } from '../../support/rigs/shutdown-beside.ts';
 import { type FalseLeader, startFalseLeader } from '../../support/stand-ins/false-leader.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
-import { type Cell, whole } from './beside-cells.ts';
+import type { Cell } from './beside-cells.ts';
 
 /** Waits until the agent waits for its pods although the cluster says that they have left; none was told to end. */
 async function untilNotBelieved(rig: ShutdownBeside): Promise<void> {
@@ -32,29 +32,6 @@ export const falseLeaderCell: Cell = {
   clear: async () => {
     await thief?.[Symbol.asyncDispose]();
   },
-};
-
-/** Waits until the agent drains on alone although the NodeMaintenance is complete; no pod was told to end before. */
-async function untilDrainedAlone(rig: ShutdownBeside): Promise<void> {
-  await waitFor('the shutdown has its maintenance', async () => (await rig.shutdown()) !== undefined, SLOW);
-  assert.deepEqual(await rig.lines(), []);
-  await thief?.complete((await rig.shutdown())?.metadata.name ?? '');
-  const events = ['get', 'events', '-A', '--field-selector', 'reason=MaintenanceCompleted', '-o', 'name'];
-  await waitFor('an Event tells of it', async () => (await rig.controlPlane.kubectl(events)) !== '', SLOW);
-}
-
-/**
- * The agent goes on without the cluster. It may not stop this kubelet, so that it ends nothing but the static pods, and lets the
- * machine go with the others after two minutes. The drain where it may is in drain/offline.test.ts.
- */
-export const completedCell: Cell = {
-  beside: 'somebody with the rights of the controller who completes its maintenance',
-  isLeftOut: true,
-  arrange: falseLeaderCell.arrange,
-  during: untilDrainedAlone,
-  lines: whole(['low', 'high']),
-  left: /has completed the NodeMaintenance .* still ran are: default\/dns, default\/logger-\S+, default\/web$/,
-  ...(falseLeaderCell.clear === undefined ? {} : { clear: falseLeaderCell.clear }),
 };
 
 /** How long the agent waits for such a leader here. */

@@ -16,7 +16,6 @@ import { startInstalledCluster } from '../commands/installed-cluster.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
 import { drainOf } from '../maintenance/objects.ts';
-import { type ApiProxy, startApiProxy } from '../stand-ins/api-proxy.ts';
 import { SLOW, waitFor } from '../wait-for.ts';
 
 export const NODE = `beside-${process.pid}`;
@@ -31,8 +30,6 @@ export interface ShutdownBeside extends AsyncDisposable {
   readonly controlPlane: ControlPlane;
   readonly node: TestNode;
   readonly files: AgentFiles;
-  /** Between the controller and the API server. */
-  readonly proxy: ApiProxy;
   readonly witness: string;
   apply(...objects: readonly object[]): Promise<void>;
   /** Starts a Default pod of the node, and waits until it runs. */
@@ -99,7 +96,6 @@ export async function startShutdownBeside(signal: AbortSignal): Promise<Shutdown
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const { controlPlane, controllerKubeconfig } = stack.use(await startInstalledCluster({}, signal));
   const { kubectl } = controlPlane;
-  const proxy = stack.use(await startApiProxy(controlPlane, controllerKubeconfig));
   const node = stack.use(await startNode(controlPlane, NODE, signal));
   const witness = path.join(folder, 'witness');
   const log = path.join(witness, 'log');
@@ -138,7 +134,6 @@ export async function startShutdownBeside(signal: AbortSignal): Promise<Shutdown
     controlPlane,
     node,
     files,
-    proxy,
     witness,
     apply,
     startPod: async (name, own = {}, nodeName) => {
@@ -163,7 +158,7 @@ export async function startShutdownBeside(signal: AbortSignal): Promise<Shutdown
     startController: async (...flags) => {
       // One that was killed holds it still.
       await kubectl([...lease('delete'), '--ignore-not-found']);
-      const all = ['controller', '--kubeconfig', proxy.kubeconfig, ...flags];
+      const all = ['controller', '--kubeconfig', controllerKubeconfig, ...flags];
       const program = run(all, 'controller');
       const holder = [...lease('get'), '-o', 'jsonpath={.spec.holderIdentity}'];
       await waitFor('the controller leads', async () => (await kubectl(holder)) !== '', { ...SLOW, program });
