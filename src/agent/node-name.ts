@@ -22,10 +22,15 @@ const FILE = 'node-name';
 /** The name by which the API server knows this node, as it says itself or has certified; undefined where it does not. */
 async function nameOfApi({ api }: NameSources, signal: AbortSignal): Promise<string | undefined> {
   if (api === undefined) return undefined;
-  const certified = await certifiedNodeName(api.access);
-  if (certified !== undefined) return certified;
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]);
-  return nodeNameIn(await ownName(api.client, limit).catch(() => ''));
+  const late = new Promise<undefined>((resolve) => {
+    limit.addEventListener('abort', () => {
+      resolve(undefined);
+    });
+  });
+  const ask = async (): Promise<string | undefined> =>
+    (await certifiedNodeName(api.access)) ?? nodeNameIn(await ownName(api.client, limit).catch(() => ''));
+  return await Promise.race([ask(), late]);
 }
 
 /**

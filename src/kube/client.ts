@@ -137,7 +137,17 @@ class ApiServerConnections {
   /** Sends a request; resolves when the head of the answer has arrived. Rejects after a silence of `timeoutMs`. */
   async open(request: KubeRequest, timeoutMs: number, signal: AbortSignal): Promise<IncomingMessage> {
     const options: RequestOptions = {};
-    await this.#access.authenticate(options);
+    // A program may give the credentials, and hang.
+    const aborted = Promise.withResolvers<never>();
+    const onAbort = (): void => {
+      aborted.reject(signal.reason);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      await Promise.race([this.#access.authenticate(options), aborted.promise]);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
     const { server } = this.#access;
     const base = server?.pathname.replace(/\/$/, '') ?? '';
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);

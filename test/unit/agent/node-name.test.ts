@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { describe, it } from 'node:test';
 import { findNodeName, rememberNodeName } from '../../../src/agent/node-name.ts';
 import type { KubeletFacts } from '../../../src/decide/machine/kubelet-config.ts';
+import type { ClusterAccess } from '../../../src/kube/access/cluster.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { openTestState } from '../../support/agent/state.ts';
 import { makeTestFolder } from '../../support/folder.ts';
@@ -18,7 +19,10 @@ interface Known {
 
 const ACCESS = { server: new URL('https://api.example:6443'), authenticate: () => Promise.resolve() };
 
-async function nameOf({ configured, user, kubelet, remembered }: Known): Promise<string> {
+async function nameOf(
+  { configured, user, kubelet, remembered }: Known,
+  access: ClusterAccess = ACCESS,
+): Promise<string> {
   const state = await openTestState(await makeTestFolder('name'));
   if (remembered !== undefined) await rememberNodeName(state, remembered);
   const client: Partial<KubeClient> = {
@@ -29,7 +33,7 @@ async function nameOf({ configured, user, kubelet, remembered }: Known): Promise
   };
   const sources = {
     config: configured === undefined ? {} : { nodeName: configured },
-    api: { access: ACCESS, client: client as KubeClient },
+    api: { access, client: client as KubeClient },
     kubelets: { config: () => Promise.resolve(kubelet as KubeletFacts | undefined) },
     state,
   };
@@ -54,6 +58,11 @@ describe('the name of the node', () => {
     ["the host's, by which a kubelet goes that was told nothing", { kubelet: {} }, ofHost],
     ["the host's, where nothing is known", {}, ofHost],
   ];
+  it('the name of the node waits no longer for a program that gives credentials and hangs', async () => {
+    const hanging = { server: ACCESS.server, authenticate: () => new Promise<never>(() => undefined) };
+    assert.equal(await nameOf({ user, kubelet }, hanging), 'of-kubelet');
+  });
+
   for (const [what, known, name] of cases) {
     it(`the name of the node is ${what}`, async () => {
       assert.equal(await nameOf(known), name);

@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { createServer } from 'node:https';
 import { type AddressInfo, Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { issueServingCertificate } from '../../../src/kube/certificate/x509.ts';
 import type { ClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { createKubeClient, type KubeClient } from '../../../src/kube/client.ts';
@@ -89,6 +90,12 @@ describe('the client of an API server', () => {
     const patient = createKubeClient(access, 'the-test', MAX_BYTES, 0);
     closing.defer(() => patient.close());
     assert.equal((await patient.send({ method: 'GET', path: '/slow' }, signal)).status, 200);
+  });
+
+  it('the client waits for credentials no longer than its signal lasts', async () => {
+    const hanging = createKubeClient({ ...access, authenticate: () => new Promise(() => undefined) }, 'the-test');
+    const sent = hanging.send({ method: 'GET', path: '/x' }, AbortSignal.timeout(50));
+    await assert.rejects(Promise.race([sent, delay(5_000)]), { name: 'TimeoutError' });
   });
 
   it('the client gives each of several addresses some seconds, and tells what it is given of a refusal', async (t) => {
