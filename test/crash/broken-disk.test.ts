@@ -129,11 +129,8 @@ async function putBack(node: SimulatedNode, fault: Fault): Promise<void> {
   } as const;
   for (const file of (await readdir(node.paths.parkedPath).catch(() => [])).filter((name) => !name.startsWith('.'))) {
     const maintenance = mover.parkSteps().get(file)?.maintenance ?? '';
-    assert.equal(
-      keepsParked({ maintenance, priority: 0, labels: {} }, { ...facts, apiSilent: true }),
-      false,
-      `${file} would wait for an API server`,
-    );
+    const found = keepsParked({ maintenance, priority: 0, labels: {} }, { ...facts, apiSilent: true });
+    assert.equal(found, false, `${file} would wait for an API server`);
     await mover.restore(file);
   }
 }
@@ -143,10 +140,8 @@ async function assertWhole(node: SimulatedNode): Promise<void> {
   assert.deepEqual((await readdir(staticPodPath)).sort(), Object.keys(PRIORITIES));
   const parked = await readdir(parkedPath).catch((): string[] => []);
   // Older copies may lie in .superseded.
-  assert.deepEqual(
-    parked.filter((name) => !name.startsWith('.')),
-    [],
-  );
+  const found = parked.filter((name) => !name.startsWith('.'));
+  assert.deepEqual(found, []);
   for (const [file, priority] of Object.entries(PRIORITIES)) {
     assert.equal(await readFile(path.join(staticPodPath, file), 'utf8'), manifestOf(file, priority));
   }

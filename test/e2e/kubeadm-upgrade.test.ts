@@ -116,10 +116,8 @@ describe('the page about kubeadm', () => {
   it('the machine gets the next release by the commands of the page, and its static pods stay in the drain', async () => {
     const parts = await partsOf('A control plane node');
     const names = ['A control plane node', 'Before', 'The control plane of the node', 'The drain', 'The kubelet'];
-    assert.deepEqual(
-      parts.map(({ heading }) => heading),
-      [...names, 'It works', 'The end'],
-    );
+    const headings = parts.map(({ heading }) => heading);
+    assert.deepEqual(headings, [...names, 'It works', 'The end']);
     const [variables, check, controlPlane, drain, kubelet, works, end] = parts.map(({ commands }) => commands);
     assert.match(variables ?? '', /^NODE=\S+\nVERSION=[\d.]+\n$/);
     shell = `NODE=${NODE}\nVERSION=${AFTER.version.slice(1)}\n`;

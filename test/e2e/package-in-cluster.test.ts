@@ -98,10 +98,8 @@ describe('the .deb on a node of a cluster', () => {
     await until(AGENT_WATCHES);
     assert.equal(await must(`cat ${MANIFEST}`), manifest);
     await waitFor('both pods run again', async () => (await pods()) === 2, { timeoutMs: WAIT_MS });
-    assert.match(
-      await must("dpkg-query -W -f '${Version} ${Status}' nodemaint"),
-      new RegExp(`^${NEXT_VERSION} .* installed$`),
-    );
+    const text = await must("dpkg-query -W -f '${Version} ${Status}' nodemaint");
+    assert.match(text, new RegExp(`^${NEXT_VERSION} .* installed$`));
   });
 
   it('the .deb is removed and purged, and leaves nothing', async () => {

@@ -35,10 +35,8 @@ describe('nodemaint doctor', () => {
       const { stdout, stderr, code } = await runNodemaint(['doctor', '--config', config, '-o', 'json']);
       assert.equal(code, 1, stderr);
       const { items: checks } = JSON.parse(stdout) as { items: Check[] };
-      assert.deepEqual(
-        checks.map(({ name }) => name),
-        NAMES,
-      );
+      const names = checks.map(({ name }) => name);
+      assert.deepEqual(names, NAMES);
       // A check that refers to another one has no advice of its own.
       for (const { result, fix, message } of checks)
         assert.equal(fix === '', result === 'ok' || message.startsWith('not known, see '), message);

@@ -111,10 +111,8 @@ describe('the fleet view on a real API server', () => {
     const isFound = async (): Promise<boolean> => (await check()).checks.get('rights')?.result === 'fail';
     await waitFor('the missing right is found', isFound, { timeoutMs: 20_000 });
     const found = (await check()).checks;
-    assert.match(
-      found.get('policies')?.message ?? '',
-      /^missing: nodemaint-cordons, the binding of nodemaint-held-pods$/,
-    );
+    const text = found.get('policies')?.message ?? '';
+    assert.match(text, /^missing: nodemaint-cordons, the binding of nodemaint-held-pods$/);
     assert.match(found.get('rights')?.message ?? '', /agents may not create nodemaintenances/);
     assert.match(found.get('policies')?.fix ?? '', /kubectl apply -k manifests/);
   });
@@ -156,10 +154,8 @@ describe('the fleet view on a real API server', () => {
     const label = 'nodemaintenance.x-k8s.io/without-agent';
     await rig.controlPlane.kubectl(['label', 'node', OTHER, `${label}=true`]);
     const found = await agents();
-    assert.deepEqual(
-      [found?.result, found?.message],
-      ['ok', '0 nodes have an agent; 1 can have none, or are to have none'],
-    );
+    const shown = [found?.result, found?.message];
+    assert.deepEqual(shown, ['ok', '0 nodes have an agent; 1 can have none, or are to have none']);
     assert.equal((await fleet()).get(OTHER)?.state, 'exempt');
     await rig.controlPlane.kubectl(['label', 'node', OTHER, `${label}-`]);
   });

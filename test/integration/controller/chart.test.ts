@@ -197,10 +197,8 @@ describe('the Helm chart', () => {
     await writeFile(crd, columns.replace('shortNames: [nm]', 'shortNames: [nm, nodemaintnext]'));
     await helm(['upgrade', 'nodemaint', next, ...flags, '--set', 'image.tag=next']);
     const image = 'jsonpath={.spec.template.spec.containers[0].image}';
-    assert.equal(
-      await kubectl('get', 'deploy', '-n', HOME, 'nodemaint-controller', '-o', image),
-      'localhost/nodemaint:next',
-    );
+    const shown = await kubectl('get', 'deploy', '-n', HOME, 'nodemaint-controller', '-o', image);
+    assert.equal(shown, 'localhost/nodemaint:next');
     await until('the new short name is served', async () => (await kubectl('api-resources')).includes('nodemaintnext'));
     const bundle = 'jsonpath={.webhooks[0].clientConfig.caBundle}';
     assert.equal(await kubectl('get', webhook, '-o', bundle), 'LS0tLS1CRUdJTg==', "the controller's certificate stays");
@@ -215,15 +213,10 @@ describe('the Helm chart', () => {
     assert.equal(code, 0, stderr);
     await helm(['uninstall', 'nodemaint', '--namespace', HOME, '--wait']);
     const left = await kubectl('get', `${KINDS},${CLUSTER_KINDS}`, '-A', '-o', 'name');
-    assert.deepEqual(
-      left.split('\n').filter((name) => name.includes('nodemaint')),
-      [],
-    );
-    assert.match(
-      await kubectl('get', 'crd', '-o', 'name'),
-      /nodemaintenances\.nodemaintenance/,
-      'crds.keep leaves them',
-    );
+    const found = left.split('\n').filter((name) => name.includes('nodemaint'));
+    assert.deepEqual(found, []);
+    const text = await kubectl('get', 'crd', '-o', 'name');
+    assert.match(text, /nodemaintenances\.nodemaintenance/, 'crds.keep leaves them');
     await helm(['install', 'nodemaint', CHART, ...flags]);
   });
 

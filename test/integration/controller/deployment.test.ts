@@ -124,10 +124,8 @@ describe('the Deployment of the controller on real nodes', () => {
     };
     // The leader counts itself when it has heard that it has the Lease.
     await until('the metrics of both say who leads', areCounted, 10_000);
-    assert.deepEqual(
-      pods.map(({ status }) => status.containerStatuses?.map(({ restartCount }) => restartCount)),
-      [[0], [0]],
-    );
+    const found = pods.map(({ status }) => status.containerStatuses?.map(({ restartCount }) => restartCount));
+    assert.deepEqual(found, [[0], [0]]);
   });
 
   it('the webhook refuses a time in the future', async () => {

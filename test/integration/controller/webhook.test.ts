@@ -234,10 +234,8 @@ describe('the webhook for rules about times, asked by a real API server', () => 
     [webhook.aheadMs, other.aheadMs] = [0, 0];
     await untilReplaced(old);
     const fresh = new X509Certificate((await rig.secret())?.['tls.crt'] ?? '');
-    assert.deepEqual(
-      [await servedFingerprint(port), await servedFingerprint(otherPort)],
-      Array(2).fill(fresh.fingerprint256),
-    );
+    const found = [await servedFingerprint(port), await servedFingerprint(otherPort)];
+    assert.deepEqual(found, Array(2).fill(fresh.fingerprint256));
     assert.ok(fresh.validToDate.getTime() > Date.now() + 11 * MONTH_MS);
     assert.equal(await call(), 200);
     assert.equal(sockets.size, 1, 'the connection outlived the renewal');

@@ -103,10 +103,7 @@ describe('a DaemonSet that tolerates everything, on two real nodes', { skip }, (
     const again = await podOn('logger', A);
     assert.equal(again?.metadata.uid, waiting.metadata.uid, 'it is the pod that waited');
     assert.equal(again?.metadata.annotations?.['release'], '2', 'it has the new template');
-    assert.equal(
-      await made('proxy'),
-      3,
-      'the drain cost each DaemonSet one pod, also the one that had no rolling update',
-    );
+    const found = await made('proxy');
+    assert.equal(found, 3, 'the drain cost each DaemonSet one pod, also the one that had no rolling update');
   });
 });

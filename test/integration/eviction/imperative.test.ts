@@ -90,10 +90,8 @@ describe('imperative eviction on a real API server', () => {
     await assertEvictedAtOnce('guarded');
     await rig.endPod('guarded');
     await rig.waitFor(pod, 'evicted', hasEnded('Evicted'));
-    assert.match(
-      await readMetrics(),
-      /^evictionrequest_controller_imperative_evictions_total\{outcome="accepted"\} 1$/m,
-    );
+    const said = await readMetrics();
+    assert.match(said, /^evictionrequest_controller_imperative_evictions_total\{outcome="accepted"\} 1$/m);
     await controller.stop();
   });
 

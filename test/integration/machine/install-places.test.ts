@@ -102,10 +102,8 @@ describe('install.sh on other machines', () => {
       'a part of /etc is read-only': `${READ_ONLY('/etc/systemd')}; ${install} --standalone`,
     };
     const rows = await tableOf('obstacle');
-    assert.deepEqual(
-      rows.map(([obstacle]) => obstacle),
-      Object.keys(commands),
-    );
+    const found = rows.map(([obstacle]) => obstacle);
+    assert.deepEqual(found, Object.keys(commands));
     for (const [obstacle = '', says = ''] of rows) {
       const { code, stderr } = await container.run(commands[obstacle] ?? '', KUBECONFIG);
       assert.equal(code, 1, `${obstacle}: ${stderr}`);

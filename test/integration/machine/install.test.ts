@@ -78,10 +78,8 @@ describe('install.sh', () => {
     await container.must('systemctl disable --quiet nodemaint && systemctl enable --quiet nodemaint');
     await container.must(INSTALL);
     await assertWhole(container);
-    assert.match(
-      await container.must(`${CHECKOUT}/install.sh uninstall --purge 2>&1`),
-      /^node-maintenance-agent is removed/,
-    );
+    const text = await container.must(`${CHECKOUT}/install.sh uninstall --purge 2>&1`);
+    assert.match(text, /^node-maintenance-agent is removed/);
     assert.deepEqual(await writtenByProgram(container), before);
   });
 
@@ -192,10 +190,8 @@ systemctl daemon-reload && systemctl enable --quiet --now nodemaint`;
     }
     await container.must('test -e /srv/state/record.json -o -e /srv/state/running; touch /srv/state/of-others');
     assert.match(await container.must(uninstall), /left \/srv\/state, in which are: \/srv\/state\/of-others/);
-    assert.equal(
-      (await container.must('ls -A /srv/state; ls -d /var/lib/nodemaint 2>/dev/null || :')).trim(),
-      'of-others',
-    );
+    const found = (await container.must('ls -A /srv/state; ls -d /var/lib/nodemaint 2>/dev/null || :')).trim();
+    assert.equal(found, 'of-others');
   });
 
   it(

@@ -68,17 +68,13 @@ describe('the .deb', () => {
     await watched;
     assert.equal((await container.run('cat /root/lost')).stdout, '', 'the lock was not held all the time');
     assert.equal(await phase(), 'draining');
-    assert.match(
-      await container.must('readlink -f /usr/bin/nodemaint; tail -n 1 /usr/lib/nodemaint/nodemaint.cjs'),
-      /\/\/ next/,
-    );
+    const text = await container.must('readlink -f /usr/bin/nodemaint; tail -n 1 /usr/lib/nodemaint/nodemaint.cjs');
+    assert.match(text, /\/\/ next/);
 
     const refused = await container.run('dpkg -r nodemaint');
     assert.notEqual(refused.code, 0);
-    assert.match(
-      refused.stderr + refused.stdout,
-      /these manifests are parked:\n\/etc\/kubernetes\/nodemaint-parked\/web\.json/,
-    );
+    const said = refused.stderr + refused.stdout;
+    assert.match(said, /these manifests are parked:\n\/etc\/kubernetes\/nodemaint-parked\/web\.json/);
     assert.match(await container.must('dpkg-query -W -f "\\${Status}" nodemaint'), /installed$/);
     assert.equal(await phase(), 'draining');
 
@@ -112,10 +108,8 @@ describe('the .deb', () => {
   });
 
   it('the .deb is installed where the node has not joined its cluster yet, and where systemd does not run', async () => {
-    assert.match(
-      await container.must(`dpkg -i ${first}`),
-      /no \/etc\/kubernetes\/kubelet\.conf yet; the agent starts at the next boot/,
-    );
+    const text = await container.must(`dpkg -i ${first}`);
+    assert.match(text, /no \/etc\/kubernetes\/kubelet\.conf yet; the agent starts at the next boot/);
     assert.match(await container.must('systemctl is-enabled nodemaint'), /^enabled/);
     assert.match(await container.must(`dpkg -i ${next}`), /the agent starts at the next boot/);
     await container.must('tail -n 1 /usr/lib/nodemaint/nodemaint.cjs | grep -qx "// next"');

@@ -143,10 +143,8 @@ describe('a NodeMaintenance with bad input', () => {
   it('one maintenance is made where two of the same name are made at once, and the other caller is told', async () => {
     const body = maintenanceOf();
     const answers = await Promise.all([createMaintenance(rig.admin, body), createMaintenance(rig.admin, body)]);
-    assert.deepEqual(
-      answers.map(({ status }) => status).toSorted((a, b) => a - b),
-      [201, 409],
-    );
+    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
+    assert.deepEqual(statuses, [201, 409]);
     const lost = answers.find(({ status }) => status === 409);
     assert.match(lost === undefined ? '' : statusMessage(lost), /already exists/);
   });

@@ -225,17 +225,13 @@ describe('machines that are asked to reboot at once, on a real control plane', (
     );
     await setTimeout(10_000);
     assert.equal(await onSecond(), 2, 'the budget keeps them');
-    assert.deepEqual(
-      (await find(ofSecond))?.status?.nodeStatuses?.[0]?.drainTargets?.map(({ podType }) => podType),
-      ['Default'],
-    );
+    const podTypes = (await find(ofSecond))?.status?.nodeStatuses?.[0]?.drainTargets?.map(({ podType }) => podType);
+    assert.deepEqual(podTypes, ['Default']);
     const storage = (await machines.look()).pods.find(({ metadata }) => metadata.name === 'storage');
     assert.deepEqual([storage?.spec.nodeName, storage?.metadata.deletionTimestamp], [pinned, undefined]);
     const [held] = (await find(ofPinned))?.status?.nodeStatuses ?? [];
-    assert.deepEqual(
-      [held?.budgetsNotAsked, held?.podsBlocking?.map(({ reason }) => reason)],
-      [undefined, ['PodDisruptionBudget']],
-    );
+    const found = [held?.budgetsNotAsked, held?.podsBlocking?.map(({ reason }) => reason)];
+    assert.deepEqual(found, [undefined, ['PodDisruptionBudget']]);
     await kubectl('patch', 'pdb', APP, '--type=merge', '-p', '{"spec":{"minAvailable":1}}');
     await waitFor('the second machine is back', () => allBooted([second]), SLOW);
     assert.deepEqual([...seen.faults], []);

@@ -127,11 +127,8 @@ describe('the contract of a connection to a bus', () => {
     await emit(address, '/test', 'test.Contract.Last');
     await waitFor('the last signal', () => signals.at(-1)?.member === 'Last');
     const own = signals.filter((each) => each.interface === 'test.Contract');
-    assert.deepEqual(
-      own.map(({ member }) => member),
-      ['First', 'Second', 'Last'],
-      'in order',
-    );
+    const members = own.map(({ member }) => member);
+    assert.deepEqual(members, ['First', 'Second', 'Last'], 'in order');
     assert.deepEqual(own[0]?.body, [18_446_744_073_709_551_615n, -5n, true, 7, ['a', 'b'], '/x']);
     assert.match(own[0]?.sender ?? '', /^:\d+\.\d+$/);
     assert.equal(own[0]?.path, '/test');
@@ -147,10 +144,8 @@ describe('the contract of a connection to a bus', () => {
     }
     daemon.kill('SIGKILL');
     await waitFor('the connection is closed', () => closed.length > 0);
-    assert.deepEqual(
-      replies.map(({ kind }) => kind),
-      ['closed', 'closed', 'closed'],
-    );
+    const kinds = replies.map(({ kind }) => kind);
+    assert.deepEqual(kinds, ['closed', 'closed', 'closed']);
     connection.close(new Error('again'));
     assert.equal(closed.length, 1);
     const late: BusReply[] = [];

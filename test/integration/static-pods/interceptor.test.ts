@@ -150,9 +150,7 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     // Without a runtime the agent does not know whether the containers have ended: the manifests wait for the next boot, or for the runtime.
     await rig.controlPlane.kubectl(['delete', 'nm', '--all', '--wait=false']);
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-    assert.deepEqual(
-      (await readdir(mirrors.parkedPath)).filter((name) => !name.startsWith('.')),
-      ['dns.yaml', 'late.yaml', 'proxy.yaml'],
-    );
+    const found = (await readdir(mirrors.parkedPath)).filter((name) => !name.startsWith('.'));
+    assert.deepEqual(found, ['dns.yaml', 'late.yaml', 'proxy.yaml']);
   });
 });

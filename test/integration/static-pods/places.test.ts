@@ -56,10 +56,8 @@ describe('the place for parked manifests', () => {
     await mover.park({ ...step, file: 'only.yaml' });
     assert.deepEqual(await findPlaces(configured), places, 'the place of the missing file is still known');
     assert.deepEqual((await readInPlace(places, 'node-1', signal)).manifests, []);
-    assert.equal(
-      (await readParked({ ...places, nodeName: 'node-1' }, mover.parkSteps(), disk, signal))[0]?.file,
-      'only.yaml',
-    );
+    const found = (await readParked({ ...places, nodeName: 'node-1' }, mover.parkSteps(), disk, signal))[0]?.file;
+    assert.equal(found, 'only.yaml');
     assert.equal(await mover.restore('only.yaml'), 'restored');
     assert.deepEqual(await readInPlace(places, 'node-1', signal), { manifests: [pod], invalid: [] });
   });

@@ -119,10 +119,8 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
   }
 
   it('the agent finds the static pods by what the running kubelet says of itself', async () => {
-    assert.match(
-      await readFile(path.join(folder, 'agent.log'), 'utf8'),
-      new RegExp(`"staticPodPath":"${node.staticPodPath}"`),
-    );
+    const text = await readFile(path.join(folder, 'agent.log'), 'utf8');
+    assert.match(text, new RegExp(`"staticPodPath":"${node.staticPodPath}"`));
   });
 
   it('the static pod ends in its own time, stays away over a restart of the kubelet, and comes back under its name', async () => {

@@ -57,10 +57,8 @@ describe('a running agent', () => {
         await until('released');
       }
       assert.equal(lines.filter((line) => line.startsWith('info agent started')).length, 2);
-      assert.deepEqual(
-        lines.filter((line) => line.startsWith('error')),
-        [],
-      );
+      const found = lines.filter((line) => line.startsWith('error'));
+      assert.deepEqual(found, []);
     });
   });
 });

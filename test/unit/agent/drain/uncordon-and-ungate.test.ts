@@ -23,12 +23,8 @@ function open(isAfterShutdown: boolean, server: ObjectServer = createObjectServe
   const giveBack = createGiveBack(
     dependencies,
     {
-      arm: () => {
-        armed = true;
-      },
-      leaveToController: () => {
-        armed = false;
-      },
+      arm: () => (armed = true),
+      leaveToController: () => (armed = false),
       isArmed: (fallback) => armed ?? fallback,
       release: () => {
         gates.push('released');
