@@ -16,7 +16,7 @@ import type { AgentStatus } from './control/status.ts';
 import { keepAnnotations } from './drain/deadline.ts';
 import { createHandOver, type HandOver } from './drain/offline/hand-over.ts';
 import { passOverPods, type StaticPodPass } from './drain/pod-pass.ts';
-import { createStepRunner, type Iteration, type Step, type StepRunner, type Steps } from './iteration/step.ts';
+import { type Iteration, type Step, StepRunner, type Steps } from './iteration/step.ts';
 import { keepNoticeCordon } from './notices/cordon.ts';
 import type { AgentParts } from './parts.ts';
 import { type CallingOff, PhaseMachine } from './phase/phase-machine.ts';
@@ -79,7 +79,7 @@ export class Agent {
     this.#firstQuestion = new FirstQuestion(clock);
     this.#storage = new Storage(parts);
     this.#systemd = new SystemdStatus((line) => parts.notify(line), clock);
-    this.#runner = createStepRunner(log);
+    this.#runner = new StepRunner(log);
     this.firstSteps = this.#stepsBefore();
     this.steps = this.#stepsAfter();
   }

@@ -2,9 +2,9 @@ import type { ClusterAccess } from '../kube/access/cluster.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { removeFailedPods } from '../kube/eviction/failed-pods.ts';
 import { createServerClock } from '../kube/server-clock.ts';
-import { trackCreatedMaintenances } from './cluster/created-uids.ts';
+import { CreatedMaintenances } from './cluster/created-uids.ts';
 import type { ClusterDependencies } from './cluster/dependencies.ts';
-import { createEvictionRequests, type NodeEvictionRequests } from './cluster/eviction-requests.ts';
+import { NodeEvictionRequests } from './cluster/eviction-requests.ts';
 import { NodeMaintenances } from './cluster/maintenance-watch.ts';
 import { createOwnMaintenances, type OwnMaintenances } from './cluster/own-maintenances.ts';
 import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
@@ -48,9 +48,9 @@ export class Cluster {
     this.maintenances = new NodeMaintenances(dependencies, this.lease, (name) => {
       made.changed(name);
     });
-    const made = trackCreatedMaintenances(machine.nodeName, (name) => this.maintenances.get(name));
+    const made = new CreatedMaintenances(machine.nodeName, (name) => this.maintenances.get(name));
     this.own = createOwnMaintenances(dependencies, { maintenances: this.maintenances, made, endsWithBoot });
-    this.requests = createEvictionRequests(dependencies, () => this.#watching);
+    this.requests = new NodeEvictionRequests(dependencies, () => this.#watching);
     this.ownNode = createOwnNode(dependencies);
     this.presence = new AgentPresence(dependencies, presence);
     this.unrecorded = createUnrecordedMaintenances(dependencies, this.maintenances, this.ownNode);

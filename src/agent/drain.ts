@@ -15,7 +15,7 @@ import { ProgressObserver } from './drain/observer.ts';
 import { createOfflineDrainer } from './drain/offline/offline-drain.ts';
 import type { OfflinePods } from './drain/offline/offline-pods.ts';
 import { createRuntimeSilence } from './drain/runtime-silence.ts';
-import { createSelfDrainer } from './drain/self/self-drain.ts';
+import { SelfDrainer } from './drain/self/self-drain.ts';
 import { ToldPods } from './drain/told-pods.ts';
 import { createGiveBack } from './drain/uncordon-and-ungate.ts';
 import type { StaticPods } from './static-pods/static-pods.ts';
@@ -59,7 +59,7 @@ export function openDrain(parts: DrainParts, lifetime: AbortSignal): DrainStep {
   const told = new ToldPods({ runtime, kubelet, silence, maintenances, pods: nodePods, dependencies });
   const shared = { requests, giveBack, maintenances, ownNode, byController, pods: nodePods };
   const alone = { ...shared, controller: observer, maxVolumeWaitMs };
-  const self = createSelfDrainer(alone, dependencies, lifetime);
+  const self = new SelfDrainer(alone, dependencies, lifetime);
   const drainers = { controller: byController, self, offline };
   return new DrainStep({ drainers, observer, lastLook, told }, drainPlan, clock);
 }

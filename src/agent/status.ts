@@ -1,3 +1,4 @@
+import { IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../api/names.ts';
 import { hasDrained, nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
 import { interceptorEntry } from '../decide/eviction/heartbeat.ts';
 import { targetKeyOf } from '../decide/eviction/request.ts';
@@ -15,9 +16,8 @@ import type { LockReconciler } from './shutdown/lock.ts';
 import type { PresenceFacts } from './cluster/presence.ts';
 import type { AgentRecord } from './phase/record.ts';
 import type { StaticPodPass } from './drain/pod-pass.ts';
-import type { Waiting } from './iteration/waited-for.ts';
+import { WAIT_OF_REASON, type Waiting, waitOfSaid } from '../decide/node/waits.ts';
 import type { AgentStatus } from './control/status.ts';
-import { endingOf } from '../decide/interceptor/message.ts';
 
 /** What the status is made of. */
 export interface StatusFacts {
@@ -56,10 +56,10 @@ function waitingForRequests({ requests }: StatusCluster): readonly Waiting[] {
     const expectedAt = timeOf(entry?.expectedFinishTime);
     const since = timeOf(request.metadata.creationTimestamp);
     return {
+      wait: waitOfSaid(active, entry?.message, active === IMPERATIVE_INTERCEPTOR || active === KUBELET_INTERCEPTOR),
       what: targetKeyOf(request),
       on: active ?? 'eviction request controller',
       message: entry?.message ?? '',
-      ...endingOf(entry?.message),
       ...(since === undefined ? {} : { since }),
       ...(expectedAt === undefined ? {} : { expectedAt }),
     };
@@ -75,9 +75,9 @@ function waitingForStaticPods({ decision, view }: StaticPodPass): readonly Waiti
       const since = view.parked.find((pod) => pod.file === file)?.parkedAt ?? 0;
       const said =
         message === undefined
-          ? { message: 'manifest parked, containers are ending', ending: true as const }
-          : { message };
-      return { what, on: 'kubelet', ...said, ...(since === 0 ? {} : { since }), expectedAt };
+          ? ({ wait: 'grace-period', message: 'manifest parked, containers are ending' } as const)
+          : ({ wait: 'manifest', message } as const);
+      return { ...said, what, on: 'kubelet', ...(since === 0 ? {} : { since }), expectedAt };
     });
 }
 
@@ -86,15 +86,17 @@ function waitingForDrain({ cluster, phase }: StatusFacts): readonly Waiting[] {
   if (phase.kind !== 'draining' || phase.mode !== 'cluster') return [];
   const isKnown = cluster?.maintenances.get(phase.maintenance) !== undefined;
   const message = isKnown ? 'the controller to drain the node' : 'the API server to take the NodeMaintenance';
-  return [{ what: phase.maintenance, on: 'nodemaint controller', message, since: phase.since }];
+  const wait = isKnown ? 'controller' : 'first-answer';
+  return [{ wait, what: phase.maintenance, on: 'nodemaint controller', message, since: phase.since }];
 }
 
 /** That the machine waits for its turn to reboot, as whoever gives the turns has written it. */
 function waitingForTurn({ cluster, phase }: StatusFacts): readonly Waiting[] {
   if (phase.kind !== 'draining') return [];
-  const wait = turnWaitOf(cluster?.maintenances.get(phase.maintenance));
-  if (wait === undefined) return [];
-  return [{ what: 'its turn to reboot', on: 'other nodes', message: wait.message, since: phase.since }];
+  const turn = turnWaitOf(cluster?.maintenances.get(phase.maintenance));
+  if (turn === undefined) return [];
+  const wait = WAIT_OF_REASON[turn.reason];
+  return [{ wait, what: 'its turn to reboot', on: 'other nodes', message: turn.message, since: phase.since }];
 }
 
 /** Whether the node is drained for everybody who has asked for it. */

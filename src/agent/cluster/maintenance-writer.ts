@@ -1,20 +1,68 @@
 import {
+  AGENT_LABEL,
   BOOT_ANNOTATION,
   DEADLINE_ANNOTATION,
   DEADLINE_SINCE_ANNOTATION,
+  NODE_MAINTENANCE_API_VERSION,
   SHUTDOWN_KIND_ANNOTATION,
 } from '../../api/names.ts';
-import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import type { Deadline } from '../../decide/deadline/budget.ts';
 import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
+import { nodeLabel } from '../../decide/node-label.ts';
 import type { ShutdownKind } from '../../decide/shutdown/kind.ts';
+import { preciseRfc3339 } from '../../decide/time.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ClusterDependencies } from './dependencies.ts';
-import { deadlineAnnotationsOf, maintenanceBody, type ShutdownMaintenance } from './maintenance-body.ts';
+
+/** A maintenance that this agent makes for its node. */
+export interface ShutdownMaintenance {
+  readonly name: string;
+  readonly reason: string;
+  readonly stage: 'Cordon' | 'Drain';
+  readonly drainPlan: readonly DrainPlanEntry[];
+  /** When the node is gone, by this machine's clock. */
+  readonly deadline?: Deadline | undefined;
+  /** How the machine goes down, where that is known. */
+  readonly shutdownKind?: ShutdownKind | undefined;
+}
+
+/** A deadline as annotations have it; `at` and `since` by the API server's clock. */
+export function deadlineAnnotationsOf({ at, since }: Deadline): Record<string, string> {
+  return { [DEADLINE_ANNOTATION]: preciseRfc3339(at), [DEADLINE_SINCE_ANNOTATION]: preciseRfc3339(since) };
+}
+
+/** The object with its label, which says whose agent made it; `deadline` is by the API server's clock. */
+export function maintenanceBody(
+  { name, reason, stage, drainPlan, deadline, shutdownKind }: ShutdownMaintenance,
+  nodeName: string,
+): NodeMaintenance {
+  const annotations = {
+    ...(deadline === undefined ? {} : deadlineAnnotationsOf(deadline)),
+    ...(shutdownKind === undefined ? {} : { [SHUTDOWN_KIND_ANNOTATION]: shutdownKind }),
+  };
+  return {
+    apiVersion: NODE_MAINTENANCE_API_VERSION,
+    kind: 'NodeMaintenance',
+    metadata: {
+      name,
+      labels: { [AGENT_LABEL]: nodeLabel(nodeName) },
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    },
+    spec: {
+      stage,
+      nodeSelector: {
+        nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [nodeName] }] }],
+      },
+      drainPlan,
+      reason,
+    },
+  };
+}
 
 /**
  * The requests about this node's maintenances. A maintenance that is gone is no error; each throws API_UNREACHABLE and

@@ -6,7 +6,7 @@ import { describeError } from '../../errors.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 import type { CreatedMaintenances } from './created-uids.ts';
 import { createMaintenanceWriter, type MaintenanceWriter } from './maintenance-writer.ts';
-import type { ShutdownMaintenance } from './maintenance-body.ts';
+import type { ShutdownMaintenance } from './maintenance-writer.ts';
 import type { NodeMaintenances } from './maintenance-watch.ts';
 
 /** The maintenances that the agent of this node makes: what became of them, and all writes to them. */

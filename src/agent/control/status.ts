@@ -1,6 +1,6 @@
 import type { LastShutdown } from '../../decide/presence/last-shutdown.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
-import type { Waiting } from '../iteration/waited-for.ts';
+import type { Waiting } from '../../decide/node/waits.ts';
 
 /** What `nodemaint status` shows of this node's agent. */
 export interface AgentStatus {

@@ -6,7 +6,7 @@ import type { RetentionFacts } from '../../decide/static-pod/parked.ts';
 import type { AgentRecord } from '../phase/record.ts';
 import type { StaticPodIntent } from '../static-pods/static-pods.ts';
 import { isRunning, type StaticPodView } from '../static-pods/view.ts';
-import type { Waiting } from '../iteration/waited-for.ts';
+import type { Waiting } from '../../decide/node/waits.ts';
 
 /** What the caller of a pass has read. */
 export interface PassFacts {

@@ -13,7 +13,7 @@ import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts'
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
-import type { Waiting } from '../iteration/waited-for.ts';
+import type { Waiting } from '../../decide/node/waits.ts';
 import type { DrainPass } from './drainer.ts';
 
 /** The look at the container runtime before the machine is let go by what the API server says of its pods. */
@@ -103,7 +103,9 @@ function createEndLook({ clock, log }: LastLookDependencies, look: Look): LastLo
         return { ...pass, left: [pass.left, leftRunning(names)].filter((each) => each !== undefined).join('; ') };
       }
       const message = 'still runs, although the API server says that the pods of this node have left';
-      const waiting = names.map((what) => ({ what, on: 'container runtime', message, since, expectedAt }));
+      const waiting = names.map(
+        (what) => ({ wait: 'running-pods', what, on: 'container runtime', message, since, expectedAt }) as const,
+      );
       return stillOpen(pass, waiting);
     },
   };
@@ -123,7 +125,8 @@ function createLookAlone(
   const unseen = (pass: DrainPass, { maintenance }: Alone, reason: string): DrainPass => {
     unseenFrom ??= clock.monotonic();
     if (clock.monotonic() - unseenFrom < UNSEEN_MS) {
-      return stillOpen(pass, [{ what: 'the pods of this node', on: 'container runtime', message: 'are not known' }]);
+      const what = 'the pods of this node';
+      return stillOpen(pass, [{ wait: 'unseen-pods', what, on: 'container runtime', message: 'are not known' }]);
     }
     return { ...pass, drained: true, left: leftUnknown(maintenance, reason) };
   };
@@ -142,7 +145,9 @@ function createLookAlone(
     const since = asOfNow(began.at, now);
     const expectedAt = Math.min(since + LONGEST_RUNNING_MS, phase.deadline?.at ?? Infinity);
     const message = 'still runs, although somebody has completed the NodeMaintenance';
-    const waiting = names.map((what) => ({ what, on: 'container runtime', message, since, expectedAt }));
+    const waiting = names.map(
+      (what) => ({ wait: 'running-pods', what, on: 'container runtime', message, since, expectedAt }) as const,
+    );
     return { ...stillOpen(pass, waiting), running: names };
   };
 }

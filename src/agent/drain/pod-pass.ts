@@ -3,7 +3,7 @@ import type { StaticPodDecision } from '../../decide/static-pod/moves.ts';
 import { isKeptByOthers, keepsParked } from '../../decide/static-pod/parked.ts';
 import type { DrainStep } from './drain.ts';
 import type { PassFacts } from './drainer.ts';
-import type { Waiting } from '../iteration/waited-for.ts';
+import type { Waiting } from '../../decide/node/waits.ts';
 import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
 import type { ManualRequests } from '../static-pods/manual.ts';
 import type { StaticPodIntent, StaticPods } from '../static-pods/static-pods.ts';

@@ -1,6 +1,6 @@
 import { LONGEST_UNSEEN_MS, leftUnseen } from '../../decide/shutdown/offline-view.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
-import type { Waiting } from '../iteration/waited-for.ts';
+import type { Waiting } from '../../decide/node/waits.ts';
 
 /** What a drain is told while the pods of the node cannot be seen. */
 interface Unseen {
@@ -31,7 +31,14 @@ export function createRuntimeSilence(clock: Clock, startRuntime: () => void = ()
       const expectedAt = since + LONGEST_UNSEEN_MS;
       return {
         ...(left === undefined ? {} : { left }),
-        waiting: { what: 'the pods of this node', on: 'container runtime', message, since, expectedAt },
+        waiting: {
+          wait: 'unseen-pods',
+          what: 'the pods of this node',
+          on: 'container runtime',
+          message,
+          since,
+          expectedAt,
+        },
       };
     },
     end: () => {

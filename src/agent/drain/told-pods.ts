@@ -15,7 +15,7 @@ import type { ClusterDependencies } from '../cluster/dependencies.ts';
 import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import type { NodePods } from '../cluster/node-pods.ts';
 import { followed } from '../cluster/on-demand-watch.ts';
-import type { Waiting } from '../iteration/waited-for.ts';
+import type { Waiting } from '../../decide/node/waits.ts';
 import type { KubeletState } from '../static-pods/kubelet-state.ts';
 import { isRunning, type StaticPodView } from '../static-pods/view.ts';
 import { type DrainPass, manifestsOf, type PassFacts } from './drainer.ts';
@@ -164,5 +164,5 @@ export class ToldPods {
 function kubeletWait(kubelet: KubeletState): readonly Waiting[] {
   if (kubelet.kind !== 'down') return [];
   const message = 'is down; pods that were told to end are ended over the container runtime';
-  return [{ what: 'the kubelet', on: 'systemd', message, since: kubelet.since }];
+  return [{ wait: 'kubelet-down', what: 'the kubelet', on: 'systemd', message, since: kubelet.since }];
 }

@@ -26,52 +26,61 @@ interface ConcurrentSteps {
 /** The steps of an iteration, in their order. */
 export type Steps = readonly (Step | ConcurrentSteps)[];
 
-/** Runs steps so that a step that fails does not keep the others from running. */
-export interface StepRunner {
-  /** Runs the steps; returns whether all went well. Throws only the reason of an aborted `signal`, when none of them runs any more. */
-  runAll(steps: Steps, iteration: Iteration, signal: AbortSignal): Promise<boolean>;
-  /** Runs one step; returns its result, or undefined where it failed. Throws only the reason of an aborted `signal`. */
-  attempt<T>(name: string, run: () => Promise<T>, signal: AbortSignal): Promise<{ readonly value: T } | undefined>;
-}
+/**
+ * Runs steps so that a step that fails does not keep the others from running. A failure is logged with the name of the step when
+ * it begins and when its reason changes, and once when it is over.
+ */
+export class StepRunner {
+  readonly #log: Pick<Log, 'info' | 'warn'>;
+  readonly #failures = new Map<string, string>();
 
-/** A failure is logged with the name of the step when it begins and when its reason changes, and once when it is over. */
-export function createStepRunner(log: Pick<Log, 'info' | 'warn'>): StepRunner {
-  const failures = new Map<string, string>();
-  const attempt: StepRunner['attempt'] = async (name, run, signal) => {
+  constructor(log: Pick<Log, 'info' | 'warn'>) {
+    this.#log = log;
+  }
+
+  /** Runs one step; returns its result, or undefined where it failed. Throws only the reason of an aborted `signal`. */
+  async attempt<T>(
+    name: string,
+    run: () => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<{ readonly value: T } | undefined> {
     try {
       const value = await run();
-      if (failures.delete(name)) log.info({ step: name }, 'step of the loop succeeds again');
+      if (this.#failures.delete(name)) this.#log.info({ step: name }, 'step of the loop succeeds again');
       return { value };
     } catch (error) {
       signal.throwIfAborted();
       const reason = describeError(error);
-      if (failures.get(name) !== reason) log.warn({ step: name, reason }, 'step of the loop failed, trying again');
-      failures.set(name, reason);
+      if (this.#failures.get(name) !== reason)
+        this.#log.warn({ step: name, reason }, 'step of the loop failed, trying again');
+      this.#failures.set(name, reason);
       return undefined;
     }
-  };
-  const runConcurrently = async (
-    lists: ConcurrentSteps['concurrent'],
-    iteration: Iteration,
-    signal: AbortSignal,
-  ): Promise<boolean> => {
-    const outcomes = await Promise.allSettled(lists.map((list) => runAll(list, iteration, signal)));
-    signal.throwIfAborted();
-    return outcomes.every((outcome) => outcome.status === 'fulfilled' && outcome.value);
-  };
-  const runAll: StepRunner['runAll'] = async (steps, iteration, signal) => {
+  }
+
+  /** Runs the steps; returns whether all went well. Throws only the reason of an aborted `signal`, when none of them runs any more. */
+  async runAll(steps: Steps, iteration: Iteration, signal: AbortSignal): Promise<boolean> {
     let isDone = true;
     for (const step of steps) {
       signal.throwIfAborted();
       const isStepDone =
         'concurrent' in step
-          ? await runConcurrently(step.concurrent, iteration, signal)
-          : (await attempt(step.name, () => step.run(iteration, signal), signal)) !== undefined;
+          ? await this.#runConcurrently(step.concurrent, iteration, signal)
+          : (await this.attempt(step.name, () => step.run(iteration, signal), signal)) !== undefined;
       isDone = isStepDone && isDone;
     }
     return isDone;
-  };
-  return { attempt, runAll };
+  }
+
+  async #runConcurrently(
+    lists: ConcurrentSteps['concurrent'],
+    iteration: Iteration,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const outcomes = await Promise.allSettled(lists.map((list) => this.runAll(list, iteration, signal)));
+    signal.throwIfAborted();
+    return outcomes.every((outcome) => outcome.status === 'fulfilled' && outcome.value);
+  }
 }
 
 /** Does the same for each item, whatever becomes of the others; then throws the first error, if there was one. */

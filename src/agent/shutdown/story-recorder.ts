@@ -13,7 +13,7 @@ import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Iteration } from '../iteration/step.ts';
-import type { Waiting } from '../iteration/waited-for.ts';
+import type { Waiting } from '../../decide/node/waits.ts';
 import type { StoryFiles } from './story-files.ts';
 
 /** What is seen at the end of an iteration. */

@@ -115,7 +115,7 @@ interface SeenOfDrain {
 }
 
 /** Finds it by the earliest deadline of the node's drains. */
-export type SelfScope = (maintenance: NodeMaintenance, deadline: Deadline | undefined) => SeenOfDrain;
+type SelfScope = (maintenance: NodeMaintenance, deadline: Deadline | undefined) => SeenOfDrain;
 
 const NOTHING_SEEN: SelfScope = () => ({ due: 0, volumes: NO_VOLUMES });
 
@@ -188,32 +188,6 @@ export function awaitingPodOf(
 export function evictingUids(drains: readonly SelfDrain[]): ReadonlySet<string> {
   const nodes = drains.flatMap(({ resolution }) => resolution.nodes);
   return new Set(nodes.flatMap(({ evicting }) => evicting.map(({ uid }) => uid)));
-}
-
-/** What the pods of a node may wait for. */
-interface InterceptorScope {
-  readonly requestOf: (pod: Pod) => EvictionRequest | undefined;
-  /** Whether none of the pod's interceptors is waited for. */
-  readonly waitsForNone: (pod: Pod) => boolean;
-  /** Why the agent drains the node. */
-  readonly why: string;
-}
-
-/** The targeted pods that have to stay, for the status of a maintenance. */
-export function blockedByInterceptors(
-  drains: readonly SelfDrain[],
-  pods: readonly Pod[],
-  { requestOf, waitsForNone, why }: InterceptorScope,
-): readonly BlockingPod[] {
-  const evicting = evictingUids(drains);
-  const since = drains[0]?.maintenance.metadata.creationTimestamp ?? '';
-  return pods.flatMap((pod): BlockingPod[] => {
-    const { name, namespace = 'default', uid = '' } = pod.metadata;
-    // A terminating pod waits for no interceptor any more.
-    if (!evicting.has(uid) || pod.metadata.deletionTimestamp !== undefined) return [];
-    const awaiting = awaitingPodOf(pod, requestOf(pod), { waitsForNone: waitsForNone(pod), why });
-    return awaiting === undefined ? [] : [{ namespace, name, reason: 'Interceptor', message: awaiting.message, since }];
-  });
 }
 
 /** Adds the targeted pods that came back to the node to those that block already, for the status of a maintenance. */

@@ -70,11 +70,6 @@ export function readInterceptorMessage(message: string | undefined): Interceptor
   return ENDING_FOR.test(text) ? { kind: 'ending', more: '' } : { kind: 'other', text };
 }
 
-/** The part of what is waited for that says that the pod's containers are ending. */
-export function endingOf(message: string | undefined): { readonly ending?: true } {
-  return readInterceptorMessage(message).kind === 'ending' ? { ending: true } : {};
-}
-
 /** How many attempts in a row have failed, as the message counts them. */
 export function attemptsOf(message: string | undefined): number {
   const said = readInterceptorMessage(message);

@@ -5,7 +5,7 @@ import { isFromUrl, URL_PODS_LEFT } from '../static-pod/url-pods.ts';
 import { CAME_TOO_LATE, comesTooLate } from './returning-pod.ts';
 
 /** A pod whose grace period is over has ended by then, or its kubelet cannot end it, or somebody's finalizer holds it. */
-const AFTER_END_MS = 7 * 60_000;
+export const AFTER_END_MS = 7 * 60_000;
 /** Why a machine goes down with such pods; their names follow. */
 export const NOT_ENDED = 'pods whose grace period has been over for 7 minutes, and that have not ended';
 

@@ -2,7 +2,7 @@
  * The story of one shutdown of a node: who asked, when each pod was asked to leave and was gone, what it waited for, and
  * what came back afterwards. It is bounded, whatever the node runs: the agent keeps it on its disk.
  */
-import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
+import type { Wait } from '../node/waits.ts';
 import { readInterceptorMessage, shortMessage } from '../interceptor/message.ts';
 import { printable, shortened } from '../../printable.ts';
 import { canceler, type ControlClient, type Phase, type Shutdown } from '../shutdown/phase.ts';
@@ -76,10 +76,10 @@ export interface StoryObservation {
   readonly at: number;
   /** What is waited for; pods are named NAMESPACE/NAME, what has no slash is the drain itself. */
   readonly waitingFor: readonly {
+    readonly wait: Wait;
     readonly what: string;
     readonly on: string;
     readonly message: string;
-    readonly ending?: true;
     readonly since?: number;
   }[];
   /** The entry of the plan that was reached last. */
@@ -97,14 +97,10 @@ function textOf(text: string): string {
   return shortened(printable(text), STORY_LIMITS.text);
 }
 
-/** Interceptors of this product; every other one belongs to an application. */
-const OWN = /\.k8s\.io$|^kubelet$|^container runtime$|controller$/;
-
 /** What a pod does that is waited for. */
-function waitKindOf({ on, message, ending }: StoryObservation['waitingFor'][number]): WaitKind {
-  // The last resort says nothing while a pod ends as planned, and says at once what refuses an eviction.
-  if (ending === true || (on === IMPERATIVE_INTERCEPTOR && message === '')) return 'ending';
-  return on.includes('.') && !OWN.test(on) ? 'interceptor' : 'waiting';
+function waitKindOf({ wait }: StoryObservation['waitingFor'][number]): WaitKind {
+  if (wait === 'grace-period') return 'ending';
+  return wait === 'interceptor' || wait === 'silent-interceptor' ? 'interceptor' : 'waiting';
 }
 
 /** The waits with another one; of too many the first ones and the last one are kept. */

@@ -19,7 +19,7 @@ import { decideCordon } from '../../../src/decide/maintenance/cordon.ts';
 import { endOptionsOf, interceptorsUntil } from '../../../src/decide/deadline/maintenance.ts';
 import { maintenanceWarnings } from '../../../src/decide/maintenance/warnings.ts';
 import { decideNodeConditions } from '../../../src/decide/maintenance/node-conditions.ts';
-import { blockedByInterceptors, drainPodsOfNode, resolveSelfDrains } from '../../../src/decide/drain/self-drain.ts';
+import { awaitingPodOf, drainPodsOfNode, resolveSelfDrains } from '../../../src/decide/drain/self-drain.ts';
 import { decideShorterEnd } from '../../../src/decide/deadline/terminating-pod.ts';
 import { decideToldPods } from '../../../src/decide/staying-pod/told-pods.ts';
 import { couldTakeNow } from '../../../src/decide/disruption-budget/placement.ts';
@@ -80,7 +80,7 @@ function nodes({ maintenances, requests, pods, nodes: all, budgets }: World): vo
       resolved.map(({ resolution }) => resolution),
       'own drain',
     );
-    blockedByInterceptors(resolved, own, { requestOf, waitsForNone: () => false, why: '' });
+    for (const each of own) awaitingPodOf(each, requestOf(each));
     decideCordon(node, ['m1']);
     decideNodeConditions(node, { maintenances: ['m1'], planned: [], draining: [], drained: false });
     const selecting = maintenances.filter((each) => selectsNode(each, node));

@@ -29,20 +29,22 @@ type Waiting = StoryObservation['waitingFor'][number];
 
 function waitsOf(pods: number, budget: number): readonly Waiting[] {
   const blocked = Array.from({ length: budget }, (_, index) => ({
+    wait: 'budget' as const,
     what: `shop/checkout-service-7d9f8b6c5d-${String(index).padStart(5, 'x')}`,
     on: 'imperative-eviction.k8s.io',
     message: BUDGET,
     since: NOW - 134_000,
   }));
   const ending = Array.from({ length: pods - budget - 1 }, (_, index) => ({
+    wait: 'grace-period' as const,
     what: `shop/web-${String(index).padStart(3, '0')}`,
     on: 'kubelet',
     message: 'is terminating',
-    ending: true,
     since: NOW - 20_000,
     expectedAt: NOW + 10_000,
   }));
   const database = {
+    wait: 'interceptor' as const,
     what: 'shop/orders-database-0',
     on: 'postgres-operator.example.com',
     message: 'Moving the primary to orders-database-1, 40% of 12 GiB copied',

@@ -103,7 +103,8 @@ describe('the status of the agent', () => {
       factsOf(DRAINING, { cluster: clusterOf([request]), controller: { kind: 'alive', silentMs: 5 } }),
     );
     const expectedAt = T0 + 30 * MINUTE;
-    assert.deepEqual(waitingFor, [{ what: 'default/web', on: A, message: 'Half done.', since: T0, expectedAt }]);
+    const web = { wait: 'interceptor', what: 'default/web', on: A, message: 'Half done.', since: T0, expectedAt };
+    assert.deepEqual(waitingFor, [web]);
     assert.deepEqual(cluster, { configured: true, server: SERVER, heardAt: 42 });
     assert.deepEqual(controller, { state: 'alive', silentMs: 5 });
   });
@@ -140,7 +141,7 @@ describe('the status of the agent', () => {
       what: 'kube-system/etcd',
       on: 'kubelet',
       message,
-      ending: true as const,
+      wait: 'grace-period',
       since: T0,
       expectedAt: T0 + MINUTE,
     };
@@ -148,7 +149,8 @@ describe('the status of the agent', () => {
   });
 
   it('the status names a pod once where the drain and a request wait for it', () => {
-    const waiting = [{ what: 'default/web', on: 'this agent', message: 'ending', since: 1 }];
+    const wait = 'grace-period' as const;
+    const waiting = [{ wait, what: 'default/web', on: 'this agent', message: 'ending', since: 1 }];
     const lastPass: StaticPodPass = { ...PASS, waiting };
     const { waitingFor } = buildStatus(factsOf(DRAINING, { lastPass, cluster: clusterOf([underWay()]) }));
     assert.deepEqual(
@@ -158,7 +160,10 @@ describe('the status of the agent', () => {
   });
 
   it('the status has no pod of a request that a dead controller has left, while the agent drains its own node', () => {
-    const pass = { ...PASS, waiting: [{ what: 'default/db', on: 'the agent', message: '', since: T0 }] };
+    const pass = {
+      ...PASS,
+      waiting: [{ wait: 'returning' as const, what: 'default/db', on: 'the agent', message: '', since: T0 }],
+    };
     const controller = { kind: 'dead', silentMs: MINUTE } as const;
     const cluster = clusterOf([underWay()]);
     const { waitingFor } = buildStatus(factsOf(DRAINING, { cluster, controller, lastPass: pass }));

@@ -29,7 +29,7 @@ const STATUS: AgentStatus = {
   cluster: { configured: true, server: 'https://s', heardAt: SINCE },
   controller: { state: 'alive', silentMs: 1_500 },
   maintenance: { name: 'm' },
-  waitingFor: [{ what: 'a/web', on: 'kubelet', message: '', since: SINCE, expectedAt: SINCE + 1 }],
+  waitingFor: [{ wait: 'manifest', what: 'a/web', on: 'kubelet', message: '', since: SINCE, expectedAt: SINCE + 1 }],
   inPlace: [],
   parked: [],
   warnings: [],

@@ -12,7 +12,7 @@ import type { KubeletUnit } from '../../../host/kubelet/unit.ts';
 import type { Log } from '../../../telemetry/log.ts';
 import { createSandboxStops, type StopEvents } from '../../../host/cri/pod-stops.ts';
 import { createLogOnce } from '../../../telemetry/log-once.ts';
-import type { Waiting } from '../../iteration/waited-for.ts';
+import type { Waiting } from '../../../decide/node/waits.ts';
 import type { KnownPods, PodKnowledge } from './known-pods.ts';
 import { createKubeletStop } from './kubelet-stop.ts';
 
@@ -74,7 +74,8 @@ function stopEventOf(log: Log, pod: RuntimePod, graceSec: number): StopEvents {
 
 /** What is waited for where the kubelet runs on, so that no pod can be ended. */
 function waitForKubelet(refusal: string | undefined): Waiting {
-  return { what: 'the kubelet', on: 'systemd', message: `cannot be stopped, so no pod ends: ${refusal ?? ''}` };
+  const message = `cannot be stopped, so no pod ends: ${refusal ?? ''}`;
+  return { wait: 'kubelet-stop', what: 'the kubelet', on: 'systemd', message };
 }
 
 const NOTHING_KNOWN: PodKnowledge = { pods: new Map() };
@@ -120,7 +121,7 @@ export function createOfflinePods(dependencies: OfflinePodsDependencies, lifetim
       what: nameOf(pod),
       on: 'container runtime',
       message: 'is terminating',
-      ending: true,
+      wait: 'grace-period',
       since: Math.min(...begun.map(({ since }) => since)),
       expectedAt: Math.max(...begun.map(({ endsAt }) => endsAt)),
     };

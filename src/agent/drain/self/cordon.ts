@@ -5,7 +5,7 @@ import { NODES, objectPath, sendForObject } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 
 /** Keeps this node cordoned while its agent drains it. */
-export interface SelfCordon {
+interface SelfCordon {
   /**
    * Cordons the node for these maintenances, unless it was read as cordoned in the last 15 s; `mayWrite` is called right
    * before a write. Returns whether the node is cordoned. Throws API_UNREACHABLE and API_REFUSED: no pod may leave then.

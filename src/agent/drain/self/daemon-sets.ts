@@ -5,7 +5,7 @@ import { deletePod, type EndOptions } from '../../../kube/eviction/evictor.ts';
 import { keyOf } from '../../../kube/resource.ts';
 import { createUngatedDaemonSets } from '../../../kube/eviction/ungated-daemon-sets.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
-import type { Waiting } from '../../iteration/waited-for.ts';
+import type { Waiting } from '../../../decide/node/waits.ts';
 
 /** What is to be removed, and with what leave. */
 interface RemovalScope {
@@ -30,7 +30,12 @@ export function createSelfRemovals({ client, clock, log }: ClusterDependencies):
   const ungated = createUngatedDaemonSets(clock);
   return {
     remove: async (pod, { recorded, options, mayAct }, signal) => {
-      const wait = (message: string): Waiting => ({ what: keyOf(pod), on: 'nodemaint agent', message });
+      const wait = (message: string): Waiting => ({
+        wait: 'returning',
+        what: keyOf(pod),
+        on: 'nodemaint agent',
+        message,
+      });
       if (drainOf(pod, recorded) === undefined) return wait('its drain targets are not in the status yet');
       const now = clock.now();
       const { inMs, returns } = ungated.due(pod);

@@ -1,15 +1,12 @@
 import type { EvictionRequest } from '../../../api/eviction-request.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../../api/names.ts';
-import type { BlockingPod } from '../../../api/node-maintenance.ts';
-import type { Node, Pod } from '../../../api/pod.ts';
-import { whyBlocking } from '../../../decide/drain/blocking-pods.ts';
+import type { Pod } from '../../../api/pod.ts';
 import { type EvictionOutcome, isApiFailure } from '../../../decide/eviction/api-answer.ts';
 import {
   afterAttempt,
   decideEvictionStep,
   type EvictionMemory,
   isEvictOnly,
-  isInBackground,
   isMarked,
   rememberedAttempts,
   withoutPauseIfNotAsked,
@@ -23,9 +20,8 @@ import { attemptToEvict } from '../../../kube/eviction/attempt.ts';
 import type { EndOptions } from '../../../kube/eviction/evictor.ts';
 import { createEvictionAttempts } from '../../../kube/eviction/attempt-memory.ts';
 import { keyOf } from '../../../kube/resource.ts';
-import { endingOf } from '../../../decide/interceptor/message.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
-import { API_SERVER, type Waiting } from '../../iteration/waited-for.ts';
+import { API_SERVER, type Wait, type Waiting, waitOfOutcome } from '../../../decide/node/waits.ts';
 
 /** One pod's eviction: its request, and what a deadline makes of its end. */
 interface EvictionScope {
@@ -44,11 +40,8 @@ interface EvictionScope {
 export interface SelfEvictions {
   /** Takes the next step of one pod's eviction. Throws API_UNREACHABLE. */
   evict(pod: Pod, scope: EvictionScope, signal: AbortSignal): Promise<Waiting>;
-  /**
-   * Why targeted pods block the drain, for the status of a maintenance: their evictions are refused, or they do not end.
-   * `node` is this node as it was read last.
-   */
-  blocking(pods: readonly Pod[], node: Node | undefined): readonly BlockingPod[];
+  /** What the evictions have come to, by the UIDs of the pods, as the requests of a controller would say it. */
+  attempts(pods: readonly Pod[]): ReadonlyMap<string, EvictionRequest>;
   forget(): void;
 }
 
@@ -57,6 +50,7 @@ interface OwnEntry {
   readonly message: string;
   /** Who is to act. */
   readonly on: string;
+  readonly wait: Wait;
   /** The first attempt. */
   readonly begun: Moment;
 }
@@ -96,14 +90,6 @@ async function attempt(
   return outcome;
 }
 
-/** A pod that is waited for, as the status of the agent shows it. */
-function waitingFor(
-  pod: Pod,
-  { expectedAt, ...wait }: { on: string; message: string; since: number; expectedAt: number | undefined },
-): Waiting {
-  return { what: keyOf(pod), ...wait, ...endingOf(wait.message), ...(expectedAt === undefined ? {} : { expectedAt }) };
-}
-
 /** Remembers the attempts in memory, by the UID of the pod, until `forget`; `settings` are those of the controller. */
 export function createSelfEvictions(
   { client, clock, log }: ClusterDependencies,
@@ -126,8 +112,9 @@ export function createSelfEvictions(
       const begun = entries.get(uid)?.begun ?? momentOf(clock);
       const since = asOfNow(begun, momentOf(clock));
       const wait = (message: string, expectedAt?: number): Waiting => {
-        const { on = IMPERATIVE_INTERCEPTOR } = entries.get(uid) ?? {};
-        return waitingFor(pod, { on, message, since, expectedAt });
+        const { on = IMPERATIVE_INTERCEPTOR, wait: known = 'api-server' } = entries.get(uid) ?? {};
+        const wait = isMarked(pod) ? 'take-over' : known;
+        return { wait, what: keyOf(pod), on, message, since, ...(expectedAt === undefined ? {} : { expectedAt }) };
       };
       const own = ownRequestOf(pod) ?? request ?? ownRequest(pod, { startedAt: now, message: '' });
       // Since when a controller that is dead had marked the pod is not known: its own controller has the whole time.
@@ -153,14 +140,17 @@ export function createSelfEvictions(
       const after = afterAttempt(pod, memory, outcome, now);
       const message = after.progress?.message ?? '';
       memories.set(uid, after.memory);
-      entries.set(uid, { message, begun, on: isApiFailure(outcome) ? API_SERVER : IMPERATIVE_INTERCEPTOR });
+      const on = isApiFailure(outcome) ? API_SERVER : IMPERATIVE_INTERCEPTOR;
+      entries.set(uid, { message, begun, on, wait: waitOfOutcome(outcome) });
       return wait(message, after.progress?.expectedFinishAt);
     },
-    blocking: (pods, node) =>
-      pods.flatMap((pod) => {
-        const request = isInBackground(pod) ? undefined : ownRequestOf(pod);
-        return whyBlocking(pod, request, node, clock.now()) ?? [];
-      }),
+    attempts: (pods) =>
+      new Map(
+        pods.flatMap((pod) => {
+          const own = ownRequestOf(pod);
+          return own === undefined ? [] : [[pod.metadata.uid ?? '', own] as const];
+        }),
+      ),
     forget: () => {
       memories.clear();
       entries.clear();

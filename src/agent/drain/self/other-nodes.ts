@@ -10,7 +10,7 @@ import { createLogOnce } from '../../../telemetry/log-once.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 
 /** Whether other nodes stay while this one goes down, as far as its agent can see without a controller. */
-export interface OtherNodes {
+interface OtherNodes {
   /**
    * Looks at the Leases of the other nodes where the machine of this one goes down; `maintenances` are all of the cluster.
    * Returns what says why budgets are not asked for the pods of this node, as a sentence; undefined where they are. Throws

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pod } from '../../../api/pod.ts';
 import { NodemaintError } from '../../../errors.ts';
 import { keyOf } from '../../../kube/resource.ts';
-import { API_SERVER, type Waiting } from '../../iteration/waited-for.ts';
+import { API_SERVER, type Waiting } from '../../../decide/node/waits.ts';
 
 /** How long a pass waits for a step; the step itself goes on, because a webhook may need longer and say yes in the end. */
 const STEP_MS = 2_000;
@@ -28,7 +28,7 @@ export function createPendingSteps(lifetime: AbortSignal): PendingSteps {
   return {
     take: async (pod, step, signal) => {
       const { uid = '' } = pod.metadata;
-      const wait = (message: string): Waiting => ({ what: keyOf(pod), on: API_SERVER, message });
+      const wait = (message: string): Waiting => ({ wait: 'api-server', what: keyOf(pod), on: API_SERVER, message });
       const late = wait('has no answer of the API server yet: a webhook may hold it up');
       if (underWay.has(uid)) return late;
       const waitMs = underWay.size === 0 ? STEP_MS : NEXT_STEP_MS;

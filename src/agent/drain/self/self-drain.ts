@@ -5,28 +5,16 @@
  * nothing for the shutdown of this node counts as none until the shutdown is over.
  */
 import type { Pod } from '../../../api/pod.ts';
-import { dueTiersOf } from '../../../decide/deadline/maintenance.ts';
 import { drainsOfNode, type NodeDrain, soleNodeOf } from '../../../decide/maintenance/maintenance.ts';
-import { identityOf, type NodeIdentity, recordedNodes } from '../../../decide/maintenance/recorded-node.ts';
-import {
-  blockedByInterceptors,
-  drainPodsOfNode,
-  blockedByOthers,
-  evictingUids,
-  resolveSelfDrains,
-  type SelfDrain,
-  type SelfScope,
-  whyWaitsAlone,
-  withReturning,
-} from '../../../decide/drain/self-drain.ts';
+import { type SelfDrain, whyWaitsAlone } from '../../../decide/drain/self-drain.ts';
+import { decideNode, type NodePlan } from '../../../decide/node/plan.ts';
 import { drainEnd, type Left, leftOf } from '../../../decide/staying-pod/left-pods.ts';
 import { isTerminal, podTypeOf } from '../../../decide/pod.ts';
-import { goesDownSince } from '../../../decide/staying-pod/returning-pod.ts';
-import { decideVolumes, describeVolumes, recordedWait, waitsForVolumes } from '../../../decide/volume/wait.ts';
+import { describeVolumes, waitsForVolumes } from '../../../decide/volume/wait.ts';
 import type { Leave } from '../../../decide/static-pod/moves.ts';
 import { describeError } from '../../../errors.ts';
 import { keyOf } from '../../../kube/resource.ts';
-import type { BlockingPod, NodeMaintenance } from '../../../api/node-maintenance.ts';
+import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import { isControlPlane } from '../../../decide/maintenance/control-plane-members.ts';
 import { isBeforeItsTurn } from '../../../decide/shutdown/machine-going-down.ts';
 import type { OwnNode } from '../../cluster/own-node.ts';
@@ -36,17 +24,18 @@ import type { NodePods } from '../../cluster/node-pods.ts';
 import { followed } from '../../cluster/on-demand-watch.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
 import type { NodeMaintenances } from '../../cluster/maintenance-watch.ts';
-import { API_SERVER, type Waiting } from '../../iteration/waited-for.ts';
+import { API_SERVER, type Waiting } from '../../../decide/node/waits.ts';
 import { type DrainerFacts, type Drainer, type DrainPass, drainedFor, manifestsOf } from '../drainer.ts';
 import type { ProgressObserver } from '../observer.ts';
-import { createSelfCordon, type SelfCordon } from './cordon.ts';
+import { createSelfCordon } from './cordon.ts';
 import { createSelfRemovals } from './daemon-sets.ts';
-import { createSelfEvictions, type SelfEvictions } from './evictions.ts';
+import { createSelfEvictions } from './evictions.ts';
 import type { GiveBack } from '../uncordon-and-ungate.ts';
-import { createOtherNodes, type OtherNodes } from './other-nodes.ts';
-import { createPodRemoval, type EndedPods, type PodRemoval, type PodScope } from './pod-removal.ts';
-import { createSelfStatus, type SelfStatus } from './status.ts';
-import { createSelfVolumes, type SelfVolumes } from './volumes.ts';
+import { createOtherNodes } from './other-nodes.ts';
+import { createInterceptorSilence } from './interceptor-silence.ts';
+import { createPodRemoval } from './pod-removal.ts';
+import { createSelfStatus } from './status.ts';
+import { createSelfVolumes } from './volumes.ts';
 
 interface SelfDrainParts {
   readonly requests: Pick<NodeEvictionRequests, 'list' | 'synced' | 'watch'>;
@@ -72,7 +61,10 @@ const PASS_MS = 10_000;
 const OWN_NODE_AGE_MS = 60_000;
 
 /** What was drained by this agent, for the static pods. */
-interface OwnPass extends EndedPods {
+interface OwnPass {
+  /** Static pods, NAMESPACE/NAME, that wait for interceptors. */
+  readonly awaiting: ReadonlySet<string>;
+  readonly waiting: readonly Waiting[];
   /** The static pods, with the priorities of their mirror pods. */
   readonly view: StaticPodView;
   readonly drains: readonly NodeDrain[];
@@ -104,7 +96,7 @@ function withOwn(base: DrainPass, own: OwnPass, { record: { phase } }: DrainerFa
 
 /** The pass that did not get on with the API server, and why. */
 function stalled(base: DrainPass, reason: string): DrainPass {
-  const waiting = { what: 'the drain of this node', on: API_SERVER, message: reason };
+  const waiting = { wait: 'api-server', what: 'the drain of this node', on: API_SERVER, message: reason } as const;
   return { ...base, stalled: reason, waiting: [...base.waiting, waiting] };
 }
 
@@ -136,7 +128,11 @@ interface PassScope {
   readonly shutdown: string | undefined;
 }
 
-function ownPassOf(own: readonly SelfDrain[], { view, pods, shutdown }: PassScope, ended: EndedPods): OwnPass {
+function ownPassOf(
+  { drains: own, awaiting }: NodePlan,
+  { view, pods, shutdown }: PassScope,
+  ended: readonly Waiting[],
+): OwnPass {
   const drains = own.map(({ maintenance, resolution }) => ({
     maintenance: maintenance.metadata.name,
     reason: maintenance.spec.reason ?? '',
@@ -144,177 +140,130 @@ function ownPassOf(own: readonly SelfDrain[], { view, pods, shutdown }: PassScop
   }));
   const ofShutdown = own.find(({ maintenance }) => maintenance.metadata.name === shutdown);
   const [volumes] = own.map(({ resolution }) => resolution.nodes[0]?.volumes).filter(waitsForVolumes);
-  const what =
-    volumes === undefined
-      ? []
-      : [
-          {
-            what: 'this node',
-            on: 'kubelet',
-            message: `waits for ${describeVolumes([volumes])}`,
-            since: volumes.since,
-          },
-        ];
-  const waiting = [...ended.waiting, ...what];
-  return {
-    ...ended,
-    waiting,
-    view,
-    drains,
-    left: ofShutdown === undefined ? undefined : leftOfDrain(ofShutdown, pods, view),
-  };
+  const left = ofShutdown === undefined ? undefined : leftOfDrain(ofShutdown, pods, view);
+  if (volumes === undefined) return { awaiting, waiting: ended, view, drains, left };
+  const message = `waits for ${describeVolumes([volumes])}`;
+  const wait: Waiting = { wait: 'volumes', what: 'this node', on: 'kubelet', message, since: volumes.since };
+  return { awaiting, waiting: [...ended, wait], view, drains, left };
 }
 
-/** What the drain by this agent keeps from one pass to the next. */
-interface SelfDrainState {
-  readonly evictions: SelfEvictions;
-  readonly cordon: SelfCordon;
-  readonly status: SelfStatus;
-  readonly ender: PodRemoval;
-  readonly volumes: SelfVolumes;
-  readonly others: OtherNodes;
+/** The drainer for the time without a controller; its work ends with `lifetime`. */
+export class SelfDrainer implements Drainer {
+  readonly #parts: SelfDrainParts;
+  readonly #dependencies: ClusterDependencies;
+  readonly #evictions;
+  readonly #cordon;
+  readonly #status;
+  readonly #removals;
+  readonly #ender;
+  readonly #silence;
+  readonly #volumes;
+  readonly #others;
+
+  constructor(parts: SelfDrainParts, dependencies: ClusterDependencies, lifetime: AbortSignal) {
+    const { client, clock } = dependencies;
+    this.#parts = parts;
+    this.#dependencies = dependencies;
+    this.#evictions = createSelfEvictions(dependencies, () => parts.controller.settings());
+    this.#cordon = createSelfCordon(dependencies);
+    this.#status = createSelfStatus(dependencies, parts.controller);
+    this.#removals = createSelfRemovals(dependencies);
+    const hands = { client, clock, evictions: this.#evictions, removals: this.#removals };
+    this.#ender = createPodRemoval(hands, lifetime);
+    this.#silence = createInterceptorSilence(clock);
+    this.#volumes = createSelfVolumes(dependencies);
+    this.#others = createOtherNodes(dependencies);
+  }
+
   /** Forgets everything but the writes of the status. */
-  readonly stop: () => void;
-}
+  stop(): void {
+    const kept = [
+      this.#ender,
+      this.#silence,
+      this.#evictions,
+      this.#removals,
+      this.#cordon,
+      this.#volumes,
+      this.#others,
+    ];
+    for (const each of kept) each.forget();
+  }
 
-function createSelfDrainState(
-  dependencies: ClusterDependencies,
-  { controller }: Pick<SelfDrainParts, 'controller'>,
-  lifetime: AbortSignal,
-): SelfDrainState {
-  const { client, clock } = dependencies;
-  const why = (): string => controller.whyAway();
-  const evictions = createSelfEvictions(dependencies, () => controller.settings());
-  const cordon = createSelfCordon(dependencies);
-  const status = createSelfStatus(dependencies, controller);
-  const removals = createSelfRemovals(dependencies);
-  const ender = createPodRemoval({ client, clock, evictions, removals, why }, lifetime);
-  const volumes = createSelfVolumes(dependencies);
-  const others = createOtherNodes(dependencies);
-  const stop = (): void => {
-    ender.forget();
-    evictions.forget();
-    removals.forget();
-    cordon.forget();
-    volumes.forget();
-    others.forget();
-  };
-  return { evictions, cordon, status, ender, volumes, others, stop };
-}
+  async pass(facts: DrainerFacts, outer: AbortSignal): Promise<DrainPass> {
+    const { byController, controller, giveBack } = this.#parts;
+    const base = await byController.pass(facts, outer);
+    const signal = AbortSignal.any([outer, AbortSignal.timeout(PASS_MS)]);
+    try {
+      const maintenances = await this.#inTurn(facts.maintenances, signal);
+      // A node that waits is left as it is.
+      if (typeof maintenances === 'string') {
+        const turn: Waiting = { wait: 'quorum', what: 'its turn to reboot', on: 'other nodes', message: maintenances };
+        return { ...base, waiting: [...base.waiting, turn] };
+      }
+      if (maintenances.length > 0) {
+        const own = await this.#drain({ ...facts, maintenances }, signal);
+        return typeof own === 'string' ? stalled(base, own) : withOwn(base, own, facts);
+      }
+      this.stop();
+      await giveBack.pass(() => controller.isAway(signal), signal);
+    } catch (error) {
+      outer.throwIfAborted();
+      const reason = describeError(error);
+      this.#dependencies.log.warn({ reason }, 'cannot go on with the drain of own node, trying again');
+      return stalled(base, reason);
+    }
+    return base;
+  }
 
-/** What is seen of the volumes of this node. */
-interface SeenVolumes {
-  readonly node: NodeIdentity;
-  readonly pods: readonly Pod[];
-  readonly names: readonly string[];
-  readonly since: number | undefined;
-  readonly maxWaitMs: number;
-}
+  /** Those of the maintenances that may begin, or why none may. */
+  async #inTurn(
+    maintenances: readonly NodeMaintenance[],
+    signal: AbortSignal,
+  ): Promise<readonly NodeMaintenance[] | string> {
+    const { clock, nodeName } = this.#dependencies;
+    const latest = this.#status.latest(maintenances);
+    if (!latest.some((each) => isBeforeItsTurn(each, { name: nodeName }))) return latest;
+    const seen = await this.#parts.ownNode.observe(OWN_NODE_AGE_MS, signal);
+    const isMember = seen.kind === 'present' && isControlPlane(seen.node);
+    const scope = { node: nodeName, isMember, all: this.#parts.maintenances.list() };
+    const whyNot = (each: NodeMaintenance): string | undefined => whyWaitsAlone(each, scope, clock.now());
+    const free = latest.filter((each) => whyNot(each) === undefined);
+    return free.length > 0 ? free : latest.map(whyNot).join('; ');
+  }
 
-/** What the drains of the node go by `now`, beside the pods that are left. */
-function selfScope({ node, pods, names, since, maxWaitMs }: SeenVolumes, now: number): SelfScope {
-  return (maintenance, deadline) => {
-    const due = dueTiersOf(maintenance, deadline, pods, now).position;
-    const known = (): number => Math.min(since ?? now, recordedWait(recordedNodes(maintenance.status)(node)) ?? now);
-    return {
-      due,
-      volumes: decideVolumes(maintenance, { pods, names, known, maxWaitMs, deadlineAt: deadline?.at }, now),
-    };
-  };
-}
-
-/** Why targeted pods are still there: their evictions are refused, or interceptors or volumes keep them. */
-function blockingPods(
-  { evictions, cordon }: Pick<SelfDrainState, 'evictions' | 'cordon'>,
-  scope: PodScope,
-  now: number,
-): readonly BlockingPod[] {
-  const { own, pods } = scope;
-  const evicting = evictingUids(own);
-  const targeted = pods.filter(({ metadata }) => evicting.has(metadata.uid ?? ''));
-  const { free, blocked } = blockedByOthers(own, targeted, now);
-  const byInterceptors = blockedByInterceptors(own, pods, scope);
-  return withReturning([...evictions.blocking(free, cordon.node()), ...byInterceptors, ...blocked], own, free);
-}
-
-/** Creates the drainer for the time without a controller; its work ends with `lifetime`. */
-export function createSelfDrainer(
-  { requests, controller, giveBack, maintenances: known, ownNode, pods, byController, maxVolumeWaitMs }: SelfDrainParts,
-  dependencies: ClusterDependencies,
-  lifetime: AbortSignal,
-): Drainer {
-  const { clock, log, nodeName } = dependencies;
-  const state = createSelfDrainState(dependencies, { controller }, lifetime);
-  const { cordon, status, ender, volumes, others, stop } = state;
   /** Drains the node; or says what keeps the agent from it. */
-  const drain = async ({ maintenances, ...facts }: DrainerFacts, signal: AbortSignal): Promise<OwnPass | string> => {
+  async #drain({ maintenances, ...facts }: DrainerFacts, signal: AbortSignal): Promise<OwnPass | string> {
+    const { controller, pods, requests, maintenances: known, maxVolumeWaitMs } = this.#parts;
+    const { clock, nodeName } = this.#dependencies;
     const mayAct = (): Promise<boolean> => controller.isAway(signal);
     const copy = followed(pods);
     requests.watch(true);
     if (copy === undefined) return 'the API server does not tell of the pods of this node';
     if (!requests.synced()) return 'the API server does not tell of the EvictionRequests of this node';
-    if (!(await cordon.keep(maintenances, mayAct, signal))) return NOT_WRITTEN;
+    if (!(await this.#cordon.keep(maintenances, mayAct, signal))) return NOT_WRITTEN;
     const all = copy.list().filter((pod) => !isTerminal(pod));
     const view = withMirrorPriorities(facts.view, mirrorPriorities(all));
-    const going = { since: goesDownSince(maintenances, { name: nodeName }, true), now: clock.now() };
-    const left = drainPodsOfNode(all, drainPodsOf(view), going);
-    const node = identityOf(cordon.node()?.metadata ?? { name: nodeName });
-    const names = await volumes.observe(all, signal);
-    const seen = selfScope({ node, pods: all, names, since: volumes.since(), maxWaitMs: maxVolumeWaitMs }, clock.now());
-    const own = resolveSelfDrains(status.latest(maintenances), node, left, seen);
-    const scope = ender.scopeOf(own, all, requests.list());
-    const blocking = blockingPods(state, scope, clock.now());
-    const sole = own.filter(({ maintenance }) => soleNodeOf(maintenance) === nodeName);
+    const names = await this.#volumes.observe(all, signal);
+    const plan = decideNode({
+      nodeName,
+      node: this.#cordon.node(),
+      pods: all,
+      staticPods: drainPodsOf(view),
+      maintenances: this.#status.latest(maintenances),
+      requests: requests.list(),
+      attempts: this.#evictions.attempts(all),
+      volumes: { names, since: this.#volumes.since(), maxWaitMs: maxVolumeWaitMs },
+      silentUntil: (pod, request) => this.#silence.until(pod, request),
+      why: controller.whyAway(),
+      now: clock.now(),
+    });
+    const sole = plan.drains.filter(({ maintenance }) => soleNodeOf(maintenance) === nodeName);
     // The targets are written before pods leave by them: the gate of DaemonSets goes by the status.
-    const observed = { list: all, blocking, requestOf: scope.requestOf };
-    if (!(await status.write(sole, observed, mayAct, signal))) return NOT_WRITTEN;
-    const recorded = drainsOfNode(status.latest(maintenances), nodeName);
-    const whyNotAsked = await others.look(known.list(), signal);
-    const ended = await ender.end({ ...scope, recorded, mayAct, whyNotAsked }, signal);
-    return ownPassOf(own, { view, pods: all, shutdown: drainedFor(facts.record.phase) }, ended);
-  };
-
-  /** Those of the maintenances that may begin, or why none may. */
-  const thoseInTurn = async (
-    maintenances: readonly NodeMaintenance[],
-    signal: AbortSignal,
-  ): Promise<readonly NodeMaintenance[] | string> => {
-    const latest = status.latest(maintenances);
-    if (!latest.some((each) => isBeforeItsTurn(each, { name: nodeName }))) return latest;
-    const seen = await ownNode.observe(OWN_NODE_AGE_MS, signal);
-    const isMember = seen.kind === 'present' && isControlPlane(seen.node);
-    const scope = { node: nodeName, isMember, all: known.list() };
-    const whyNot = (each: NodeMaintenance): string | undefined => whyWaitsAlone(each, scope, clock.now());
-    const free = latest.filter((each) => whyNot(each) === undefined);
-    return free.length > 0 ? free : latest.map(whyNot).join('; ');
-  };
-
-  return {
-    stop,
-    pass: async (facts, outer) => {
-      const base = await byController.pass(facts, outer);
-      const signal = AbortSignal.any([outer, AbortSignal.timeout(PASS_MS)]);
-      const mayAct = (): Promise<boolean> => controller.isAway(signal);
-      try {
-        const maintenances = await thoseInTurn(facts.maintenances, signal);
-        // A node that waits is left as it is.
-        if (typeof maintenances === 'string') {
-          const turn: Waiting = { what: 'its turn to reboot', on: 'other nodes', message: maintenances };
-          return { ...base, waiting: [...base.waiting, turn] };
-        }
-        if (maintenances.length > 0) {
-          const own = await drain({ ...facts, maintenances }, signal);
-          return typeof own === 'string' ? stalled(base, own) : withOwn(base, own, facts);
-        }
-        stop();
-        await giveBack.pass(mayAct, signal);
-      } catch (error) {
-        outer.throwIfAborted();
-        const reason = describeError(error);
-        log.warn({ reason }, 'cannot go on with the drain of own node, trying again');
-        return stalled(base, reason);
-      }
-      return base;
-    },
-  };
+    const observed = { list: all, blocking: plan.blocking, requests: requests.list() };
+    if (!(await this.#status.write(sole, observed, mayAct, signal))) return NOT_WRITTEN;
+    const recorded = drainsOfNode(this.#status.latest(maintenances), nodeName);
+    const whyNotAsked = await this.#others.look(known.list(), signal);
+    const waiting = await this.#ender.take(plan.steps, { recorded, mayAct, whyNotAsked }, signal);
+    return ownPassOf(plan, { view, pods: all, shutdown: drainedFor(facts.record.phase) }, waiting);
+  }
 }

@@ -16,7 +16,7 @@ import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import type { ProgressObserver } from '../observer.ts';
 
 /** Keeps the status of maintenances of this node alone, as the controller would, with the node's identity. */
-export interface SelfStatus {
+interface SelfStatus {
   /** The maintenances as our last writes left them, where the cache does not show those yet. */
   latest(maintenances: readonly NodeMaintenance[]): readonly NodeMaintenance[];
   /**
@@ -36,7 +36,7 @@ export interface SelfStatus {
 interface ObservedPods {
   readonly list: readonly Pod[];
   readonly blocking: readonly BlockingPod[];
-  readonly requestOf: (pod: Pod) => EvictionRequest | undefined;
+  readonly requests: readonly EvictionRequest[];
 }
 
 /** Less often than a controller writes: all nodes of a cluster may drain themselves at once. */
@@ -46,10 +46,12 @@ const MAX_MESSAGE = 900;
 
 function statusOf(
   { maintenance, resolution }: SelfDrain,
-  { list, blocking, requestOf }: ObservedPods,
+  { list, blocking, requests }: ObservedPods,
   { why, now }: { readonly why: string; readonly now: number },
 ): NodeMaintenanceStatus {
   const plan = planOf(maintenance);
+  const byPod = new Map(requests.map((request) => [request.spec.target.pod.uid, request]));
+  const requestOf = ({ metadata }: Pod): EvictionRequest | undefined => byPod.get(metadata.uid ?? '');
   const evicting = evictingUids([{ maintenance, resolution }]);
   const isEvicting = ({ metadata }: Pod): boolean => evicting.has(metadata.uid ?? '');
   const leaving = list.filter(isEvicting);

@@ -4,7 +4,7 @@ import { NODES, objectPath, sendForObject } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 
 /** The volumes of this node, as its Node object says; read only while they are waited for. */
-export interface SelfVolumes {
+interface SelfVolumes {
   /** None while pods are left that may use some. Throws API_UNREACHABLE and API_REFUSED. */
   observe(pods: readonly Pod[], signal: AbortSignal): Promise<readonly string[]>;
   /** Since when some have been there without such pods, in milliseconds since the epoch; undefined where none are. */

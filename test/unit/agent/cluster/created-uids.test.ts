@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { trackCreatedMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
+import { CreatedMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { OwnState } from '../../../../src/decide/maintenance/agent-names.ts';
 import { ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
@@ -30,7 +30,7 @@ describe('the NodeMaintenance that the agent made', () => {
   for (const [what, shown, expected] of histories) {
     it(`the maintenance that ${what} is ${expected}`, () => {
       let copy: NodeMaintenance | undefined;
-      const made = trackCreatedMaintenances('n', () => copy);
+      const made = new CreatedMaintenances('n', () => copy);
       made.accept(MADE);
       for (const next of shown) {
         copy = next;
@@ -41,7 +41,7 @@ describe('the NodeMaintenance that the agent made', () => {
   }
 
   it('the maintenance that was completed while no agent ran is not known as its own: the name is taken', () => {
-    const made = trackCreatedMaintenances('n', () => COMPLETE);
+    const made = new CreatedMaintenances('n', () => COMPLETE);
     made.changed(NAME);
     assert.equal(made.state(NAME), 'taken');
   });

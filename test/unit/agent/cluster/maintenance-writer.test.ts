@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createMaintenanceWriter } from '../../../../src/agent/cluster/maintenance-writer.ts';
+import {
+  createMaintenanceWriter,
+  deadlineAnnotationsOf,
+  maintenanceBody,
+} from '../../../../src/agent/cluster/maintenance-writer.ts';
 import {
   AGENT_LABEL,
   DEADLINE_ANNOTATION,
@@ -8,6 +12,7 @@ import {
   SHUTDOWN_KIND_ANNOTATION,
 } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import { deadlineOf } from '../../../../src/decide/deadline/maintenance.ts';
 import { agentNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { collectionPath, NODE_MAINTENANCES } from '../../../../src/kube/resource.ts';
@@ -115,5 +120,26 @@ describe("the writer of this node's maintenances", () => {
     await writer.setDeadline(has('1970-01-01T00:00:20.000Z'), { at: 3_610_000, since: 3_600_000 }, SIGNAL);
     await writer.setDeadline(has('never'), { at: 3_610_000, since: 3_600_000 }, SIGNAL);
     assert.equal(server.asked.length, 2);
+  });
+});
+
+const WANTED = { name: 'shutdown-a', reason: 'reboot', stage: 'Drain', drainPlan: [] } as const;
+const DEADLINE = { since: 1_000_000, at: 1_060_000 };
+
+describe('the NodeMaintenance that the agent makes', () => {
+  it('the maintenance is known as the one of the agent of its node, also where the name is too long for a label', () => {
+    for (const node of ['node-a', `node-${'x'.repeat(100)}`]) {
+      assert.equal(agentNodeOf(maintenanceBody({ ...WANTED, name: `shutdown-${node}-0` }, node)), node);
+    }
+  });
+
+  it('the maintenance has the annotations of a deadline and of the kind of a shutdown only where these are known', () => {
+    assert.equal(maintenanceBody(WANTED, 'node-a').metadata.annotations, undefined);
+    const known = maintenanceBody({ ...WANTED, deadline: DEADLINE, shutdownKind: 'reboot' }, 'node-a');
+    assert.deepEqual(known.metadata.annotations, {
+      ...deadlineAnnotationsOf(DEADLINE),
+      'nodemaintenance.x-k8s.io/shutdown-kind': 'reboot',
+    });
+    assert.deepEqual(deadlineOf(known), DEADLINE);
   });
 });

@@ -48,12 +48,12 @@ describe('the state that systemd shows', () => {
 });
 
 describe("the unit's status line", () => {
-  const waiting = { on: 'kubelet', message: '' };
+  const waiting = { wait: 'manifest', on: 'kubelet', message: '' } as const;
   const status = { summary: 'shutdown held' } as AgentStatus;
 
   it('names what has been waited for the longest, and how many more', () => {
     const waitingFor = [
-      { what: 'default/web', on: waiting.on, message: waiting.message },
+      { ...waiting, what: 'default/web' },
       { ...waiting, what: 'default/db', since: 2_000 },
       { ...waiting, what: 'default/log', since: 1_000 },
     ];

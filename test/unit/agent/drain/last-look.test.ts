@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { type DrainPass, EMPTY_PASS } from '../../../../src/agent/drain/drainer.ts';
 import { createLastLook, type LastLook } from '../../../../src/agent/drain/last-look.ts';
 import { SOURCE_ANNOTATION } from '../../../../src/api/names.ts';
+import type { Waiting } from '../../../../src/decide/node/waits.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { LONGEST_RUNNING_MS } from '../../../../src/decide/shutdown/running-pods.ts';
 import type { PodSandbox } from '../../../../src/host/cri/runtime.ts';
@@ -152,7 +153,7 @@ describe('the look at the container runtime after somebody has completed the Nod
   it('is taken in each pass, and names what still runs beside what is ending already', async () => {
     const made = scene();
     made.pods = ['web', 'db'];
-    const ending = { what: 'default/db', on: 'container runtime', message: 'is ending' };
+    const ending: Waiting = { wait: 'grace-period', what: 'default/db', on: 'container runtime', message: 'is ending' };
     const pass = await made.look.after({ ...EMPTY_PASS, waiting: [ending] }, alone(made), SIGNAL);
     assert.deepEqual(pass.running, ['default/db', 'default/web']);
     assert.deepEqual(

@@ -12,6 +12,7 @@ describe('the wait for pods that cannot be seen', () => {
       [wait.unseen('no answer').waiting],
       [
         {
+          wait: 'unseen-pods',
           what: 'the pods of this node',
           on: 'container runtime',
           message: 'are not known: no answer',

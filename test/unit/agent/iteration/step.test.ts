@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createStepRunner, forEachApart, type Step, type Iteration } from '../../../../src/agent/iteration/step.ts';
+import { StepRunner, forEachApart, type Step, type Iteration } from '../../../../src/agent/iteration/step.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 
 const ITERATION: Iteration = { phase: { kind: 'watching' }, transition: undefined };
@@ -11,7 +11,7 @@ describe('the runner of steps', () => {
 
   it('logs a failure when it begins and when its reason changes, and once when it is over', async () => {
     const log = createRecordingLog();
-    const runner = createStepRunner(log);
+    const runner = new StepRunner(log);
     for (const reason of reasons) {
       const run = (): Promise<void> => (reason === undefined ? Promise.resolve() : Promise.reject(new Error(reason)));
       assert.equal(await runner.runAll([{ name: 'save', run }], ITERATION, SIGNAL), reason === undefined);
@@ -34,7 +34,7 @@ describe('the runner of steps', () => {
       },
     });
     assert.equal(
-      await createStepRunner(createRecordingLog()).runAll(['a', 'b', 'c'].map(step), ITERATION, SIGNAL),
+      await new StepRunner(createRecordingLog()).runAll(['a', 'b', 'c'].map(step), ITERATION, SIGNAL),
       false,
     );
     assert.deepEqual(ran, ['a watching', 'b watching', 'c watching']);
@@ -51,7 +51,7 @@ describe('the runner of steps', () => {
         return Promise.reject(new Error('aborted'));
       },
     }));
-    await assert.rejects(createStepRunner(log).runAll(steps, ITERATION, end.signal), /the end/);
+    await assert.rejects(new StepRunner(log).runAll(steps, ITERATION, end.signal), /the end/);
     assert.deepEqual(log.lines, []);
   });
 
@@ -75,7 +75,7 @@ describe('the runner of steps', () => {
       },
       step('e'),
     ];
-    const all = createStepRunner(createRecordingLog()).runAll(steps, ITERATION, SIGNAL);
+    const all = new StepRunner(createRecordingLog()).runAll(steps, ITERATION, SIGNAL);
     await new Promise(setImmediate);
     assert.deepEqual(ran, ['d']);
     ended.resolve(undefined);
@@ -98,12 +98,12 @@ describe('the runner of steps', () => {
         ],
       },
     ];
-    await assert.rejects(createStepRunner(createRecordingLog()).runAll(steps, ITERATION, end.signal), /the end/);
+    await assert.rejects(new StepRunner(createRecordingLog()).runAll(steps, ITERATION, end.signal), /the end/);
     assert.deepEqual(ran, ['slow']);
   });
 
   it('returns what an attempt came to', async () => {
-    const runner = createStepRunner(createRecordingLog());
+    const runner = new StepRunner(createRecordingLog());
     assert.deepEqual(await runner.attempt('a', () => Promise.resolve(undefined), SIGNAL), { value: undefined });
     assert.equal(await runner.attempt('a', () => Promise.reject(new Error('no')), SIGNAL), undefined);
   });

@@ -34,9 +34,9 @@ const STATUS: AgentStatus = {
   cluster: { configured: true, heardAt: SINCE },
   maintenance: null,
   waitingFor: [
-    { what: 'default/a', on: 'kubelet', message: '' },
-    { what: 'default/b', on: 'imperative-eviction.k8s.io', message: '' },
-    { what: 'default/c', on: 'kubelet', message: '' },
+    { wait: 'manifest', what: 'default/a', on: 'kubelet', message: '' },
+    { wait: 'manifest', what: 'default/b', on: 'imperative-eviction.k8s.io', message: '' },
+    { wait: 'manifest', what: 'default/c', on: 'kubelet', message: '' },
   ],
   inPlace: ['a.yaml'],
   parked: ['b.yaml', 'c.yaml'],

@@ -20,7 +20,7 @@ const SHUTDOWN = { maintenance: 'm', mode: 'cluster', origin: 'trigger', reason:
 const NONE: IterationObservation = { waitingFor: [], tier: undefined, parked: [] };
 const SOME: IterationObservation = {
   ...NONE,
-  waitingFor: [{ what: 'a/web', on: 'kubelet', message: 'is terminating' }],
+  waitingFor: [{ wait: 'manifest', what: 'a/web', on: 'kubelet', message: 'is terminating' }],
 };
 
 function draining(since: number): Extract<Phase, { kind: 'draining' }> {

@@ -22,7 +22,7 @@ interface LoggedTransition {
 function story(pods: number): ShutdownStory {
   const shutdown = { maintenance: 'm', mode: 'cluster', origin: 'logind', reason: EVIL, since: START, bootId: 'b' };
   let so = begunStory('n', { ...shutdown, mode: 'cluster', origin: 'logind' });
-  const waits = { on: EVIL, message: `${EVIL} waits` };
+  const waits = { wait: 'controller' as const, on: EVIL, message: `${EVIL} waits` };
   const waitingFor = Array.from({ length: pods }, (_, index) => ({ what: `a/${index}${EVIL}`, ...waits }));
   for (const sec of [1, 100]) so = withObservation(so, { at: START + sec * 1000, tier: undefined, waitingFor });
   return withObservation(so, { at: START + 200_000, tier: undefined, waitingFor: [] });

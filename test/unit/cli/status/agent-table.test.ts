@@ -40,14 +40,17 @@ describe('the status of the agent', () => {
   it('a budget that keeps a pod is told in few words, without the number of tries', () => {
     const message =
       'Could not evict a pod due to failing eviction requests, number of retries: 4. Blocked by PodDisruptionBudget db, which needs 1 healthy pod and has 1.';
-    const text = lines({ waitingFor: [{ what: 'a/db', on: 'imperative-eviction.k8s.io', message }] }).join('\n');
+    const text = lines({
+      waitingFor: [{ wait: 'budget', what: 'a/db', on: 'imperative-eviction.k8s.io', message }],
+    }).join('\n');
     assert.match(text, /a\/db .* PodDisruptionBudget db, which needs 1 healthy pod and has 1$/m);
     assert.doesNotMatch(text, /retries/);
   });
 
   const delay = { limitMs: 30_000, file: '/etc/systemd/logind.conf', problem: 'too short' };
-  const web = { what: 'default/web', on: 'actor.example.com', message: 'Half done.', since: NOW - 60_000 };
-  const db = { what: 'default/db', on: 'kubelet', message: 'terminating', since: NOW - 1_000 };
+  const wait = 'interceptor' as const;
+  const web = { wait, what: 'default/web', on: 'actor.example.com', message: 'Half done.', since: NOW - 60_000 };
+  const db = { wait, what: 'default/db', on: 'kubelet', message: 'terminating', since: NOW - 1_000 };
   const shown: readonly [string, Partial<AgentStatus>, readonly string[]][] = [
     [
       'that no lock is wanted',
@@ -74,7 +77,7 @@ describe('the status of the agent', () => {
     ],
     [
       'a dash for a time that is not known',
-      { waitingFor: [{ what: 'default/web', on: 'kubelet', message: 'is terminating' }] },
+      { waitingFor: [{ wait: 'grace-period', what: 'default/web', on: 'kubelet', message: 'is terminating' }] },
       ['  default/web  -      -         kubelet: is terminating'],
     ],
     [

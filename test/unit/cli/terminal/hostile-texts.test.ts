@@ -129,7 +129,7 @@ describe('a hostile text of a node, a user or a server', () => {
   });
 });
 
-const WAITING = { what: HOSTILE, on: HOSTILE, message: HOSTILE, since: 1 };
+const WAITING = { wait: 'interceptor' as const, what: HOSTILE, on: HOSTILE, message: HOSTILE, since: 1 };
 const STATUS: AgentStatus = {
   node: 'n1',
   phase: { kind: 'watching' },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { trackCreatedMaintenances, type CreatedMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
+import { CreatedMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
 import { AGENT_LABEL, REQUESTED_BY_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { noticeNames, shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';
@@ -109,7 +109,7 @@ describe('a maintenance', () => {
 /** The memory with a copy that a watch would keep. */
 function rig(): { made: CreatedMaintenances; sees: (maintenance: NodeMaintenance | undefined) => void } {
   const copy = new Map<string, NodeMaintenance>();
-  const made = trackCreatedMaintenances(NODE, (name) => copy.get(name));
+  const made = new CreatedMaintenances(NODE, (name) => copy.get(name));
   const sees = (maintenance: NodeMaintenance | undefined): void => {
     if (maintenance === undefined) copy.delete(NAME);
     else copy.set(NAME, maintenance);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { endingOf } from '../../../../src/decide/interceptor/message.ts';
 import { describe, it } from 'node:test';
+import { waitOfSaid } from '../../../../src/decide/node/waits.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import type { TransitionName } from '../../../../src/decide/shutdown/transition.ts';
 import {
@@ -22,11 +22,12 @@ const SHUTDOWN = { maintenance: 'shutdown-n-0', mode: 'cluster', ...ORIGIN } as 
 const DRAINING: Phase = { kind: 'draining', ...SHUTDOWN };
 const TIER = { podType: 'Default', podPriority: 0 };
 const BUDGET = {
+  wait: 'budget' as const,
   on: 'imperative-eviction.k8s.io',
   message:
     'Could not evict a pod due to failing eviction requests, number of retries: 7. Blocked by PodDisruptionBudget p0: it needs 2',
 };
-const ENDING = { on: 'kubelet', message: 'Pod web is terminating.', ending: true } as const;
+const ENDING = { wait: 'grace-period', on: 'kubelet', message: 'Pod web is terminating.' } as const;
 
 function at(sec: number): number {
   return START + sec * 1000;
@@ -49,7 +50,14 @@ const BACK: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
 
 describe('the story of a shutdown', () => {
   const whole = story(
-    look(0, [{ what: 'shutdown-n-0', on: 'nodemaint controller', message: 'the controller to drain the node' }]),
+    look(0, [
+      {
+        wait: 'controller',
+        what: 'shutdown-n-0',
+        on: 'nodemaint controller',
+        message: 'the controller to drain the node',
+      },
+    ]),
     look(5, [
       { what: 'a/web', ...ENDING, since: at(4) },
       { what: 'a/db', ...BUDGET },
@@ -86,7 +94,7 @@ describe('the story of a shutdown', () => {
   it('the time line says why no budget was asked for a pod that ended by itself', () => {
     const notAsked = 'PodDisruptionBudget p0 is not asked: node n goes down, and no node that stays could take one.';
     const message = `Pod web is terminating. ${notAsked}`;
-    const story = look(20, [{ what: 'd/web', on: BUDGET.on, message, ending: true }])(
+    const story = look(20, [{ what: 'd/web', on: BUDGET.on, message, wait: 'grace-period' }])(
       look(10, [{ what: 'd/web', ...BUDGET }])(begunStory('n', SHUTDOWN)),
     );
     const ending = timelineOf(story, at(30)).causes.find(({ kind }) => kind === 'ending');
@@ -140,7 +148,8 @@ describe('the story of a shutdown', () => {
     'daemonset.apps.k8s.io is terminating the pod due to node maintenance.',
   ]) {
     it(`a pod of which "${message}" is said ends by itself, and nothing else is waited for`, () => {
-      const so = story(look(1, [{ what: 'a/web', on: 'kubelet.k8s.io', message, ...endingOf(message) }]), look(9, []));
+      const wait = waitOfSaid('kubelet.k8s.io', message, true);
+      const so = story(look(1, [{ wait, what: 'a/web', on: 'kubelet.k8s.io', message }]), look(9, []));
       const { causes } = timelineOf(so, at(10));
       assert.deepEqual([causes.length, causes[0]?.text], [1, 'their own end']);
     });
@@ -152,7 +161,7 @@ describe('the story of a shutdown', () => {
   });
 
   it('the story stays within its limits, and counts the pods that it leaves out', () => {
-    const long = { on: 'x'.repeat(9_000), message: '\u001B[2J'.repeat(9_000) };
+    const long = { wait: 'controller' as const, on: 'x'.repeat(9_000), message: '\u001B[2J'.repeat(9_000) };
     const many = Array.from({ length: 700 }, (_, index) => ({ what: `a/${index}`, ...long }));
     let so = story(look(1, many));
     for (let sec = 2; sec < 40; sec += 1) {
@@ -165,21 +174,21 @@ describe('the story of a shutdown', () => {
     assert.equal(timelineOf(so, at(50)).pods, 700);
   });
 
-  for (const [on, message, kind] of [
-    ['kubelet', 'is terminating', 'waiting'],
-    ['live-migration.example.com', 'Moving the data.', 'interceptor'],
-    ['kubelet.k8s.io', 'its manifest cannot be moved', 'waiting'],
-    ['eviction request controller', '', 'waiting'],
-    ['imperative-eviction.k8s.io', '', 'ending'],
+  for (const [wait, kind] of [
+    ['manifest', 'waiting'],
+    ['interceptor', 'interceptor'],
+    ['silent-interceptor', 'interceptor'],
+    ['controller', 'waiting'],
+    ['grace-period', 'ending'],
   ] as const) {
-    it(`a pod on ${on}, of which "${message}" is said, is ${kind}`, () => {
-      const so = story(look(1, [{ what: 'a/x', on, message }]));
+    it(`a pod that waits for this is ${kind}: ${wait}`, () => {
+      const so = story(look(1, [{ wait, what: 'a/x', on: 'kubelet', message: '' }]));
       assert.equal(so.pods[0]?.waits[0]?.kind, kind);
     });
   }
 
   it('a pod whose containers are ending is told as one that ends by itself, whatever is said of it', () => {
-    const so = story(look(1, [{ what: 'a/x', on: 'kubelet', message: 'manifest parked', ending: true }]));
+    const so = story(look(1, [{ wait: 'grace-period', what: 'a/x', on: 'kubelet', message: 'manifest parked' }]));
     const { waits = [] } = so.pods[0] ?? {};
     assert.deepEqual([waits.length, waits[0]?.kind, waits[0]?.message], [1, 'ending', '']);
   });

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createPodRemoval, type PodPass } from '../../../../../src/agent/drain/self/pod-removal.ts';
+import { createPodRemoval } from '../../../../../src/agent/drain/self/pod-removal.ts';
 import { createPendingSteps } from '../../../../../src/agent/drain/self/pending-steps.ts';
-import type { Waiting } from '../../../../../src/agent/iteration/waited-for.ts';
+import type { Waiting } from '../../../../../src/decide/node/waits.ts';
 import type { Pod } from '../../../../../src/api/pod.ts';
-import type { SelfDrain } from '../../../../../src/decide/drain/self-drain.ts';
+import type { PodStep } from '../../../../../src/decide/node/plan.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
-import { maintenanceOf } from '../../../../support/maintenance/objects.ts';
 import { createObjectServer } from '../../../../support/stand-ins/object-server.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
 
@@ -23,7 +22,7 @@ function open(
 ) {
   const asked: string[] = [];
   const done = (pod: Pod): Promise<Waiting> =>
-    Promise.resolve({ what: pod.metadata.name, on: 'kubelet', message: 'ends' });
+    Promise.resolve({ wait: 'grace-period', what: pod.metadata.name, on: 'kubelet', message: 'ends' });
   const parts = {
     client: createObjectServer().client,
     clock: createSteppingClock(),
@@ -34,19 +33,16 @@ function open(
       },
     },
     removals: { remove: (pod: Pod): Promise<Waiting> => steps.remove?.() ?? done(pod) },
-    why: () => 'x',
   };
   const lifetime = new AbortController();
   const ender = createPodRemoval(parts, lifetime.signal);
-  const nodes = [{ evicting: pods.map(({ metadata }) => ({ uid: metadata.uid })), staying: new Set() }];
-  const own = [{ maintenance: maintenanceOf(), resolution: { nodes } }] as unknown as readonly SelfDrain[];
-  const pass: PodPass = {
-    ...ender.scopeOf(own, pods, []),
-    recorded: [],
-    mayAct: () => Promise.resolve(true),
-    whyNotAsked: () => undefined,
-  };
-  return { asked, run: async () => (await ender.end(pass, AbortSignal.timeout(10_000))).waiting };
+  const planned = pods.map((pod): PodStep => {
+    const isOwned = pod.metadata.ownerReferences !== undefined;
+    if (isOwned) return { kind: 'delete', pod, options: {} };
+    return { kind: 'evict', pod, options: {}, request: undefined, trustUntil: undefined, notAsked: undefined };
+  });
+  const pass = { recorded: [], mayAct: () => Promise.resolve(true), whyNotAsked: () => undefined };
+  return { asked, run: () => ender.take(planned, pass, AbortSignal.timeout(10_000)) };
 }
 
 describe('the steps under way', () => {
@@ -80,14 +76,15 @@ describe('a pod whose end is held up or refused', () => {
       release = resolve;
     });
     const rig = open([podOf('slow'), podOf('quick')], {
-      evict: (name) => (name === 'slow' ? held : Promise.resolve({ what: name, on: 'kubelet', message: 'ends' })),
+      evict: (name) =>
+        name === 'slow' ? held : Promise.resolve({ wait: 'grace-period', what: name, on: 'kubelet', message: 'ends' }),
     });
     const waiting = await rig.run();
     assert.match(waiting[0]?.message ?? '', /no answer of the API server yet: a webhook may hold it up/);
     assert.equal(waiting[1]?.message, 'ends');
     await rig.run();
     assert.deepEqual(rig.asked, ['slow', 'quick', 'quick'], 'the call under way outlives the pass');
-    release({ what: 'slow', on: 'kubelet', message: 'ends' });
+    release({ wait: 'grace-period', what: 'slow', on: 'kubelet', message: 'ends' });
     await new Promise(setImmediate);
     await rig.run();
     assert.deepEqual(rig.asked.slice(3), ['slow', 'quick']);

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createSelfRemovals } from '../../../../../src/agent/drain/self/daemon-sets.ts';
 import { createSelfEvictions } from '../../../../../src/agent/drain/self/evictions.ts';
+import { createInterceptorSilence } from '../../../../../src/agent/drain/self/interceptor-silence.ts';
 import { createPodRemoval } from '../../../../../src/agent/drain/self/pod-removal.ts';
 import { CONTROLLER_NAMESPACE } from '../../../../../src/api/lease.ts';
 import type { EvictionRequest, EvictionRequestStatus } from '../../../../../src/api/eviction-request.ts';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../../../src/api/pod.ts';
 import { DEFAULT_EVICTION_SETTINGS, type EvictionSettings } from '../../../../../src/decide/eviction/settings.ts';
-import { drainPodsOfNode, resolveSelfDrains } from '../../../../../src/decide/drain/self-drain.ts';
+import { decideNode, type NodePlan } from '../../../../../src/decide/node/plan.ts';
 import { ownMaintenanceOf } from '../../../../support/maintenance/objects.ts';
 import { SILENT_LOG } from '../../../../support/silent-log.ts';
 import { createObjectServer } from '../../../../support/stand-ins/object-server.ts';
@@ -53,17 +54,33 @@ function open(
   const clock = createSteppingClock();
   const dependencies = { client: server.client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
   const evictions = createSelfEvictions(dependencies, () => settings);
-  const parts = { client: server.client, clock, evictions, removals: createSelfRemovals(dependencies), why: () => 'x' };
+  const parts = { client: server.client, clock, evictions, removals: createSelfRemovals(dependencies) };
   const ender = createPodRemoval(parts, SIGNAL);
-  const own = resolveSelfDrains([maintenance], { name: 'n1' }, drainPodsOfNode(pods, [], { since: undefined, now: 0 }));
-  const recorded = own.map(({ resolution }) => ({
-    maintenance: 'm',
-    reason: '',
-    drainTargets: resolution.nodes[0]?.drainTargets ?? [],
-  }));
-  const pass = (mayAct = always, notAsked?: string) =>
-    ender.end({ ...ender.scopeOf(own, pods, requests), recorded, mayAct, whyNotAsked: () => notAsked }, SIGNAL);
-  return { server, clock, pass, evictions };
+  const silence = createInterceptorSilence(clock);
+  const plan = (node?: Node): NodePlan =>
+    decideNode({
+      nodeName: 'n1',
+      node,
+      pods,
+      staticPods: [],
+      maintenances: [maintenance],
+      requests,
+      attempts: evictions.attempts(pods),
+      volumes: { names: [], since: undefined, maxWaitMs: 0 },
+      silentUntil: (pod, request) => silence.until(pod, request),
+      why: 'x',
+      now: clock.now(),
+    });
+  const pass = async (mayAct = always, notAsked?: string) => {
+    const { drains, steps, awaiting } = plan();
+    const recorded = drains.map(({ resolution }) => ({
+      maintenance: 'm',
+      reason: '',
+      drainTargets: resolution.nodes[0]?.drainTargets ?? [],
+    }));
+    return { awaiting, waiting: await ender.take(steps, { recorded, mayAct, whyNotAsked: () => notAsked }, SIGNAL) };
+  };
+  return { server, clock, pass, evictions, blocking: (node?: Node) => plan(node).blocking };
 }
 
 describe('the end of pods on a node that its agent drains', () => {
@@ -214,13 +231,13 @@ describe('the end of pods on a node that its agent drains', () => {
   for (const [title, status, body, reason] of refusals) {
     it(`the agent names a pod that ${title} since its first attempt`, async () => {
       const pod = podOf('web');
-      const { server, clock, pass, evictions } = open([pod]);
+      const { server, clock, pass, blocking } = open([pod]);
       server.answers.set(EVICT_WEB, { status, body });
       await pass();
       clock.pass(60_000);
       await pass();
       assert.deepEqual(
-        evictions.blocking([pod], undefined).map((each) => [each.name, each.reason, each.since]),
+        blocking().map((each) => [each.name, each.reason, each.since]),
         [['web', reason, '2026-01-01T00:00:00Z']],
       );
     });
@@ -287,18 +304,18 @@ describe('the end of pods on a node that its agent drains', () => {
 
   it('the agent names no pod whose eviction the API server only postpones', async () => {
     const pod = podOf('web');
-    const { server, clock, pass, evictions } = open([pod]);
+    const { server, clock, pass, blocking } = open([pod]);
     const busy = { status: 429, body: { message: 'too many requests' } };
     server.answers.set(EVICT_WEB, busy);
     await pass();
-    assert.deepEqual(evictions.blocking([pod], undefined), []);
+    assert.deepEqual(blocking(), []);
     server.answers.set(EVICT_WEB, { status: 403, body: { message: 'no' } });
     clock.pass(60_000);
     await pass();
     server.answers.set(EVICT_WEB, busy);
     clock.pass(60_000);
     await pass();
-    assert.equal(evictions.blocking([pod], undefined).length, 1, 'it was refused before');
+    assert.equal(blocking().length, 1, 'it was refused before');
   });
 
   const AWAY = { metadata: { name: 'n1' }, status: { conditions: [{ type: 'Ready', status: 'Unknown' }] } } as const;
@@ -311,7 +328,7 @@ describe('the end of pods on a node that its agent drains', () => {
   for (const [title, metadata, node, reason] of late) {
     it(`the agent names a terminating pod that ${title}`, () => {
       const pod = podOf('web', metadata);
-      assert.equal(open([pod]).evictions.blocking([pod], node)[0]?.reason, reason);
+      assert.equal(open([pod]).blocking(node)[0]?.reason, reason);
     });
   }
 });

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { type DrainerFacts, EMPTY_PASS } from '../../../../../src/agent/drain/drainer.ts';
 import { createNodePods } from '../../../../../src/agent/cluster/node-pods.ts';
 import { createMaintenanceTransform } from '../../../../../src/agent/cluster/copy-trimming.ts';
-import { createSelfDrainer } from '../../../../../src/agent/drain/self/self-drain.ts';
+import { SelfDrainer } from '../../../../../src/agent/drain/self/self-drain.ts';
 import { AGENT_LABEL } from '../../../../../src/api/names.ts';
 import type { NodeMaintenance, NodeStatus, WaitReason } from '../../../../../src/api/node-maintenance.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
@@ -80,7 +80,7 @@ function open(
     nodeName: 'n1',
     onChange: () => undefined,
   };
-  const drainer = createSelfDrainer(
+  const drainer = new SelfDrainer(
     {
       pods: createNodePods(dependencies, lifetime.signal),
       requests: { list: () => [], synced: () => true, watch: () => undefined },

@@ -45,7 +45,7 @@ function open({ isBeside = false, maintenance = MAINTENANCE } = {}) {
     { name: 'n1', uid: 'u-n1' },
     drainPodsOfNode([POD], [], { since: undefined, now: 0 }),
   );
-  const pods = { list: [POD], blocking: [BLOCKING], requestOf: () => undefined };
+  const pods = { list: [POD], blocking: [BLOCKING], requests: [] };
   const write = (mayWrite: boolean): Promise<boolean> =>
     status.write(drains, pods, () => Promise.resolve(mayWrite), SIGNAL);
   return { server, write };

@@ -1,0 +1,126 @@
+/**
+ * What the drain of a machine waits for. Each kind of wait has an owner, who has chosen it and can end it, or an end of its own;
+ * there is no third sort, because a machine that goes down must not wait for what nobody decides.
+ */
+import type { BlockingPod, WaitReason } from '../../api/node-maintenance.ts';
+import { HEARTBEAT_DEADLINE_MS } from '../../api/eviction-request.ts';
+import { type EvictionOutcome, isApiFailure } from '../eviction/api-answer.ts';
+import { MAX_RETRY_MS } from '../eviction/back-off.ts';
+import { isFailure, readInterceptorMessage } from '../interceptor/message.ts';
+import { LONGEST_UNSEEN_MS } from '../shutdown/offline-view.ts';
+import { LONGEST_RUNNING_MS } from '../shutdown/running-pods.ts';
+import { KUBELET_WAIT_MS } from '../static-pod/moves.ts';
+import { AFTER_END_MS } from '../staying-pod/staying-pods.ts';
+
+/**
+ * Who has chosen that it is waited for, and can end the wait: whoever made the pod, with its grace period; a budget; a webhook that
+ * refuses an eviction or promises it; an interceptor; the limit of machines that reboot at once; the quorum of the control plane;
+ * whoever made another maintenance; or this one, where nothing here can end a pod that holds no machine that goes down.
+ */
+type Owner = 'pod' | 'budget' | 'webhook' | 'interceptor' | 'reboots' | 'quorum' | 'maintenance' | 'person';
+
+/** A time of the agent's configuration. */
+type TimeKey = 'apiWaitSec' | 'progressWaitSec' | 'maxVolumeWaitSec';
+
+/**
+ * What follows when the time is over: the next one is asked, in the end the Eviction API; the same is tried again; the agent drains
+ * in the place of the controller (alone), or over the container runtime (offline); the runtime ends what was told to end; or the
+ * drain goes on, and what is left is named.
+ */
+type Next = 'next' | 'again' | 'alone' | 'offline' | 'runtime' | 'left';
+
+/** `end` is a time in milliseconds, or the key of one. */
+type Bound = { readonly owner: Owner } | { readonly end: number | TimeKey; readonly next: Next };
+
+/** All kinds of wait. */
+export const WAITS = {
+  'grace-period': { owner: 'pod' },
+  'take-over': { owner: 'pod' },
+  overdue: { end: AFTER_END_MS, next: 'left' },
+  'other-pods': { owner: 'pod' },
+  budget: { owner: 'budget' },
+  denial: { owner: 'webhook' },
+  interceptor: { owner: 'interceptor' },
+  'silent-interceptor': { end: HEARTBEAT_DEADLINE_MS, next: 'next' },
+  'reboot-limit': { owner: 'reboots' },
+  quorum: { owner: 'quorum' },
+  'other-maintenance': { owner: 'maintenance' },
+  'no-hands': { owner: 'person' },
+  returning: { end: MAX_RETRY_MS, next: 'again' },
+  'api-server': { end: 'progressWaitSec', next: 'offline' },
+  'first-answer': { end: 'apiWaitSec', next: 'offline' },
+  controller: { end: 'progressWaitSec', next: 'alone' },
+  volumes: { end: 'maxVolumeWaitSec', next: 'left' },
+  manifest: { end: KUBELET_WAIT_MS, next: 'runtime' },
+  'kubelet-down': { end: KUBELET_WAIT_MS, next: 'runtime' },
+  'kubelet-stop': { end: 30_000, next: 'left' },
+  'unseen-pods': { end: LONGEST_UNSEEN_MS, next: 'left' },
+  'running-pods': { end: LONGEST_RUNNING_MS, next: 'left' },
+} as const satisfies Readonly<Record<string, Bound>>;
+
+/** A kind of wait. */
+export type Wait = keyof typeof WAITS;
+
+/** One pod, or one thing, that the agent waits for. */
+export interface Waiting {
+  readonly wait: Wait;
+  readonly what: string;
+  /** Who is to act, for example an interceptor. */
+  readonly on: string;
+  readonly message: string;
+  /** Milliseconds since the epoch; absent where it is not known. */
+  readonly since?: number;
+  /** When it should be over, in milliseconds since the epoch; absent where nobody can say. */
+  readonly expectedAt?: number;
+}
+
+/** Who is to act where a call to the API server fails, or is refused for no reason of the pod. */
+export const API_SERVER = 'API server';
+
+/** What a pod waits for whose eviction has had this outcome. */
+export function waitOfOutcome(outcome: EvictionOutcome): Wait {
+  switch (outcome.kind) {
+    case 'accepted':
+    case 'budget-not-asked':
+    case 'gone':
+      return 'grace-period';
+    case 'promised':
+      return 'denial';
+    case 'postponed':
+    case 'failed':
+      return 'api-server';
+    case 'blocked':
+      return outcome.byBudget ? 'budget' : isApiFailure(outcome) ? 'api-server' : 'denial';
+  }
+}
+
+/** What a pod waits for by what the active interceptor of its request says; undefined where none is active. */
+export function waitOfSaid(interceptor: string | undefined, message: string | undefined, isOurs: boolean): Wait {
+  if (interceptor === undefined) return 'controller';
+  if (!isOurs) return 'interceptor';
+  // The last resort says nothing while a pod ends as planned, and says at once what refuses an eviction.
+  if (message === undefined || message === '' || readInterceptorMessage(message).kind === 'ending')
+    return 'grace-period';
+  return isFailure(message) ? 'api-server' : 'budget';
+}
+
+/** The same for the reasons by which the status of a maintenance names pods that block, and for those why it has not begun. */
+export const WAIT_OF_REASON: Readonly<Record<BlockingPod['reason'] | WaitReason, Wait>> = {
+  PodDisruptionBudget: 'budget',
+  EvictionRefused: 'denial',
+  EvictionFailed: 'api-server',
+  Interceptor: 'interceptor',
+  InterceptorSilent: 'silent-interceptor',
+  NoInterceptor: 'controller',
+  NoAgent: 'no-hands',
+  NotSupported: 'no-hands',
+  RequestHeld: 'no-hands',
+  Finalizer: 'overdue',
+  NodeUnreachable: 'overdue',
+  NotEnding: 'overdue',
+  Returning: 'returning',
+  VolumesInUse: 'volumes',
+  Waiting: 'other-maintenance',
+  WaitingForTurn: 'reboot-limit',
+  WaitingForControlPlane: 'quorum',
+};
