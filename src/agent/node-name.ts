@@ -2,15 +2,21 @@ import { hostname } from 'node:os';
 import type { AgentConfig } from '../config/schema.ts';
 import type { StateFiles } from '../host/files/state-files.ts';
 import type { KubeletFinder } from '../host/kubelet/finder.ts';
-import type { ClusterAccess } from '../kube/access/cluster.ts';
+import { type ClusterAccess, openClusterAccess } from '../kube/access/cluster.ts';
 import { certifiedNodeName, nodeNameIn, ownName } from '../kube/certificate/own-name.ts';
-import type { KubeClient } from '../kube/client.ts';
+import { createKubeClient, type KubeClient } from '../kube/client.ts';
+
+/** The way to the API server of the configuration, and a client for it. */
+export interface ApiAccess {
+  readonly access: ClusterAccess;
+  readonly client: KubeClient;
+}
 
 /** What may know the name of the node. */
 interface NameSources {
   readonly config: Pick<AgentConfig, 'nodeName'>;
   /** Undefined where no cluster is configured. */
-  readonly api: { readonly access: ClusterAccess; readonly client: KubeClient } | undefined;
+  readonly api: ApiAccess | undefined;
   readonly kubelets: Pick<KubeletFinder, 'config'>;
   readonly state: Pick<StateFiles, 'read'>;
 }
@@ -48,4 +54,14 @@ export async function findNodeName(sources: NameSources, signal: AbortSignal): P
 /** Keeps the name for an agent that starts while neither the API server nor the kubelet can tell it. */
 export async function rememberNodeName(state: StateFiles, nodeName: string): Promise<void> {
   if ((await state.read(FILE)) !== nodeName) await state.write(FILE, nodeName);
+}
+
+/** Opens the way to the API server; undefined where no cluster is configured. */
+export function openApi(
+  kubeconfig: string,
+  connect = (access: ClusterAccess) => createKubeClient(access, 'nodemaint-agent'),
+): ApiAccess | undefined {
+  if (kubeconfig === '') return undefined;
+  const access = openClusterAccess(kubeconfig);
+  return { access, client: connect(access) };
 }

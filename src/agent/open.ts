@@ -21,8 +21,8 @@ import { createLogin1 } from '../host/systemd/login1.ts';
 import { SCHEDULED_FILE, watchScheduledFile } from '../host/systemd/scheduled-file.ts';
 import { createSystemd, notifySystemd } from '../host/systemd/systemd1.ts';
 import { createWatchdog } from '../host/systemd/watchdog.ts';
-import { type ClusterAccess, openClusterAccess } from '../kube/access/cluster.ts';
-import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import type { ClusterAccess } from '../kube/access/cluster.ts';
+import type { KubeClient } from '../kube/client.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -32,6 +32,7 @@ import { createKnownPods } from './drain/offline/known-pods.ts';
 import { createOfflinePods } from './drain/offline/offline-pods.ts';
 import type { Wakeup } from './iteration/wakeup.ts';
 import { type AgentMetrics, openAgentMetrics } from './metrics/metrics.ts';
+import type { ApiAccess } from './node-name.ts';
 import { openNoticeMemory } from './notices/memory.ts';
 import { createNotices, type Notices } from './notices/notices.ts';
 import { findNoticeSources } from './notices/sources.ts';
@@ -158,7 +159,7 @@ export interface Foundation {
   readonly bootId: string;
   readonly record: AgentRecord;
   /** Undefined where no cluster is configured. */
-  readonly api: { readonly access: ClusterAccess; readonly client: KubeClient } | undefined;
+  readonly api: ApiAccess | undefined;
   readonly machine: MachineAccess;
   readonly lock: LockReconciler;
   readonly state: StateFiles;
@@ -181,13 +182,6 @@ function triggerOf({ phase }: AgentRecord, bootId: string): Trigger | undefined 
   const hasDeadline = deadline?.of === 'trigger';
   if (canceledBy !== undefined || phase.bootId !== bootId || (origin !== 'trigger' && !hasDeadline)) return undefined;
   return { by, reason, ...(hasDeadline ? { deadline: deadline.at } : {}) };
-}
-
-/** The way to the API server of the configuration, with a client for it; undefined where no cluster is configured. */
-export function openApi({ kubeconfig }: AgentConfig, { connect }: AgentDependencies): Foundation['api'] {
-  if (kubeconfig === '') return undefined;
-  const access = openClusterAccess(kubeconfig);
-  return { access, client: connect?.(access) ?? createKubeClient(access, 'nodemaint-agent') };
 }
 
 function openCluster(foundation: Foundation, onChange: () => void): Cluster | undefined {

@@ -12,16 +12,8 @@ import { createControlCommands } from './control-commands.ts';
 import { createControlDispatcher } from './control/handler.ts';
 import { openControlSocket } from './control/socket.ts';
 import { createWakeup } from './iteration/wakeup.ts';
-import {
-  type AgentDependencies,
-  type Foundation,
-  openApi,
-  type Opened,
-  openMachine,
-  openParts,
-  watchMachine,
-} from './open.ts';
-import { findNodeName, rememberNodeName } from './node-name.ts';
+import { type AgentDependencies, type Foundation, type Opened, openMachine, openParts, watchMachine } from './open.ts';
+import { findNodeName, openApi, rememberNodeName } from './node-name.ts';
 import { readRecord } from './phase/record.ts';
 import { learnSoftReboots, markRunning, markSoftReboot, readBootId, unmarkRunning } from './shutdown/boot-id.ts';
 import { createLockReconciler, createShutdownLock } from './shutdown/lock.ts';
@@ -122,7 +114,7 @@ export async function runAgent(
   const machine = openMachine(config, scope, dependencies, living);
   const { host, kubelets } = machine;
   const state = await openStateFiles({ directory: stateDirectory, runDirectory });
-  const api = openApi(config, dependencies);
+  const api = openApi(config.kubeconfig, dependencies.connect);
   const nodeName = await findNodeName({ config, api, kubelets, state }, signal);
   scope.nodeName = nodeName;
   const located = await findStaticPods({ config, state, nodeName, find: kubelets.config, log }, signal);

@@ -1,4 +1,4 @@
-import { findNodeName } from '../../agent/node-name.ts';
+import { findNodeName, openApi } from '../../agent/node-name.ts';
 import { readBootId } from '../../agent/shutdown/boot-id.ts';
 import { askKubelet, locateStaticPods } from '../../agent/static-pods/find-directory.ts';
 import { loadAgentConfig } from '../../config/load.ts';
@@ -10,8 +10,6 @@ import { createSystemBus } from '../../host/dbus/bus.ts';
 import { openStateFiles, type StateFiles } from '../../host/files/state-files.ts';
 import { createKubeletFinder, type KubeletFinder } from '../../host/kubelet/finder.ts';
 import { createSystemd, type Systemd } from '../../host/systemd/systemd1.ts';
-import { openClusterAccess } from '../../kube/access/cluster.ts';
-import { createKubeClient } from '../../kube/client.ts';
 import { printable } from '../../printable.ts';
 import type { MoverPaths } from '../../static-pods/places.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -60,22 +58,6 @@ export const servicesOnce: Systemd['services'] = async (patterns, timeoutMs, sig
   }
 };
 
-/** The name of this node as its agent finds it. */
-async function nameOf(
-  config: AgentConfig,
-  local: { readonly kubelets: KubeletFinder; readonly state: StateFiles },
-  signal: AbortSignal,
-): Promise<string> {
-  if (config.kubeconfig === '') return await findNodeName({ config, api: undefined, ...local }, signal);
-  const access = openClusterAccess(config.kubeconfig);
-  const client = createKubeClient(access, 'nodemaint');
-  try {
-    return await findNodeName({ config, api: { access, client }, ...local }, signal);
-  } finally {
-    client.close();
-  }
-}
-
 /** Reads what the agent reads at its start. Throws CONFIG_INVALID. */
 export async function openLocalNode(configPath: string, terminal: Terminal): Promise<LocalNode> {
   const config = await loadAgentConfig(configPath);
@@ -93,7 +75,10 @@ export async function openLocalNode(configPath: string, terminal: Terminal): Pro
   const find = kubelets.config;
   const { stateDirectory: directory, runDirectory } = config;
   const state = await openStateFiles({ directory, runDirectory });
-  const nodeName = await nameOf(config, { kubelets, state }, terminal.stop);
+  const api = openApi(config.kubeconfig);
+  const nodeName = await findNodeName({ config, api, kubelets, state }, terminal.stop).finally(() =>
+    api?.client.close(),
+  );
   scope.nodeName = nodeName;
   const paths = await locateStaticPods(config, state, await askKubelet(find, log, terminal.stop), log);
   return {
