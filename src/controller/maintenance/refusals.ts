@@ -1,7 +1,7 @@
 import { describeError, errorCodeOf } from '../../errors.ts';
 import type { BlockingPod } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import { isBlockedByBudget } from '../../decide/interceptor/message.ts';
+import { refusedBy } from '../../decide/interceptor/message.ts';
 import { isInPodGroup } from '../../decide/pod.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import type { Clock } from '../../host/clock.ts';
@@ -72,6 +72,6 @@ export function refusedPod(pod: Pod, { message, sinceAt }: Refusal): BlockingPod
   const isGrouped = isInPodGroup(pod);
   const what = isGrouped ? 'it cannot be evicted' : 'its EvictionRequest cannot be written';
   const why = `${what}: ${message}`.slice(0, MAX_MESSAGE);
-  const reason = isGrouped && isBlockedByBudget(message) ? 'PodDisruptionBudget' : 'EvictionRefused';
+  const reason = isGrouped && refusedBy(message) === 'budget' ? 'PodDisruptionBudget' : 'EvictionRefused';
   return { namespace, name, reason, message: why, since: rfc3339(sinceAt) };
 }

@@ -2,7 +2,7 @@ import { CANCELED, type EvictionRequest, HEARTBEAT_DEADLINE_MS, PROGRESSING } fr
 import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import type { BlockingPod } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
-import { attemptsOf, isBlockedByBudget, isFailure } from '../interceptor/message.ts';
+import { refusedBy } from '../interceptor/message.ts';
 import { hasCondition } from '../eviction/request.ts';
 import { interceptorEntry } from '../eviction/heartbeat.ts';
 import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';
@@ -21,6 +21,8 @@ const SILENT_MS = 7 * 60_000;
 
 /** The kubelet reports its volumes every ten seconds: a pod that stays for them for less than this time is not named. */
 const ORDINARY_WAIT_MS = 30_000;
+
+const REFUSALS = { budget: 'PodDisruptionBudget', failure: 'EvictionFailed', other: 'EvictionRefused' } as const;
 
 type Why = Pick<BlockingPod, 'reason' | 'message' | 'since'>;
 
@@ -103,11 +105,9 @@ export function whyBlocking(
     const message = interceptorEntry(request, active)?.message ?? '';
     if (podTypeOf(pod) !== 'Default')
       return hasJustEnded(request, now) ? undefined : { reason: 'NoInterceptor', message, since };
-    if (attemptsOf(message) === 0 && !isFailure(message)) {
-      return now < sinceAt + UNBEGUN_MS ? undefined : whyInterceptor(request, active, sinceAt, now);
-    }
-    const refused = isBlockedByBudget(message) ? 'PodDisruptionBudget' : 'EvictionRefused';
-    return { reason: isFailure(message) ? 'EvictionFailed' : refused, message, since };
+    const by = refusedBy(message);
+    if (by !== undefined) return { reason: REFUSALS[by], message, since };
+    return now < sinceAt + UNBEGUN_MS ? undefined : whyInterceptor(request, active, sinceAt, now);
   };
   const why = find();
   return why === undefined ? undefined : { namespace, name, ...why, message: why.message.slice(0, 1024) };

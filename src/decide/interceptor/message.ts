@@ -3,18 +3,15 @@
  * sentences are written and read here alone.
  */
 
+/** What refuses a pod: budgets, a failure that says nothing about the pod, or something else. */
+type RefusedBy = 'budget' | 'failure' | 'other';
+
 /** What such a message means. */
 type InterceptorSaid =
   /** The pod's containers are ending; `more` is what was said beside it. */
   | { readonly kind: 'ending'; readonly more: string }
-  /** The Eviction API has refused the pod so many times in a row, the last time for this reason. */
-  | {
-      readonly kind: 'refused';
-      readonly attempts: number;
-      readonly why: string;
-      /** What it says of the PodDisruptionBudgets, where these are the reason. */
-      readonly blockedBy?: string;
-    }
+  /** The Eviction API has refused the pod so many times in a row; `by` says for what the last time, `why` in which words. */
+  | { readonly kind: 'refused'; readonly attempts: number; readonly by: RefusedBy; readonly why: string }
   /** Everything else, and what interceptors of others say. */
   | { readonly kind: 'other'; readonly text: string };
 
@@ -52,22 +49,18 @@ export function failedWords(why: string): string {
   return `${FAILED}${why}`;
 }
 
-/** Whether the last attempt said nothing about the pod. */
-export function isFailure(message: string | undefined): boolean {
-  return withoutAttempts(message ?? '').startsWith(FAILED);
-}
-
 /** What a message means. */
-export function readInterceptorMessage(message: string | undefined): InterceptorSaid {
-  const text = message ?? '';
-  const [, attempts, why = ''] = REFUSED.exec(text) ?? [];
-  if (attempts !== undefined) {
-    const budgets = why.startsWith(BLOCKED) ? { blockedBy: why.slice(BLOCKED.length).replace(/\.$/, '') } : {};
-    return { kind: 'refused', attempts: Number(attempts), why, ...budgets };
+export function readInterceptorMessage(message = ''): InterceptorSaid {
+  const [, count, said = message] = REFUSED.exec(message) ?? [];
+  const attempts = Number(count ?? 0);
+  if (said.startsWith(FAILED)) return { kind: 'refused', attempts, by: 'failure', why: said };
+  if (count !== undefined) {
+    if (!said.startsWith(BLOCKED)) return { kind: 'refused', attempts, by: 'other', why: said };
+    return { kind: 'refused', attempts, by: 'budget', why: said.slice(BLOCKED.length).replace(/\.$/, '') };
   }
-  const ending = ENDING.exec(text);
+  const ending = ENDING.exec(message);
   if (ending !== null) return { kind: 'ending', more: ending[1] ?? '' };
-  return ENDING_FOR.test(text) ? { kind: 'ending', more: '' } : { kind: 'other', text };
+  return ENDING_FOR.test(message) ? { kind: 'ending', more: '' } : { kind: 'other', text: message };
 }
 
 /** How many attempts in a row have failed, as the message counts them. */
@@ -76,20 +69,14 @@ export function attemptsOf(message: string | undefined): number {
   return said.kind === 'refused' ? said.attempts : 0;
 }
 
-/** The message without the number of attempts, which changes with each of them. */
-export function withoutAttempts(message: string): string {
+/** The message without the number of attempts, which changes with each of them: "PodDisruptionBudget p0, which needs …". */
+export function shortMessage(message: string): string {
   const said = readInterceptorMessage(message);
   return said.kind === 'refused' ? said.why : message;
 }
 
-/** The same, in fewer words where budgets block: "PodDisruptionBudget p0, which needs 3 healthy pods and has 3". */
-export function shortMessage(message: string): string {
+/** What has refused the pod the last time; undefined where nothing has. */
+export function refusedBy(message: string | undefined): RefusedBy | undefined {
   const said = readInterceptorMessage(message);
-  return said.kind === 'refused' ? (said.blockedBy ?? said.why) : message;
-}
-
-/** Whether the reason of a refusal is a PodDisruptionBudget. */
-export function isBlockedByBudget(message: string): boolean {
-  const said = readInterceptorMessage(message);
-  return said.kind === 'refused' && said.blockedBy !== undefined;
+  return said.kind === 'refused' ? said.by : undefined;
 }

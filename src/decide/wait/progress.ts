@@ -4,7 +4,7 @@
  */
 import type { EvictionRequest, InterceptorStatus } from '../../api/eviction-request.ts';
 import { KUBELET_INTERCEPTOR } from '../../api/names.ts';
-import { isFailure } from '../interceptor/message.ts';
+import { refusedBy } from '../interceptor/message.ts';
 import { DRAINED, type NodeMaintenance, type NodeStatus, WAIT_REASONS } from '../../api/node-maintenance.ts';
 import type { Deadline } from '../deadline/budget.ts';
 import { begunNode } from '../maintenance/recorded-node.ts';
@@ -56,7 +56,7 @@ function reachedBy(node: NodeStatus | undefined): unknown {
 
 /** What an interceptor has said; that nobody could be asked about the pod, once more, is nothing new. */
 function saidBy(entry: InterceptorStatus): unknown {
-  return isFailure(entry.message) ? [entry.name, entry.message] : entry;
+  return refusedBy(entry.message) === 'failure' ? [entry.name, entry.message] : entry;
 }
 
 /** A text that changes with everything that a controller or an interceptor does; what the agent reports itself is left out. */

@@ -6,11 +6,11 @@ import type { ActiveInterceptor, EvictProgress } from '../../../show/progress/ev
 import { formatSpan } from '../../../decide/duration.ts';
 import { printable } from '../../../printable.ts';
 import { type FrameLine, hangingLines } from '../../terminal/paint.ts';
-import { withoutAttempts } from '../../../decide/interceptor/message.ts';
+import { shortMessage } from '../../../decide/interceptor/message.ts';
 
 /** What blocks a pod that is listed by itself, without the number of tries. */
 function gist(text: string): string {
-  return withoutAttempts(printable(text));
+  return shortMessage(printable(text));
 }
 
 /** Who acts on the pod. The built-in interceptor is the eviction that everybody knows: it has no name here. */

@@ -8,22 +8,23 @@ import {
   readInterceptorMessage,
   refusedMessage,
   shortMessage,
-  withoutAttempts,
+  failedWords,
 } from '../../../../src/decide/interceptor/message.ts';
 
 describe('the messages of the interceptors of this product', () => {
   it('the messages are read back as the facts that they were written from', () => {
     const budget = 'PodDisruptionBudget p0, which needs 1 healthy pod and has 1';
     const why = blockedWords(budget);
-    const blocked = { kind: 'refused', attempts: 7, why, blockedBy: budget };
+    const blocked = { kind: 'refused', attempts: 7, by: 'budget', why: budget };
     assert.deepEqual(readInterceptorMessage(refusedMessage(7, why)), blocked);
-    const other = { kind: 'refused', attempts: 7, why: 'HTTP 403: no PodDisruptionBudget' };
+    const other = { kind: 'refused', attempts: 7, by: 'other', why: 'HTTP 403: no PodDisruptionBudget' };
     assert.deepEqual(readInterceptorMessage(refusedMessage(7, other.why)), other);
     assert.deepEqual(readInterceptorMessage(endingMessage('web')), { kind: 'ending', more: '' });
     assert.deepEqual(readInterceptorMessage(endingMessage('web', 'So it is.')), { kind: 'ending', more: 'So it is.' });
     assert.deepEqual(readInterceptorMessage(endingForMessage('web', 'disk')), { kind: 'ending', more: '' });
     assert.equal(attemptsOf(refusedMessage(7, why)), 7);
-    assert.equal(withoutAttempts(refusedMessage(7, why)), why);
+    const failed = failedWords('HTTP 500');
+    assert.deepEqual(readInterceptorMessage(failed), { kind: 'refused', attempts: 0, by: 'failure', why: failed });
     assert.equal(shortMessage(refusedMessage(7, why)), budget);
   });
 
