@@ -101,7 +101,7 @@ export function waitOfSaid(interceptor: string | undefined, message: string | un
   // The last resort says nothing while a pod ends as planned, and says at once what refuses an eviction.
   if (message === undefined || message === '' || readInterceptorMessage(message).kind === 'ending')
     return 'grace-period';
-  return isFailure(message) ? 'api-server' : 'budget';
+  return refusedBy(message) === 'failure' ? 'api-server' : 'budget';
 }
 
 /** The same for the reasons by which the status of a maintenance names pods that block, and for those why it has not begun. */
