@@ -6,7 +6,7 @@ import type { BlockingPod, WaitReason } from '../../api/node-maintenance.ts';
 import { HEARTBEAT_DEADLINE_MS } from '../../api/eviction-request.ts';
 import { type EvictionOutcome, isApiFailure } from '../eviction/api-answer.ts';
 import { MAX_RETRY_MS } from '../eviction/back-off.ts';
-import { isFailure, readInterceptorMessage } from '../interceptor/message.ts';
+import { readInterceptorMessage, refusedBy } from '../interceptor/message.ts';
 import { LONGEST_UNSEEN_MS } from '../shutdown/offline-view.ts';
 import { LONGEST_RUNNING_MS } from '../shutdown/running-pods.ts';
 import { KUBELET_WAIT_MS } from '../static-pod/moves.ts';
