@@ -11,6 +11,7 @@ import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
 import { AgentPresence, type PresenceSources } from './cluster/presence.ts';
 import { ControllerLease } from './drain/controller-lease.ts';
 import { createKubeletInterceptor, type KubeletInterceptor } from './static-pods/interceptor.ts';
+import { LostWay } from './static-pods/lost-way.ts';
 import { createUnrecordedMaintenances, type UnrecordedMaintenances } from './static-pods/unlisted-maintenances.ts';
 
 interface ClusterOptions {
@@ -35,6 +36,7 @@ export class Cluster {
   readonly presence: AgentPresence;
   readonly unrecorded: UnrecordedMaintenances;
   readonly interceptor: KubeletInterceptor;
+  readonly lostWay: LostWay;
   #watching: AbortSignal = AbortSignal.abort();
 
   /** Nothing is asked of the API server before the cluster runs. The clock of `machine` is this machine's. */
@@ -55,6 +57,8 @@ export class Cluster {
     this.presence = new AgentPresence(dependencies, presence);
     this.unrecorded = createUnrecordedMaintenances(dependencies, this.maintenances, this.ownNode);
     this.interceptor = createKubeletInterceptor({ ...dependencies, cluster: this });
+    const heardAt = (): number | undefined => this.maintenances.heardAt();
+    this.lostWay = new LostWay({ ...dependencies, server: access.server, heardAt });
   }
 
   /** Deletes the pods of this node that a shutdown left behind as Failed; returns their names. */

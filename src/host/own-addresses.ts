@@ -1,4 +1,5 @@
 import { createSocket } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { isIP, isIPv4 } from 'node:net';
 
@@ -23,4 +24,12 @@ export async function isOwnAddress(address: string, signal: AbortSignal): Promis
   } finally {
     socket.close();
   }
+}
+
+/** Whether the host of this URL is this machine; one whose name is not known now is not. */
+export async function isOwnServer(server: URL, signal: AbortSignal): Promise<boolean> {
+  const host = server.hostname.replace(/^\[|\]$/g, '');
+  const addresses = await lookup(host, { all: true }).catch(() => []);
+  const own = await Promise.all(addresses.map(({ address }) => isOwnAddress(address, signal)));
+  return own.includes(true);
 }

@@ -5,6 +5,7 @@ import type { DrainStep } from './drain.ts';
 import type { PassFacts } from './drainer.ts';
 import type { Waiting } from '../../decide/node/waits.ts';
 import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
+import type { LostWay } from '../static-pods/lost-way.ts';
 import type { ManualRequests } from '../static-pods/manual.ts';
 import type { StaticPodIntent, StaticPods } from '../static-pods/static-pods.ts';
 import type { UnrecordedMaintenances } from '../static-pods/unlisted-maintenances.ts';
@@ -40,7 +41,11 @@ interface PassParts {
   readonly drain: Pick<DrainStep, 'pass'>;
   /** Undefined where no cluster is configured. */
   readonly cluster:
-    | { readonly unrecorded: UnrecordedMaintenances; readonly interceptor: Pick<KubeletInterceptor, 'report'> }
+    | {
+        readonly unrecorded: UnrecordedMaintenances;
+        readonly interceptor: Pick<KubeletInterceptor, 'report'>;
+        readonly lostWay: Pick<LostWay, 'look'>;
+      }
     | undefined;
 }
 
@@ -62,12 +67,15 @@ export async function passOverPods(
   const view = await staticPods.observe(signal);
   const unrecorded = (await cluster?.unrecorded.find(view, known, signal)) ?? new Set<string>();
   const retention = { ...known, unrecorded };
-  const kept = filesOf(view.parked.filter((pod) => keepsParked(pod, retention) && !manual.isWanted(pod)));
+  const way = await cluster?.lostWay.look(phase, view, signal);
+  const wanted = view.parked.filter((pod) => manual.isWanted(pod) || way?.has(pod.file) === true);
+  const kept = filesOf(view.parked.filter((pod) => keepsParked(pod, retention) && !wanted.includes(pod)));
   const keptByOthers = filesOf(view.parked.filter((pod) => kept.has(pod.file) && isKeptByOthers(pod, retention)));
   const keepParked: StaticPodIntent['keepParked'] = ({ file }) => kept.has(file);
   const leaving = await drain.pass({ record, view, retention, keepParked, saveTargets }, signal);
   manual.settle(view);
-  const leave = manual.withParks(view, leaving.leave);
+  // Nothing more leaves before the API server has said that it still has to.
+  const leave = manual.withParks(view, way === undefined ? leaving.leave : new Map());
   const shutdown = phase.kind === 'draining' ? phase.maintenance : undefined;
   const decision = await staticPods.decide(view, { ...leaving, leave, keepParked, shutdown }, signal);
   // Before any manifest is moved: the API server may be one of the pods that leave.

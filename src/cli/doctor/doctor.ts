@@ -1,5 +1,4 @@
 /** `nodemaint doctor`: whether this node is set up so that a shutdown will wait for its pods. */
-import { lookup } from 'node:dns/promises';
 import { access, constants, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
@@ -16,7 +15,7 @@ import { createSystemClock } from '../../host/clock.ts';
 import { createContainerRuntime } from '../../host/cri/runtime.ts';
 import { createSystemBus } from '../../host/dbus/bus.ts';
 import { describeRefusal, judgePath, type WantedPath } from '../../host/files/trusted-path.ts';
-import { isOwnAddress } from '../../host/own-addresses.ts';
+import { isOwnServer } from '../../host/own-addresses.ts';
 import { createLogin1, type Login1 } from '../../host/systemd/login1.ts';
 import { readLogindConfig } from '../../host/systemd/logind-config.ts';
 import { createSystemd, type Systemd } from '../../host/systemd/systemd1.ts';
@@ -147,15 +146,6 @@ async function readApi({ config, nodeName }: LocalNode, signal: AbortSignal): Pr
   }
 }
 
-/** Whether the host of this URL is this machine. */
-async function isLocal(server: string, signal: AbortSignal): Promise<boolean> {
-  if (server === '') return false;
-  const host = new URL(server).hostname.replace(/^\[|\]$/g, '');
-  const addresses = await lookup(host, { all: true }).catch(() => []);
-  const own = await Promise.all(addresses.map(({ address }) => isOwnAddress(address, signal)));
-  return own.includes(true);
-}
-
 async function readStaticPods(
   { config, paths, find, log }: LocalNode,
   signal: AbortSignal,
@@ -240,7 +230,8 @@ async function readFacts(
     storage: await readStorage(config),
     runtime: await orWhy(readRuntime(config, signal), signal),
     api,
-    serverIsLocal: api.kind !== 'standalone' && (await isLocal(api.server, signal)),
+    serverIsLocal:
+      api.kind !== 'standalone' && URL.canParse(api.server) && (await isOwnServer(new URL(api.server), signal)),
     apiServerManifests: await readApiServerManifests(node, signal),
   };
 }

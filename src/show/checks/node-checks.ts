@@ -264,12 +264,13 @@ function checkApi({ api }: DoctorFacts): Check {
 
 function checkSelf({ api, serverIsLocal, apiServerManifests }: DoctorFacts): Check {
   const name = 'own API server';
-  if (apiServerManifests.length === 0 || !serverIsLocal || api.kind === 'standalone') {
+  if (!serverIsLocal || api.kind === 'standalone') {
     return { name, ...OK, message: 'the agent does not depend on an API server that its own drain ends' };
   }
-  const message = `the kubeconfig points at this node (${api.server}), and a drain ends its API server (${apiServerManifests.join(', ')}): the agent finishes the drain without an API server`;
+  const way = apiServerManifests.length === 0 ? 'a proxy' : `its API server (${apiServerManifests.join(', ')})`;
+  const message = `the kubeconfig points at this node (${api.server}), and a drain that reaches static pods ends ${way}: then the node hears nothing of its maintenance, and after five minutes the agent puts it back to ask`;
   const fix =
-    'with several control plane nodes, point the kubeconfig at a load balancer; with one, nothing is to be done';
+    'point the kubeconfig at a load balancer or another node; with one control plane node nothing is to be done for shutdowns';
   return { name, result: 'warn', message, fix };
 }
 

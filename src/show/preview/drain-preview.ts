@@ -1,4 +1,4 @@
-import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
+import { AGENT_STATUS_ANNOTATION, IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { DrainPlanEntry, PodType } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { counted } from '../../decide/counted.ts';
@@ -15,6 +15,7 @@ import { firstNames } from '../../decide/name-list.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
 import { drainPodOf, graceSecOf, isInPodGroup, isTerminal, lossOf, type PodLoss, podTypeOf } from '../../decide/pod.ts';
 import { staticPodsStay } from '../../decide/presence/no-agent.ts';
+import { readPresence } from '../../decide/presence/presence.ts';
 import { isFromUrl, URL_POD_STAYS } from '../../decide/static-pod/url-pods.ts';
 import { volumesOn } from '../../decide/volume/wait.ts';
 import type { PreviewFacts } from './preview-facts.ts';
@@ -37,6 +38,15 @@ function staticPodFindings({ node, pods, keep = [], now }: PreviewFacts): readon
   return stay === undefined ? [] : [{ level: 'blocks', message: stay }];
 }
 
+/** What the agent of the node finds wrong there, such as a kubeconfig that points at an API server which the drain ends. */
+function agentFindings({ node }: PreviewFacts): readonly Finding[] {
+  const checks = readPresence(node.metadata.annotations?.[AGENT_STATUS_ANNOTATION] ?? '')?.checks ?? [];
+  if (checks.length === 0) return [];
+  return [
+    { level: 'note', message: `its agent warns of: ${checks.join(', ')} (nodemaint doctor on the node says why)` },
+  ];
+}
+
 function volumeFindings({ node }: PreviewFacts): readonly Finding[] {
   const volumes = volumesOn(node).length;
   if (volumes === 0) return [];
@@ -50,7 +60,7 @@ function nodeFindings(facts: PreviewFacts): readonly Finding[] {
   const { node, maintenances, pods, controlPlaneHarm } = facts;
   const findings: Finding[] = [];
   if (controlPlaneHarm !== undefined) findings.push({ level: 'blocks', message: controlPlaneHarm });
-  findings.push(...staticPodFindings(facts));
+  findings.push(...staticPodFindings(facts), ...agentFindings(facts));
   const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready !== undefined && ready.status !== 'True') {
     findings.push({

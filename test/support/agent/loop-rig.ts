@@ -171,6 +171,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
         );
       },
     },
+    lostWay: { look: () => Promise.resolve(undefined) },
     interceptor: {
       observe: () => Promise.resolve({ leave: new Map(), targeted: new Set(), mirrors: undefined, unasked: [] }),
       report: () => call('report'),

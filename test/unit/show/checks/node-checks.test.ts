@@ -135,6 +135,11 @@ const cases: [string, Partial<DoctorFacts>, RegExp][] = [
     { serverIsLocal: true, apiServerManifests: ['kube-apiserver.yaml'] },
     /^warn own API server: .*this node \(https:\/\/10\.0\.0\.1:6443\).*kube-apiserver\.yaml/,
   ],
+  [
+    'the kubeconfig points at a proxy of this node',
+    { serverIsLocal: true },
+    /^warn own API server: .*this node \(https:\/\/10\.0\.0\.1:6443\).*ends a proxy/,
+  ],
 ];
 
 describe('the examination of a node', () => {
