@@ -34,13 +34,13 @@ import type { Wakeup } from './iteration/wakeup.ts';
 import { type AgentMetrics, openAgentMetrics } from './metrics/metrics.ts';
 import type { ApiAccess } from './node-name.ts';
 import { openNoticeMemory } from './notices/memory.ts';
-import { createNotices, type Notices } from './notices/notices.ts';
+import { Notices } from './notices/notices.ts';
 import { findNoticeSources } from './notices/sources.ts';
 import type { AgentParts } from './parts.ts';
 import type { AgentRecord } from './phase/record.ts';
 import { createAnnouncer } from './shutdown/announce.ts';
 import { kernelBootIdOf } from './shutdown/boot-id.ts';
-import { createShutdownDetector } from './shutdown/detector.ts';
+import { ShutdownDetector } from './shutdown/detector.ts';
 import { createHooks } from './shutdown/hooks.ts';
 import type { Host, LockReconciler } from './shutdown/lock.ts';
 import { createOtherLocks } from './shutdown/other-locks.ts';
@@ -203,7 +203,7 @@ async function openNotices(
 ): Promise<Notices> {
   const { clock, log } = dependencies;
   const { leadSec, rebalance, freeze } = config.cloud;
-  return createNotices({
+  return new Notices({
     observer,
     sources: (until) => findNoticeSources({ config, ...dependencies }, until),
     options: { leadMs: leadSec * 1000, rebalance, freeze },
@@ -277,7 +277,7 @@ export async function openParts(foundation: Foundation): Promise<Opened> {
     nodeName,
     bootId,
     state,
-    detector: createShutdownDetector({ host, triggered: triggerOf(record, bootId), leadMs, clock, log }),
+    detector: new ShutdownDetector({ host, triggered: triggerOf(record, bootId), leadMs, clock, log }),
     lock,
     otherLocks: createOtherLocks({ host, clock, log }),
     runtime,

@@ -19,22 +19,6 @@ import { NoticeAnswers } from './answers.ts';
 import { type Channel, watchChannel } from './channel.ts';
 import type { NoticeMemory } from './memory.ts';
 
-/** The notices of this machine. */
-export interface Notices {
-  /** What the machine says, together with what was announced. */
-  addTo(machine: PhaseFacts['goingDown'], phase: Phase): PhaseFacts['goingDown'];
-  /** The reason of a notice that wants a cordon and no drain; undefined where there is none. */
-  cordon(): string | undefined;
-  /** In how many milliseconds a notice becomes due, of which no event tells; Infinity for never. */
-  dueInMs(): number;
-  /** What providers were to be told and have not taken, for people. */
-  problems(): readonly string[];
-  /** Remembers what this boot is drained for; providers are told beside it when the machine is ready. */
-  reconcile(phase: Phase): Promise<void>;
-  /** Reads all sources again and again until the signal is aborted; never rejects. */
-  run(signal: AbortSignal): Promise<void>;
-}
-
 interface NoticeDependencies {
   /** Finds the sources: only then is it known which cloud this is. */
   readonly sources: (signal: AbortSignal) => Promise<readonly NoticeSource[]>;
@@ -50,23 +34,60 @@ interface NoticeDependencies {
   readonly onChange: () => void;
 }
 
-/** Which notices there are now, and what is to be done about them. */
-class Announcements {
+/** The notices of this machine, and what is to be done about them. */
+export class Notices {
   /** Undefined until the sources are known. */
   #channels: readonly Channel[] | undefined;
   readonly #loggedRefusals = new Set<string>();
   readonly #dependencies: NoticeDependencies;
+  readonly #answers: NoticeAnswers;
 
+  /** No source is read before `run`. */
   constructor(dependencies: NoticeDependencies) {
     this.#dependencies = dependencies;
+    this.#answers = new NoticeAnswers(dependencies.clock, dependencies.log);
+  }
+
+  /** What the machine says, together with what was announced. */
+  addTo(machine: PhaseFacts['goingDown'], phase: Phase): PhaseFacts['goingDown'] {
+    const { demand } = this.#decide();
+    if (demand !== undefined) return withNotices(machine, { kind: 'demand', demand });
+    // For a restarted agent, a notice is not gone before every source has been read.
+    const mayBe = phase.kind !== 'watching' && phase.origin === 'notice' && !this.#isComplete();
+    return withNotices(machine, { kind: mayBe ? 'unknown' : 'none' });
+  }
+
+  /** The reason of a notice that wants a cordon and no drain; undefined where there is none. */
+  cordon(): string | undefined {
+    return this.#decide().cordon;
+  }
+
+  /** In how many milliseconds a notice becomes due, of which no event tells; Infinity for never. */
+  dueInMs(): number {
+    return Math.max(0, (this.#decide().dueAt ?? Infinity) - this.#dependencies.clock.now());
+  }
+
+  /** What providers were to be told and have not taken, for people. */
+  problems(): readonly string[] {
+    return this.#answers.problems();
+  }
+
+  /** Remembers what this boot is drained for; providers are told beside it when the machine is ready. */
+  async reconcile(phase: Phase): Promise<void> {
+    const { memory } = this.#dependencies;
+    const { demand } = this.#decide();
+    const isServing = phase.kind === 'draining' || phase.kind === 'released';
+    if (demand !== undefined && isServing) memory.serve(demand.ids);
+    this.#answers.show(phase.kind === 'released' ? (demand?.ids ?? []) : []);
+    await memory.save();
   }
 
   /** Whether every source has been read once. */
-  isComplete(): boolean {
+  #isComplete(): boolean {
     return this.#channels?.every(({ notices }) => notices !== undefined) === true;
   }
 
-  decide(): NoticeDecision {
+  #decide(): NoticeDecision {
     const { memory, clock, options, aheadMs } = this.#dependencies;
     const now = clock.now();
     const seen = this.#notices().map((notice) => ({
@@ -77,8 +98,8 @@ class Announcements {
     return decideNotices(seen, options, now, aheadMs());
   }
 
-  /** Reads all sources again and again, and hands them to `serve`, until the signal is aborted; never rejects. */
-  async watch(serve: (sources: readonly NoticeSource[]) => Promise<void>, signal: AbortSignal): Promise<void> {
+  /** Reads all sources again and again until the signal is aborted; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
     const { clock, log, observer } = this.#dependencies;
     const onChange = (before: readonly Notice[], after: readonly Notice[]): void => {
       this.#noteChange(before, after);
@@ -89,7 +110,7 @@ class Announcements {
       this.#channels = channels;
       if (sources.length > 0) log.info({ sources: sources.map(({ name }) => name) }, 'watching for notices');
       const watches = channels.map((channel) => watchChannel(channel, { clock, log, observer, onChange }, signal));
-      await Promise.all([...watches, serve(sources)]);
+      await Promise.all([...watches, this.#answers.run(sources, signal)]);
     } catch (error) {
       if (!signal.aborted) log.error({ reason: describeError(error) }, 'notices are not watched');
       this.#channels ??= [];
@@ -112,43 +133,16 @@ class Announcements {
     this.#logRefusals();
     const ids = new Set(this.#notices().map(({ id }) => id));
     for (const id of this.#loggedRefusals) if (!ids.has(id)) this.#loggedRefusals.delete(id);
-    if (this.isComplete()) memory.keep(ids);
+    if (this.#isComplete()) memory.keep(ids);
     onChange();
   }
 
   /** Logs each notice that is ignored, once while it is there. */
   #logRefusals(): void {
-    for (const { id, message } of this.decide().refused) {
+    for (const { id, message } of this.#decide().refused) {
       if (this.#loggedRefusals.has(id)) continue;
       this.#loggedRefusals.add(id);
       this.#dependencies.log.warn({ notice: id, reason: message }, 'notice ignored');
     }
   }
-}
-
-/** Creates the notices; no source is read before `run`. */
-export function createNotices(dependencies: NoticeDependencies): Notices {
-  const { memory, clock, log } = dependencies;
-  const announcements = new Announcements(dependencies);
-  const answers = new NoticeAnswers(clock, log);
-  return {
-    addTo: (machine, phase) => {
-      const { demand } = announcements.decide();
-      if (demand !== undefined) return withNotices(machine, { kind: 'demand', demand });
-      // For a restarted agent, a notice is not gone before every source has been read.
-      const mayBe = phase.kind !== 'watching' && phase.origin === 'notice' && !announcements.isComplete();
-      return withNotices(machine, { kind: mayBe ? 'unknown' : 'none' });
-    },
-    cordon: () => announcements.decide().cordon,
-    dueInMs: () => Math.max(0, (announcements.decide().dueAt ?? Infinity) - clock.now()),
-    problems: () => answers.problems(),
-    reconcile: async (phase) => {
-      const { demand } = announcements.decide();
-      const isServing = phase.kind === 'draining' || phase.kind === 'released';
-      if (demand !== undefined && isServing) memory.serve(demand.ids);
-      answers.show(phase.kind === 'released' ? (demand?.ids ?? []) : []);
-      await memory.save();
-    },
-    run: (signal) => announcements.watch((sources) => answers.run(sources, signal), signal),
-  };
 }

@@ -22,39 +22,6 @@ import type { Login1 } from '../../host/systemd/login1.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Host } from './lock.ts';
 
-/** Whether this machine is going down, as far as can be read now. */
-export interface ShutdownDetector {
-  /**
-   * Asks logind and systemd; 'unknown' where they cannot be asked, or have lost a shutdown that is to be restored. `held` is
-   * what is known of the shutdown that is held, and says which one of logind was called off.
-   */
-  read(held: Held, signal: AbortSignal): Promise<PhaseFacts['goingDown']>;
-  /**
-   * Asks again for a shutdown that the last reading found lost, or restarts the logind that has lost it, or that still
-   * prepares one that was called off.
-   */
-  restore(signal: AbortSignal): Promise<void>;
-  /** The shutdown that logind had scheduled for later at the last reading. */
-  scheduled(): ScheduledShutdown | null;
-  /** In how many milliseconds a scheduled shutdown begins to count, as of the last reading; Infinity for none. */
-  beginsInMs(): number;
-  /**
-   * Whether systemd itself is stopping units, so that no unit can be started any more. True also where systemd cannot be
-   * asked: the caller has pods to wait for, and to go on is the safe side.
-   */
-  managerStopping(signal: AbortSignal): Promise<boolean>;
-  /** Announces a shutdown that a person triggers. */
-  trigger(trigger: Trigger): void;
-  /** Takes the trigger back, where one applies. */
-  withdraw(): void;
-  /** The trigger that applies; undefined where there is none. */
-  triggered(): Trigger | undefined;
-  /** What the machine does without a trigger. */
-  course(signal: AbortSignal): Promise<MachineCourse>;
-  /** Tells logind that the shutdown that it has scheduled is called off, as `shutdown -c` does. */
-  cancelScheduled(signal: AbortSignal): Promise<void>;
-}
-
 type Held = Pick<Shutdown, 'voidLogind' | 'namedBy'>;
 
 interface ShutdownDetectorDependencies {
@@ -119,39 +86,95 @@ async function readLogind(login1: Login1, signal: AbortSignal): Promise<LogindRe
   return { processId, preparing, scheduled: preparing ? null : scheduled, isNamed: preparing && scheduled !== null };
 }
 
-type MachineReaderDependencies = Pick<ShutdownDetectorDependencies, 'leadMs' | 'clock' | 'log'> & {
-  readonly host: Host;
-};
-
-/** Reads whether logind and systemd announce a shutdown, and restores one that a reading found lost. */
-class MachineReader {
-  readonly #dependencies: MachineReaderDependencies;
+/** Whether this machine is going down, as far as can be read now. */
+export class ShutdownDetector {
+  readonly #dependencies: ShutdownDetectorDependencies;
   #observation = NOTHING;
+  #triggered: Trigger | undefined;
 
-  constructor(dependencies: MachineReaderDependencies) {
+  /** Nothing is asked of logind or systemd before the first reading. */
+  constructor(dependencies: ShutdownDetectorDependencies) {
     this.#dependencies = dependencies;
+    this.#triggered = dependencies.triggered;
   }
 
+  /** The shutdown that logind had scheduled for later at the last reading. */
   scheduled(): ScheduledShutdown | null {
     return this.#observation.scheduled;
   }
 
-  /** 'unknown' where logind or systemd does not answer. */
-  async read(held: Held, signal: AbortSignal): Promise<PhaseFacts['goingDown']> {
+  /** In how many milliseconds a scheduled shutdown begins to count, as of the last reading; Infinity for none. */
+  beginsInMs(): number {
+    const { leadMs, clock } = this.#dependencies;
+    const start = scheduledStart(this.scheduled(), leadMs);
+    return start === undefined ? Number.POSITIVE_INFINITY : Math.max(0, start - clock.now());
+  }
+
+  /** Announces a shutdown that a person triggers. */
+  trigger(trigger: Trigger): void {
+    this.#triggered = trigger;
+  }
+
+  /** Takes the trigger back, where one applies. */
+  withdraw(): void {
+    this.#triggered = undefined;
+  }
+
+  /** The trigger that applies; undefined where there is none. */
+  triggered(): Trigger | undefined {
+    return this.#triggered;
+  }
+
+  /** What the machine does without a trigger. */
+  async course(signal: AbortSignal): Promise<MachineCourse> {
+    const { host } = this.#dependencies;
+    return host === undefined ? { kind: 'up' } : await courseOf(host, signal);
+  }
+
+  /** Tells logind that the shutdown that it has scheduled is called off, as `shutdown -c` does. */
+  async cancelScheduled(signal: AbortSignal): Promise<void> {
+    await this.#dependencies.host?.login1.cancelScheduled(signal);
+  }
+
+  /**
+   * Whether systemd itself is stopping units, so that no unit can be started any more. True also where systemd cannot be
+   * asked: the caller has pods to wait for, and to go on is the safe side.
+   */
+  async managerStopping(signal: AbortSignal): Promise<boolean> {
+    const { host } = this.#dependencies;
+    if (host === undefined) return false;
     try {
-      return await this.#readMachine(held, signal);
+      return (await host.systemd.systemState(signal)) === 'stopping';
+    } catch {
+      signal.throwIfAborted();
+      return true;
+    }
+  }
+
+  /**
+   * Asks logind and systemd; 'unknown' where they cannot be asked, or have lost a shutdown that is to be restored. `held` is
+   * what is known of the shutdown that is held, and says which one of logind was called off.
+   */
+  async read(held: Held, signal: AbortSignal): Promise<PhaseFacts['goingDown']> {
+    const { host, log } = this.#dependencies;
+    const announced = this.#triggered === undefined ? undefined : announcedBy(this.#triggered);
+    // A trigger holds the machine whatever logind knows; what was called off before is ended all the same.
+    if (announced !== undefined && held.voidLogind === undefined) return announced;
+    if (host === undefined) return announced ?? { kind: 'no' };
+    try {
+      const read = await this.#readMachine(host, held, signal);
+      return announced ?? read;
     } catch (error) {
       signal.throwIfAborted();
       const problem = describeError(error);
       if (this.#isNewProblem(problem)) {
-        this.#dependencies.log.warn({ reason: problem }, 'cannot ask logind or systemd whether the machine goes down');
+        log.warn({ reason: problem }, 'cannot ask logind or systemd whether the machine goes down');
       }
-      return { kind: 'unknown' };
+      return announced ?? { kind: 'unknown' };
     }
   }
 
-  async #readMachine(held: Held, signal: AbortSignal): Promise<PhaseFacts['goingDown']> {
-    const { login1, systemd } = this.#dependencies.host;
+  async #readMachine({ login1, systemd }: Host, held: Held, signal: AbortSignal): Promise<PhaseFacts['goingDown']> {
     this.#note({ loss: undefined });
     const logind = await readLogind(login1, signal);
     this.#note({ scheduled: logind.scheduled });
@@ -173,7 +196,7 @@ class MachineReader {
     if (origin === 'no') this.#note({ prepared: undefined });
     this.#checkPresence(logind);
     if (origin === 'no' || origin === 'unknown') return { kind: origin };
-    const facts = await this.#readReason(origin, logind, signal);
+    const facts = await this.#readReason({ login1, systemd }, origin, logind, signal);
     const shutdownKind = announcedKind(origin, facts);
     const reason = shutdownReason(origin, facts);
     const namedBy = logind.isNamed && logind.processId !== undefined ? { namedBy: logind.processId } : {};
@@ -181,12 +204,15 @@ class MachineReader {
   }
 
   /**
-   * Restores what the last reading found lost; throws what fails, which the next reading finds again. `isHeld` tells whether
-   * logind is what holds the shutdown.
+   * Asks again for a shutdown that the last reading found lost, or restarts the logind that has lost it, or that still
+   * prepares one that was called off. Throws what fails, which the next reading finds again.
    */
-  async restore(isHeld: boolean, signal: AbortSignal): Promise<void> {
+  async restore(signal: AbortSignal): Promise<void> {
     const { host, log } = this.#dependencies;
     const { loss } = this.#observation;
+    if (host === undefined) return;
+    // Whether logind is what holds the shutdown.
+    const isHeld = this.#triggered === undefined;
     this.#note({ loss: undefined });
     if (loss?.kind === 'called-off') {
       log.warn({ unit: LOGIND_UNIT }, 'logind still prepares the shutdown that was called off, restarting it');
@@ -228,11 +254,11 @@ class MachineReader {
 
   /** What the reason and the kind of the shutdown are made of. Remembers one that logind prepares, for the case that logind is restarted. */
   async #readReason(
+    { login1, systemd }: Host,
     origin: MachineOrigin,
     { processId, scheduled }: LogindReadings,
     signal: AbortSignal,
   ): Promise<ReasonFacts> {
-    const { login1, systemd } = this.#dependencies.host;
     const isPresent = processId !== undefined;
     const requester = isPresent ? await login1.shutdownRequester(signal).catch((): ShutdownRequester => ({})) : {};
     signal.throwIfAborted();
@@ -259,15 +285,6 @@ function announcedBy({ reason, deadline, by: requestedBy }: Trigger): PhaseFacts
   return { kind: 'yes', origin: 'trigger', reason, ...limit, requestedBy };
 }
 
-/** The answer of logind or systemd; true where neither can be asked. */
-async function orTrue(ask: () => Promise<boolean>): Promise<boolean> {
-  try {
-    return await ask();
-  } catch {
-    return true;
-  }
-}
-
 async function courseOf({ login1, systemd }: Host, signal: AbortSignal): Promise<MachineCourse> {
   try {
     if (await systemd.isGoingDown(signal)) return { kind: 'stopping' };
@@ -278,46 +295,4 @@ async function courseOf({ login1, systemd }: Host, signal: AbortSignal): Promise
   } catch {
     return { kind: 'unknown' };
   }
-}
-
-/** Creates the detector; nothing is asked of logind or systemd before the first reading. */
-export function createShutdownDetector(dependencies: ShutdownDetectorDependencies): ShutdownDetector {
-  const { host, leadMs, clock } = dependencies;
-  const machine = host === undefined ? undefined : new MachineReader({ ...dependencies, host });
-  let { triggered } = dependencies;
-  const scheduled = (): ScheduledShutdown | null => machine?.scheduled() ?? null;
-  return {
-    scheduled,
-    beginsInMs: () => {
-      const start = scheduledStart(scheduled(), leadMs);
-      return start === undefined ? Number.POSITIVE_INFINITY : Math.max(0, start - clock.now());
-    },
-    trigger: (trigger) => {
-      triggered = trigger;
-    },
-    withdraw: () => {
-      triggered = undefined;
-    },
-    triggered: () => triggered,
-    course: async (signal) => (host === undefined ? { kind: 'up' } : await courseOf(host, signal)),
-    cancelScheduled: async (signal) => {
-      await host?.login1.cancelScheduled(signal);
-    },
-    managerStopping: async (signal) => {
-      if (host === undefined) return false;
-      const isStopping = await orTrue(async () => (await host.systemd.systemState(signal)) === 'stopping');
-      signal.throwIfAborted();
-      return isStopping;
-    },
-    read: async (held, signal) => {
-      const announced = triggered === undefined ? undefined : announcedBy(triggered);
-      // A trigger holds the machine whatever logind knows; what was called off before is ended all the same.
-      if (announced !== undefined && held.voidLogind === undefined) return announced;
-      const read = machine === undefined ? ({ kind: 'no' } as const) : await machine.read(held, signal);
-      return announced ?? read;
-    },
-    restore: async (signal) => {
-      await machine?.restore(triggered === undefined, signal);
-    },
-  };
 }

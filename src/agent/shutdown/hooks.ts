@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Shutdown } from '../../decide/shutdown/phase.ts';
-import type { Transition } from '../../decide/shutdown/transition.ts';
+import type { Transition, TransitionName } from '../../decide/shutdown/transition.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import { describeError, errorCodeOf } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
@@ -27,27 +27,13 @@ const PROGRESS_MS = 15_000;
 /** A name that run-parts accepts: no backup copies, no hidden files. Files with other names are ignored. */
 const NAME = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*$/;
 
-/** The moments that a transition is, in their order. */
-export function hooksOf({ name }: Transition): readonly HookName[] {
-  switch (name) {
-    case 'begin':
-      return ['pre-drain'];
-    case 'finish':
-    case 'force':
-      return ['drained', 'pre-release'];
-    case 'settle':
-      return ['restored'];
-    case 'tighten':
-    case 'specify':
-    case 'relax':
-    case 'rename':
-    case 'loseCluster':
-    case 'handOver':
-    case 'cancel':
-    case 'boot':
-      return [];
-  }
-}
+/** The moments that transitions are, in their order; the others are none. */
+export const MOMENTS: Partial<Record<TransitionName, readonly HookName[]>> = {
+  begin: ['pre-drain'],
+  finish: ['drained', 'pre-release'],
+  force: ['drained', 'pre-release'],
+  settle: ['restored'],
+};
 
 interface HookOptions {
   readonly directory: string;
@@ -130,7 +116,7 @@ export function createHooks(options: HookOptions, { clock, log, markProgress }: 
     run: async (transition, signal) => {
       const shutdown = transition.to.kind === 'watching' ? transition.from : transition.to;
       if (shutdown.kind === 'watching') return;
-      for (const hook of hooksOf(transition)) await runHook(hook, shutdown, signal);
+      for (const hook of MOMENTS[transition.name] ?? []) await runHook(hook, shutdown, signal);
     },
   };
 }

@@ -2,6 +2,7 @@
 import { mkdir, readdir, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
+import { TRANSITIONS } from '../../decide/shutdown/transition.ts';
 import { type ShutdownStory, STORY_LIMITS } from '../../decide/story/story.ts';
 import { errorCodeOf } from '../../errors.ts';
 import { readBoundedFile } from '../../host/files/bounded-file.ts';
@@ -41,20 +42,7 @@ function makeStorySchema() {
     goneAt: time.exactOptional(),
     waits: z.array(wait).max(STORY_LIMITS.waits),
   });
-  const what = z.enum([
-    'begin',
-    'tighten',
-    'specify',
-    'relax',
-    'rename',
-    'loseCluster',
-    'handOver',
-    'finish',
-    'force',
-    'cancel',
-    'boot',
-    'settle',
-  ]);
+  const what = z.enum(TRANSITIONS);
   return z.object({
     version: z.literal(VERSION),
     node: z.string().max(253),

@@ -9,31 +9,33 @@ import { mayHandOver, type Phase, type PhaseFacts, remakeAt, type Shutdown, type
 import { patienceMs } from '../wait/progress.ts';
 
 /** What may happen to the phase. */
-export type TransitionName =
+export const TRANSITIONS = [
   /** watching or recovering → draining: a shutdown was detected. */
-  | 'begin'
+  'begin',
   /** draining: an earlier deadline became known. */
-  | 'tighten'
+  'tighten',
   /** draining: systemd or logind names the shutdown and its kind, or another one than before. */
-  | 'specify'
+  'specify',
   /** draining: the trigger that named the deadline was taken back. */
-  | 'relax'
+  'relax',
   /** draining: the NodeMaintenance gets another name, because the name is taken or the object was deleted. */
-  | 'rename'
+  'rename',
   /** draining with the cluster → draining offline: the API server does not answer or refuses the drain, has no such node, cannot end the pods, or has the maintenance completed. */
-  | 'loseCluster'
+  'loseCluster',
   /** draining offline → draining with the cluster: the API server is back and has the state of the drain. */
-  | 'handOver'
+  'handOver',
   /** draining → released: all pods ended. */
-  | 'finish'
+  'finish',
   /** draining → released although pods are left. */
-  | 'force'
+  'force',
   /** draining or released → recovering: the shutdown was called off. */
-  | 'cancel'
+  'cancel',
   /** draining or released → recovering: the machine was booted since. */
-  | 'boot'
+  'boot',
   /** recovering → watching: everything is back in its place. */
-  | 'settle';
+  'settle',
+] as const;
+export type TransitionName = (typeof TRANSITIONS)[number];
 
 /** One change of the phase. */
 export interface Transition {

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import type { Message as BusMessage } from 'dbus-next';
-import { createShutdownDetector, type ShutdownDetector } from '../../../src/agent/shutdown/detector.ts';
+import { ShutdownDetector } from '../../../src/agent/shutdown/detector.ts';
 import { NodemaintError } from '../../../src/errors.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createLogin1 } from '../../../src/host/systemd/login1.ts';
@@ -29,7 +29,7 @@ async function createBench(t: TestContext): Promise<Bench> {
   const rig = await startLogind(DELAY, t.signal);
   const host = connectHost(rig);
   const { log } = host;
-  const goingDown = createShutdownDetector({
+  const goingDown = new ShutdownDetector({
     host,
     triggered: undefined,
     leadMs: LEAD_MS,

@@ -9,11 +9,11 @@ import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts'
 import { createOfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
 import { createWakeup } from '../../../src/agent/iteration/wakeup.ts';
 import { openNoticeMemory } from '../../../src/agent/notices/memory.ts';
-import { createNotices } from '../../../src/agent/notices/notices.ts';
+import { Notices } from '../../../src/agent/notices/notices.ts';
 import type { AgentParts } from '../../../src/agent/parts.ts';
 import { readRecord } from '../../../src/agent/phase/record.ts';
 import { createAnnouncer } from '../../../src/agent/shutdown/announce.ts';
-import { createShutdownDetector } from '../../../src/agent/shutdown/detector.ts';
+import { ShutdownDetector } from '../../../src/agent/shutdown/detector.ts';
 import { createLockReconciler, type Host } from '../../../src/agent/shutdown/lock.ts';
 import { createOtherLocks } from '../../../src/agent/shutdown/other-locks.ts';
 import { openStoryRecorder } from '../../../src/agent/shutdown/story-recorder.ts';
@@ -110,7 +110,7 @@ export async function runSimulatedAgent(
   });
   const offlinePods = createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
   system?.host.login1.onPrepareForShutdown(wake);
-  const notices = createNotices({
+  const notices = new Notices({
     sources: () => Promise.resolve([host.notices]),
     options: { leadMs: config.cloud.leadSec * 1000, rebalance: config.cloud.rebalance, freeze: config.cloud.freeze },
     memory: await openNoticeMemory(state, bootId, log),
@@ -145,7 +145,7 @@ export async function runSimulatedAgent(
     offlinePods,
     notices,
     announce,
-    detector: createShutdownDetector({ host: system?.host, triggered, leadMs: 0, clock, log }),
+    detector: new ShutdownDetector({ host: system?.host, triggered, leadMs: 0, clock, log }),
     otherLocks: createOtherLocks({ host: system?.host, clock, log }),
     notify: () => Promise.resolve(),
     hooks: HOOKS,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createShutdownDetector, type ShutdownDetector } from '../../../src/agent/shutdown/detector.ts';
+import { ShutdownDetector } from '../../../src/agent/shutdown/detector.ts';
 import type { ScheduledShutdown, ShutdownRequester } from '../../../src/decide/shutdown/detection.ts';
 import type { ShutdownKind } from '../../../src/decide/shutdown/kind.ts';
 import type { PhaseFacts, Shutdown } from '../../../src/decide/shutdown/phase.ts';
@@ -89,7 +89,7 @@ export function createDetectorRig(triggered?: Trigger): DetectorRig {
   const clock = createSteppingClock();
   const log = createRecordingLog();
   const host = { login1: login1 as Login1, systemd: systemd as Systemd };
-  const detector = createShutdownDetector({ host, triggered, leadMs: LEAD_MS, clock, log });
+  const detector = new ShutdownDetector({ host, triggered, leadMs: LEAD_MS, clock, log });
   const read = (held: Held = {}) => detector.read(held, SIGNAL);
   const turn = async (held: Held = {}): Promise<PhaseFacts['goingDown']> => {
     const found = await read(held);

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { openAgentMetrics } from '../../../../src/agent/metrics/metrics.ts';
 import { openNoticeMemory } from '../../../../src/agent/notices/memory.ts';
-import { createNotices } from '../../../../src/agent/notices/notices.ts';
+import { Notices } from '../../../../src/agent/notices/notices.ts';
 import type { AgentStatus } from '../../../../src/agent/control/status.ts';
 import type { Notice } from '../../../../src/decide/notice/notices.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
@@ -71,7 +71,7 @@ describe('the metrics of an agent', () => {
     let looks = 0;
     const good = { name: 'aws spot', everyMs: 20, read: () => Promise.resolve((looks += 1) % 2 === 0 ? [SPOT] : []) };
     const bad = { name: 'aws lifecycle', everyMs: 60_000, read: () => Promise.reject(new Error('HTTP 500')) };
-    const notices = createNotices({
+    const notices = new Notices({
       sources: () => Promise.resolve([good, bad]),
       options: { rebalance: 'ignore', freeze: 'ignore', leadMs: 0 },
       memory: await openNoticeMemory(await openTestState(folder), 'boot-1', log),

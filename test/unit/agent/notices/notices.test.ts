@@ -5,7 +5,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { openNoticeMemory } from '../../../../src/agent/notices/memory.ts';
 import { findNoticeSources } from '../../../../src/agent/notices/sources.ts';
-import { createNotices, type Notices } from '../../../../src/agent/notices/notices.ts';
+import { Notices } from '../../../../src/agent/notices/notices.ts';
 import type { NoticeSource } from '../../../../src/cloud/notice-source.ts';
 import { parseAgentConfig } from '../../../support/agent/config.ts';
 import type { Notice, NoticeOptions } from '../../../../src/decide/notice/notices.ts';
@@ -84,7 +84,7 @@ describe('the loop that watches for notices', () => {
     { log }: Lines,
     { bootId = 'boot-1', stateDirectory = folder, aheadMs = 0 }: Place = {},
   ): Promise<Notices> =>
-    createNotices({
+    new Notices({
       sources: () => Promise.resolve([source]),
       options: OPTIONS,
       memory: await openNoticeMemory(await openTestState(stateDirectory), bootId, log),

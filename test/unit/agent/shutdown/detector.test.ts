@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createShutdownDetector } from '../../../../src/agent/shutdown/detector.ts';
+import { ShutdownDetector } from '../../../../src/agent/shutdown/detector.ts';
 import { BY_ROOT, createDetectorRig, createPreparing, LEAD_MS, SIGNAL } from '../../../support/agent/detector-rig.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
@@ -127,7 +127,7 @@ describe('the shutdown detector', () => {
   it('a machine without logind and systemd goes down by a trigger only', async () => {
     const log = createRecordingLog();
     const dependencies = { host: undefined, triggered: undefined, leadMs: LEAD_MS, clock: createSteppingClock(), log };
-    const detector = createShutdownDetector(dependencies);
+    const detector = new ShutdownDetector(dependencies);
     assert.deepEqual(await detector.read({}, SIGNAL), { kind: 'no' });
     assert.equal(await detector.managerStopping(SIGNAL), false);
     detector.trigger({ by: 'root', reason: 'power' });

@@ -3,7 +3,7 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
-import { createHooks, hooksOf } from '../../../../src/agent/shutdown/hooks.ts';
+import { createHooks, MOMENTS } from '../../../../src/agent/shutdown/hooks.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import type { TransitionName } from '../../../../src/decide/shutdown/transition.ts';
 import { DRAINING } from '../../../support/agent/phase-facts.ts';
@@ -50,7 +50,7 @@ async function createRig(t: TestContext): Promise<Rig> {
 
 describe('the hooks', () => {
   it('the hooks run at the begin of a drain, at its end and when all is put back', () => {
-    const hooksAt = (name: TransitionName): readonly string[] => hooksOf({ name, from: WATCHING, to: DRAINING });
+    const hooksAt = (name: TransitionName): readonly string[] => MOMENTS[name] ?? [];
     assert.deepEqual(hooksAt('begin'), ['pre-drain']);
     for (const end of ['finish', 'force'] as const) assert.deepEqual(hooksAt(end), ['drained', 'pre-release']);
     assert.deepEqual(hooksAt('settle'), ['restored']);
