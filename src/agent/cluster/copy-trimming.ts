@@ -20,7 +20,7 @@ function sharedStatus(status: NodeMaintenanceStatus, nodeName: string): NodeMain
 }
 
 /** Whether the agent of the node has to do with the maintenance. */
-function concerns(maintenance: NodeMaintenance, nodeName: string): boolean {
+export function concerns(maintenance: NodeMaintenance, nodeName: string): boolean {
   if (soleNodeOf(maintenance) === nodeName) return true;
   return nodeStatusOf(maintenance.status, nodeName) !== undefined;
 }

@@ -5,7 +5,7 @@ import type { LeaseLife } from '../../decide/shutdown/drainer.ts';
 import { describeError } from '../../errors.ts';
 import { NODE_MAINTENANCES } from '../../kube/resource.ts';
 import { createObjectCache } from '../../kube/watch.ts';
-import { createMaintenanceTransform, createSignificantChanges } from './copy-trimming.ts';
+import { concerns, createMaintenanceTransform, createSignificantChanges } from './copy-trimming.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 import { createNotedMaintenances, type MaintenanceCopies } from './maintenances-by-note.ts';
 
@@ -197,7 +197,8 @@ export class NodeMaintenances {
     if (!next.synced() || next.isIncomplete()) return false;
     const before = this.list();
     // What the other watch has shown already must not seem to be deleted, and the controller may have notes to write.
-    if (before.some((each) => isInProgress(each) && next.get(each.metadata.name) === undefined)) return false;
+    const shown = before.filter((each) => isInProgress(each) && concerns(each, this.#dependencies.nodeName));
+    if (shown.some(({ metadata }) => next.get(metadata.name) === undefined)) return false;
     this.#source = source;
     for (const name of new Set([...before, ...next.list()].map(({ metadata }) => metadata.name))) this.#changed(name);
     this.#dependencies.log.debug({ source }, 'maintenances are watched');

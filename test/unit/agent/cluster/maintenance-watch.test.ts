@@ -3,11 +3,11 @@ import { describe, it, type TestContext } from 'node:test';
 import { NodeMaintenances } from '../../../../src/agent/cluster/maintenance-watch.ts';
 import { createNotedMaintenances } from '../../../../src/agent/cluster/maintenances-by-note.ts';
 import { ControllerLease } from '../../../../src/agent/drain/controller-lease.ts';
-import { NODE_NOTE_ANNOTATION, NOTES_BY_ANNOTATION } from '../../../../src/api/names.ts';
+import { AGENT_LABEL, NODE_NOTE_ANNOTATION, NOTES_BY_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/maintenance/drain-plan.ts';
 import { nodeNote } from '../../../../src/decide/maintenance/node-note.ts';
-import { createSystemClock } from '../../../../src/host/clock.ts';
+import { type Clock, createSystemClock } from '../../../../src/host/clock.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { LEASES, NODE_MAINTENANCES, NODES, objectPath } from '../../../../src/kube/resource.ts';
 import { CONTROLLER_LEASE } from '../../../../src/kube/lease.ts';
@@ -24,13 +24,13 @@ function drainingOf(name: string, nodes: readonly string[]): NodeMaintenance {
 }
 
 /** The agent of n1 in a cluster whose Lease the test sets; lists and watches have no selectors but that of the agent's label. */
-function open(t: TestContext, holder: { notesBy?: string; isForbidden?: boolean }) {
+function open(t: TestContext, holder: { notesBy?: string; isForbidden?: boolean }, clock = createSystemClock()) {
   const store = createObjectStore();
   const asked: string[] = [];
   let renewals = 0;
   let woken = 0;
-  const ofLabel = (path: string, object: { metadata: { labels?: object } }): boolean =>
-    !path.includes('labelSelector') || object.metadata.labels !== undefined;
+  const ofLabel = (path: string, { metadata }: NodeMaintenance): boolean =>
+    !path.includes('labelSelector') || metadata.labels?.[AGENT_LABEL] === 'n1';
   const client: KubeClient = {
     ...store.client,
     send: async (request, signal) => {
@@ -55,7 +55,7 @@ function open(t: TestContext, holder: { notesBy?: string; isForbidden?: boolean 
   const onChange = (): void => {
     woken += 1;
   };
-  const dependencies = { client, clock: createSystemClock(), log: SILENT_LOG, nodeName: 'n1', onChange };
+  const dependencies = { client, clock, log: SILENT_LOG, nodeName: 'n1', onChange };
   const watch = new NodeMaintenances(dependencies, new ControllerLease(dependencies), () => undefined);
   const end = new AbortController();
   const running = watch.run(end.signal);
@@ -122,6 +122,21 @@ describe('the maintenances of a node', () => {
       return watch.watchesAll();
     });
     assert.equal(watch.get('firmware')?.spec.drainPlan, drain.spec.drainPlan);
+  });
+
+  it('the maintenances of the note are enough again when a controller is back, also while a machine elsewhere goes down', async (t) => {
+    const system = createSystemClock();
+    const clock: Clock = {
+      ...system,
+      monotonic: () => system.monotonic() * 100,
+      sleep: (ms, signal) => system.sleep(ms / 100, signal),
+    };
+    const { store, watch, note } = open(t, { notesBy: 'c1' }, clock);
+    store.put(NODE_MAINTENANCES, ownMaintenanceOf('n2', {}));
+    note([]);
+    watch.wantAll();
+    await waitFor('all are watched', () => watch.watchesAll());
+    await waitFor('the note is enough', () => !watch.watchesAll());
   });
 
   it('the maintenances are all watched where the note cannot say what they are', async (t) => {
