@@ -6,7 +6,7 @@ import { CreatedMaintenances } from './cluster/created-uids.ts';
 import type { ClusterDependencies } from './cluster/dependencies.ts';
 import { NodeEvictionRequests } from './cluster/eviction-requests.ts';
 import { NodeMaintenances } from './cluster/maintenance-watch.ts';
-import { createOwnMaintenances, type OwnMaintenances } from './cluster/own-maintenances.ts';
+import { OwnMaintenances } from './cluster/own-maintenances.ts';
 import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
 import { AgentPresence, type PresenceSources } from './cluster/presence.ts';
 import { ControllerLease } from './drain/controller-lease.ts';
@@ -51,7 +51,7 @@ export class Cluster {
       made.changed(name);
     });
     const made = new CreatedMaintenances(machine.nodeName, (name) => this.maintenances.get(name));
-    this.own = createOwnMaintenances(dependencies, { maintenances: this.maintenances, made, endsWithBoot });
+    this.own = new OwnMaintenances(dependencies, { maintenances: this.maintenances, made, endsWithBoot });
     this.requests = new NodeEvictionRequests(dependencies, () => this.#watching);
     this.ownNode = createOwnNode(dependencies);
     this.presence = new AgentPresence(dependencies, presence);

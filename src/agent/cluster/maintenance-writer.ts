@@ -15,7 +15,6 @@ import { nodeLabel } from '../../decide/node-label.ts';
 import type { ShutdownKind } from '../../decide/shutdown/kind.ts';
 import { preciseRfc3339 } from '../../decide/time.ts';
 import { NodemaintError } from '../../errors.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 
@@ -64,28 +63,6 @@ export function maintenanceBody(
   };
 }
 
-/**
- * The requests about this node's maintenances. A maintenance that is gone is no error; each throws API_UNREACHABLE and
- * API_REFUSED.
- */
-export interface MaintenanceWriter {
-  /** Creates it; returns undefined where the name exists already. */
-  post(wanted: ShutdownMaintenance, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
-  /** Reads it from the API server; undefined where there is none. */
-  read(name: string, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
-  /** Writes down when the node is gone; sends nothing where the maintenance has it. */
-  setDeadline(maintenance: NodeMaintenance, deadline: Deadline, signal: AbortSignal): Promise<void>;
-  /** Writes down how the machine goes down; sends nothing where the maintenance has it. */
-  setShutdownKind(maintenance: NodeMaintenance, kind: ShutdownKind, signal: AbortSignal): Promise<void>;
-  /** Takes the deadline `at`, which was withdrawn, away from the maintenance; sends nothing where it has none or another one. */
-  clearDeadline(maintenance: NodeMaintenance, at: number, signal: AbortSignal): Promise<void>;
-  /** Notes in the maintenance during which boot it was made, where the API server has the same boot of this node. */
-  noteBoot(name: string, bootId: string, signal: AbortSignal): Promise<void>;
-  /** Asks for the stage Complete; sends nothing where it has it. */
-  complete(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void>;
-  remove(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void>;
-}
-
 /** The API server tells its time in whole seconds: deadlines that differ by less are the same. */
 const SAME_MS = 2_000;
 
@@ -94,71 +71,96 @@ function isSame(written: NodeMaintenance, { at }: Pick<Deadline, 'at'>): boolean
   return known !== undefined && Math.abs(known.at - at) < SAME_MS;
 }
 
-async function patch(client: KubeClient, name: string, body: object, signal: AbortSignal): Promise<void> {
-  const path = objectPath(NODE_MAINTENANCES, { name });
-  await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
-}
-
 /** What is to be written; null takes an annotation away. */
 type Annotations = Readonly<Record<string, string | null>>;
 const NO_DEADLINE: Annotations = { [DEADLINE_ANNOTATION]: null, [DEADLINE_SINCE_ANNOTATION]: null };
 
-/** Creates the writer for the maintenances of the node `nodeName`. */
-export function createMaintenanceWriter({
-  client,
-  log,
-  nodeName,
-  aheadMs = () => 0,
-}: Pick<ClusterDependencies, 'client' | 'log' | 'nodeName' | 'aheadMs'>): MaintenanceWriter {
+/**
+ * The requests about this node's maintenances. A maintenance that is gone is no error; each throws API_UNREACHABLE and
+ * API_REFUSED.
+ */
+export class MaintenanceWriter {
+  readonly #dependencies: Pick<ClusterDependencies, 'client' | 'log' | 'nodeName' | 'aheadMs'>;
+
+  constructor(dependencies: Pick<ClusterDependencies, 'client' | 'log' | 'nodeName' | 'aheadMs'>) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Creates it; returns undefined where the name exists already. */
+  async post(wanted: ShutdownMaintenance, signal: AbortSignal): Promise<NodeMaintenance | undefined> {
+    const { client, nodeName } = this.#dependencies;
+    const timely = { ...wanted, deadline: wanted.deadline && this.#inCluster(wanted.deadline) };
+    const post = (body: NodeMaintenance): Promise<NodeMaintenance | undefined> =>
+      sendForObject(client, { method: 'POST', path: collectionPath(NODE_MAINTENANCES), body }, [409], signal);
+    try {
+      return await post(maintenanceBody(timely, nodeName));
+    } catch (error) {
+      const isRefused = error instanceof NodemaintError && error.code === 'API_REFUSED';
+      if (!isRefused || wanted.shutdownKind === undefined) throw error;
+      // Policies that are older than this agent do not know the annotation: the drain does not depend on it.
+      return await post(maintenanceBody({ ...timely, shutdownKind: undefined }, nodeName));
+    }
+  }
+
+  /** Reads it from the API server; undefined where there is none. */
+  read(name: string, signal: AbortSignal): Promise<NodeMaintenance | undefined> {
+    const path = objectPath(NODE_MAINTENANCES, { name });
+    return sendForObject<NodeMaintenance>(this.#dependencies.client, { method: 'GET', path }, [404], signal);
+  }
+
+  /** Writes down when the node is gone; sends nothing where the maintenance has it. */
+  async setDeadline(maintenance: NodeMaintenance, own: Deadline, signal: AbortSignal): Promise<void> {
+    const deadline = this.#inCluster(own);
+    if (isSame(maintenance, deadline)) return;
+    await this.#annotate(maintenance.metadata.name, deadlineAnnotationsOf(deadline), signal);
+  }
+
+  /** Writes down how the machine goes down; sends nothing where the maintenance has it. */
+  async setShutdownKind({ metadata }: NodeMaintenance, kind: ShutdownKind, signal: AbortSignal): Promise<void> {
+    if (metadata.annotations?.[SHUTDOWN_KIND_ANNOTATION] === kind) return;
+    await this.#annotate(metadata.name, { [SHUTDOWN_KIND_ANNOTATION]: kind }, signal);
+  }
+
+  /** Takes the deadline `at`, which was withdrawn, away from the maintenance; sends nothing where it has none or another one. */
+  async clearDeadline(maintenance: NodeMaintenance, at: number, signal: AbortSignal): Promise<void> {
+    if (!isSame(maintenance, this.#inCluster({ at, since: at }))) return;
+    await this.#annotate(maintenance.metadata.name, NO_DEADLINE, signal);
+  }
+
+  /** Notes in the maintenance during which boot it was made, where the API server has the same boot of this node. */
+  async noteBoot(name: string, bootId: string, signal: AbortSignal): Promise<void> {
+    const { client, nodeName } = this.#dependencies;
+    const ask = { method: 'GET', path: objectPath(NODES, { name: nodeName }) } as const;
+    const node = await sendForObject<Node>(client, ask, [404], signal);
+    // Where the API server has an earlier boot of the node, the next change of its boot does not mean that this one is over.
+    if (node?.status?.nodeInfo?.bootID === bootId) await this.#annotate(name, { [BOOT_ANNOTATION]: bootId }, signal);
+  }
+
+  /** Asks for the stage Complete; sends nothing where it has it. */
+  async complete(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void> {
+    if (stageOf(maintenance) === 'Complete') return;
+    await this.#patch(maintenance.metadata.name, { spec: { stage: 'Complete' } }, signal);
+    this.#dependencies.log.info({ maintenance: maintenance.metadata.name }, 'completed own maintenance');
+  }
+
+  async remove(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void> {
+    const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
+    await sendForObject(this.#dependencies.client, { method: 'DELETE', path }, [404], signal);
+  }
+
   /** The deadline by the API server's clock: the time that is left until then is that of this machine. */
-  const inCluster = ({ at, since }: Deadline): Deadline => ({ at: at + aheadMs(), since: since + aheadMs() });
-  const annotate = (name: string, annotations: Annotations, signal: AbortSignal): Promise<void> =>
-    patch(client, name, { metadata: { annotations } }, signal);
-  return {
-    post: async (wanted, signal) => {
-      const timely = { ...wanted, deadline: wanted.deadline && inCluster(wanted.deadline) };
-      const post = (body: NodeMaintenance): Promise<NodeMaintenance | undefined> =>
-        sendForObject(client, { method: 'POST', path: collectionPath(NODE_MAINTENANCES), body }, [409], signal);
-      try {
-        return await post(maintenanceBody(timely, nodeName));
-      } catch (error) {
-        const isRefused = error instanceof NodemaintError && error.code === 'API_REFUSED';
-        if (!isRefused || wanted.shutdownKind === undefined) throw error;
-        // Policies that are older than this agent do not know the annotation: the drain does not depend on it.
-        return await post(maintenanceBody({ ...timely, shutdownKind: undefined }, nodeName));
-      }
-    },
-    read: (name, signal) => {
-      const path = objectPath(NODE_MAINTENANCES, { name });
-      return sendForObject<NodeMaintenance>(client, { method: 'GET', path }, [404], signal);
-    },
-    setDeadline: async (maintenance, own, signal) => {
-      const deadline = inCluster(own);
-      if (!isSame(maintenance, deadline))
-        await annotate(maintenance.metadata.name, deadlineAnnotationsOf(deadline), signal);
-    },
-    setShutdownKind: async ({ metadata: { name, annotations } }, kind, signal) => {
-      if (annotations?.[SHUTDOWN_KIND_ANNOTATION] === kind) return;
-      await annotate(name, { [SHUTDOWN_KIND_ANNOTATION]: kind }, signal);
-    },
-    clearDeadline: async (maintenance, at, signal) => {
-      if (!isSame(maintenance, { at: at + aheadMs() })) return;
-      await annotate(maintenance.metadata.name, NO_DEADLINE, signal);
-    },
-    noteBoot: async (name, bootId, signal) => {
-      const ask = { method: 'GET', path: objectPath(NODES, { name: nodeName }) } as const;
-      const node = await sendForObject<Node>(client, ask, [404], signal);
-      // Where the API server has an earlier boot of the node, the next change of its boot does not mean that this one is over.
-      if (node?.status?.nodeInfo?.bootID === bootId) await annotate(name, { [BOOT_ANNOTATION]: bootId }, signal);
-    },
-    complete: async (maintenance, signal) => {
-      if (stageOf(maintenance) === 'Complete') return;
-      await patch(client, maintenance.metadata.name, { spec: { stage: 'Complete' } }, signal);
-      log.info({ maintenance: maintenance.metadata.name }, 'completed own maintenance');
-    },
-    remove: async (maintenance, signal) => {
-      const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
-      await sendForObject(client, { method: 'DELETE', path }, [404], signal);
-    },
-  };
+  #inCluster({ at, since }: Deadline): Deadline {
+    const aheadMs = this.#dependencies.aheadMs?.() ?? 0;
+    return { at: at + aheadMs, since: since + aheadMs };
+  }
+
+  async #annotate(name: string, annotations: Annotations, signal: AbortSignal): Promise<void> {
+    await this.#patch(name, { metadata: { annotations } }, signal);
+  }
+
+  async #patch(name: string, body: object, signal: AbortSignal): Promise<void> {
+    const path = objectPath(NODE_MAINTENANCES, { name });
+    const request = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
+    await sendForObject(this.#dependencies.client, request, [404], signal);
+  }
 }

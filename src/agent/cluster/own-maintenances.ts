@@ -5,32 +5,8 @@ import { awaitsVolumes, hasDrained } from '../../decide/maintenance/recorded-nod
 import { describeError } from '../../errors.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 import type { CreatedMaintenances } from './created-uids.ts';
-import { createMaintenanceWriter, type MaintenanceWriter } from './maintenance-writer.ts';
-import type { ShutdownMaintenance } from './maintenance-writer.ts';
+import { MaintenanceWriter, type ShutdownMaintenance } from './maintenance-writer.ts';
 import type { NodeMaintenances } from './maintenance-watch.ts';
-
-/** The maintenances that the agent of this node makes: what became of them, and all writes to them. */
-export interface OwnMaintenances
-  extends Pick<MaintenanceWriter, 'setDeadline' | 'clearDeadline' | 'setShutdownKind' | 'complete' | 'remove'> {
-  /** The drains that this node's agent made. */
-  own(): readonly NodeMaintenance[];
-  /** The maintenances that this node's agent made to cordon the node. */
-  ownCordons(): readonly NodeMaintenance[];
-  /** What became of the drain that this agent made under the name, or is to make. */
-  state(name: string): OwnState;
-  /** Whether the drain that this agent made under the name has drained the node. */
-  isDrained(name: string): boolean;
-  /** Whether the drain of the name waits for volumes of this node. */
-  awaitsVolumes(name: string): boolean;
-  /** Whether no maintenance of any client has the name, as far as is known. */
-  isFree(name: string): boolean;
-  /** Forgets what was known of the name, which a new shutdown uses. */
-  forget(name: string): void;
-  /** Makes the maintenance, or finds it made; the state of its name then says which. */
-  create(wanted: ShutdownMaintenance, signal: AbortSignal): Promise<void>;
-  /** Reads a drain that was made and that the watch has not shown, from the API server; at most every ten seconds. */
-  confirm(name: string, signal: AbortSignal): Promise<void>;
-}
 
 /** What this node's maintenances are made with. */
 interface OwnMaintenanceParts {
@@ -45,25 +21,63 @@ const NOTE_MS = 2_000;
 /** A watch shows what was made within a second, unless it is interrupted; the API server is asked this often at most. */
 const CONFIRM_MS = 10_000;
 
-/** Creates a maintenance, notes what came of it, and then the boot during which it was made. */
-function createMaker(
-  { log, nodeName }: ClusterDependencies,
-  { made, endsWithBoot }: OwnMaintenanceParts,
-  writer: MaintenanceWriter,
-): OwnMaintenances['create'] {
-  /** Not needed for the drain: without the note the agent alone ends the drain after the boot. */
-  const tryToNoteBoot = async (name: string, bootId: string, signal: AbortSignal): Promise<void> => {
-    try {
-      await writer.noteBoot(name, bootId, AbortSignal.any([signal, AbortSignal.timeout(NOTE_MS)]));
-    } catch (error) {
-      signal.throwIfAborted();
-      log.debug({ maintenance: name, reason: describeError(error) }, 'cannot note the boot of the maintenance');
-    }
-  };
-  return async (wanted, signal) => {
+/** The maintenances that the agent of this node makes: what became of them, and all writes to them. */
+export class OwnMaintenances extends MaintenanceWriter {
+  readonly #dependencies: ClusterDependencies;
+  readonly #parts: OwnMaintenanceParts;
+  #confirmedAt: number | undefined;
+
+  /** Nothing is asked before the first call. */
+  constructor(dependencies: ClusterDependencies, parts: OwnMaintenanceParts) {
+    super(dependencies);
+    this.#dependencies = dependencies;
+    this.#parts = parts;
+  }
+
+  /** The drains that this node's agent made. */
+  own(): readonly NodeMaintenance[] {
+    return this.#made().filter((each) => stageOf(each) !== 'Cordon');
+  }
+
+  /** The maintenances that this node's agent made to cordon the node. */
+  ownCordons(): readonly NodeMaintenance[] {
+    return this.#made().filter((each) => stageOf(each) === 'Cordon');
+  }
+
+  /** What became of the drain that this agent made under the name, or is to make. */
+  state(name: string): OwnState {
+    return this.#parts.made.state(name);
+  }
+
+  /** Whether the drain that this agent made under the name has drained the node. */
+  isDrained(name: string): boolean {
+    const found = this.#ownOf(name);
+    return found !== undefined && hasDrained(found, this.#dependencies.nodeName);
+  }
+
+  /** Whether the drain of the name waits for volumes of this node. */
+  awaitsVolumes(name: string): boolean {
+    const found = this.#ownOf(name);
+    return found !== undefined && awaitsVolumes(found, this.#dependencies.nodeName);
+  }
+
+  /** Whether no maintenance of any client has the name, as far as is known. */
+  isFree(name: string): boolean {
+    return this.#parts.made.isFree(name);
+  }
+
+  /** Forgets what was known of the name, which a new shutdown uses. */
+  forget(name: string): void {
+    this.#parts.made.forget(name);
+  }
+
+  /** Makes the maintenance, or finds it made; the state of its name then says which. */
+  async create(wanted: ShutdownMaintenance, signal: AbortSignal): Promise<void> {
+    const { log, nodeName } = this.#dependencies;
+    const { made, endsWithBoot } = this.#parts;
     const { name, reason, stage } = wanted;
-    const created = await writer.post(wanted, signal);
-    const got = created ?? (await writer.read(name, signal));
+    const created = await this.post(wanted, signal);
+    const got = created ?? (await this.read(name, signal));
     if (got === undefined) return;
     if (!isUsable(got, stage, nodeName)) {
       made.refuse(name);
@@ -72,51 +86,37 @@ function createMaker(
     }
     made.accept(got);
     log.info({ maintenance: name, reason }, created === undefined ? 'found own maintenance' : 'created maintenance');
-    if (stage === 'Drain' && endsWithBoot !== undefined) await tryToNoteBoot(name, endsWithBoot, signal);
-  };
-}
+    if (stage === 'Drain' && endsWithBoot !== undefined) await this.#tryToNoteBoot(name, endsWithBoot, signal);
+  }
 
-/** Creates the view of this node's maintenances, and their only writer; nothing is asked before the first call. */
-export function createOwnMaintenances(dependencies: ClusterDependencies, parts: OwnMaintenanceParts): OwnMaintenances {
-  const { clock, nodeName } = dependencies;
-  const { maintenances, made } = parts;
-  const writer = createMaintenanceWriter(dependencies);
-  let confirmedAt: number | undefined;
+  /** Reads a drain that was made and that the watch has not shown, from the API server; at most every ten seconds. */
+  async confirm(name: string, signal: AbortSignal): Promise<void> {
+    const { made } = this.#parts;
+    const now = this.#dependencies.clock.monotonic();
+    if (!made.isUnseen(name) || (this.#confirmedAt !== undefined && now - this.#confirmedAt < CONFIRM_MS)) return;
+    this.#confirmedAt = now;
+    const found = await this.read(name, signal);
+    if (found?.metadata.uid !== made.uidOf(name)) made.lost(name);
+  }
+
   /** The copy of the maintenance that this agent made under the name. */
-  const ownOf = (name: string): NodeMaintenance | undefined => {
-    const found = maintenances.get(name);
-    return found?.metadata.uid === made.uidOf(name) ? found : undefined;
-  };
-  const madeByAgent = (): readonly NodeMaintenance[] =>
-    maintenances.list().filter((each) => agentNodeOf(each) === nodeName);
-  return {
-    own: () => madeByAgent().filter((each) => stageOf(each) !== 'Cordon'),
-    ownCordons: () => madeByAgent().filter((each) => stageOf(each) === 'Cordon'),
-    state: (name) => made.state(name),
-    isDrained: (name) => {
-      const found = ownOf(name);
-      return found !== undefined && hasDrained(found, nodeName);
-    },
-    awaitsVolumes: (name) => {
-      const found = ownOf(name);
-      return found !== undefined && awaitsVolumes(found, nodeName);
-    },
-    isFree: (name) => made.isFree(name),
-    forget: (name) => {
-      made.forget(name);
-    },
-    create: createMaker(dependencies, parts, writer),
-    confirm: async (name, signal) => {
-      const now = clock.monotonic();
-      if (!made.isUnseen(name) || (confirmedAt !== undefined && now - confirmedAt < CONFIRM_MS)) return;
-      confirmedAt = now;
-      const found = await writer.read(name, signal);
-      if (found?.metadata.uid !== made.uidOf(name)) made.lost(name);
-    },
-    setDeadline: (maintenance, deadline, signal) => writer.setDeadline(maintenance, deadline, signal),
-    setShutdownKind: (maintenance, kind, signal) => writer.setShutdownKind(maintenance, kind, signal),
-    clearDeadline: (maintenance, at, signal) => writer.clearDeadline(maintenance, at, signal),
-    complete: (maintenance, signal) => writer.complete(maintenance, signal),
-    remove: (maintenance, signal) => writer.remove(maintenance, signal),
-  };
+  #ownOf(name: string): NodeMaintenance | undefined {
+    const found = this.#parts.maintenances.get(name);
+    return found?.metadata.uid === this.#parts.made.uidOf(name) ? found : undefined;
+  }
+
+  #made(): readonly NodeMaintenance[] {
+    return this.#parts.maintenances.list().filter((each) => agentNodeOf(each) === this.#dependencies.nodeName);
+  }
+
+  /** Not needed for the drain: without the note the agent alone ends the drain after the boot. */
+  async #tryToNoteBoot(name: string, bootId: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.noteBoot(name, bootId, AbortSignal.any([signal, AbortSignal.timeout(NOTE_MS)]));
+    } catch (error) {
+      signal.throwIfAborted();
+      const reason = describeError(error);
+      this.#dependencies.log.debug({ maintenance: name, reason }, 'cannot note the boot of the maintenance');
+    }
+  }
 }

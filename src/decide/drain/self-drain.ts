@@ -34,9 +34,8 @@ export interface SelfDrain {
   readonly resolution: DrainResolution;
 }
 
-/** A pod that stays although it is targeted, and for whom. */
+/** For whom a pod stays although it is targeted. */
 export interface AwaitingPod {
-  readonly pod: Pod;
   /** The interceptor. */
   readonly on: string;
   readonly message: string;
@@ -176,12 +175,12 @@ export function awaitingPodOf(
 ): AwaitingPod | undefined {
   const podType = podTypeOf(pod);
   const own = ENDING_INTERCEPTOR[podType];
-  const hold = (on: string, why: string): AwaitingPod => ({ pod, on, message: `${why}; ${missing}` });
   // It can have no request (KEP-4563), so nobody is asked before its eviction.
   if (isInPodGroup(pod)) return undefined;
   const active = request === undefined || isFinished(request) ? undefined : request.status?.activeInterceptors?.[0];
   const next = active ?? interceptorsOf(pod).names[0] ?? own;
-  return next === own || waitsForNone ? undefined : hold(next, `waits for the interceptor ${next}`);
+  if (next === own || waitsForNone) return undefined;
+  return { on: next, message: `waits for the interceptor ${next}; ${missing}` };
 }
 
 /** The UIDs of the pods that are targeted; of static pods the files. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
-  createMaintenanceWriter,
+  MaintenanceWriter,
   deadlineAnnotationsOf,
   maintenanceBody,
 } from '../../../../src/agent/cluster/maintenance-writer.ts';
@@ -26,7 +26,7 @@ describe("the writer of this node's maintenances", () => {
   it('the writer labels the maintenance of a node whose name is no label value, so that its agent knows it again', async () => {
     const nodeName = `${'n'.repeat(60)}.${'a.b-'.repeat(40)}internal`;
     const server = createObjectServer();
-    const writer = createMaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName });
+    const writer = new MaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName });
     const wanted = { name: `shutdown-${nodeName}-0`, reason: 'x', stage: 'Drain', drainPlan: [] } as const;
     const made = await writer.post(wanted, SIGNAL);
     assert.ok(made !== undefined && (made.metadata.labels?.[AGENT_LABEL] ?? '').length <= 63);
@@ -36,7 +36,7 @@ describe("the writer of this node's maintenances", () => {
   it('the writer takes a maintenance whose name exists already for no error: its creation may have had no answer', async () => {
     const server = createObjectServer();
     server.refused.set(`POST ${collectionPath(NODE_MAINTENANCES)}`, 409);
-    const writer = createMaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1' });
+    const writer = new MaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1' });
     const wanted = { name: 'm', reason: 'x', stage: 'Drain', drainPlan: [] } as const;
     assert.equal(await writer.post(wanted, SIGNAL), undefined);
     assert.equal(server.asked.length, 1);
@@ -44,7 +44,7 @@ describe("the writer of this node's maintenances", () => {
 
   it('the writer puts the deadline into annotations, and takes a maintenance that is gone for no error', async () => {
     const server = createObjectServer();
-    const writer = createMaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1' });
+    const writer = new MaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1' });
     const maintenance = maintenanceOf({}, { name: 'm' });
     await writer.setDeadline(maintenance, { at: 2_000, since: 1_000 }, SIGNAL);
     const body = server.requests[0]?.body as { metadata: { annotations: Record<string, string> } };
@@ -60,7 +60,7 @@ describe("the writer of this node's maintenances", () => {
 
   it('the writer writes how the machine goes down, and again only where it is another way', async () => {
     const server = createObjectServer();
-    const writer = createMaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1' });
+    const writer = new MaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1' });
     const wanted = { name: 'm', reason: 'x', stage: 'Drain', drainPlan: [], shutdownKind: 'reboot' } as const;
     const made = await writer.post(wanted, SIGNAL);
     assert.deepEqual(made?.metadata.annotations, { [SHUTDOWN_KIND_ANNOTATION]: 'reboot' });
@@ -82,7 +82,7 @@ describe("the writer of this node's maintenances", () => {
         return { status: 422, headers: {}, body: { message: 'a policy does not know the annotation' } };
       },
     };
-    const writer = createMaintenanceWriter({ client: older, log: SILENT_LOG, nodeName: 'n1' });
+    const writer = new MaintenanceWriter({ client: older, log: SILENT_LOG, nodeName: 'n1' });
     const wanted = { name: 'm', reason: 'x', stage: 'Drain', drainPlan: [], shutdownKind: 'reboot' } as const;
     const made = await writer.post(wanted, SIGNAL);
     assert.equal(made?.metadata.name, 'm');
@@ -92,7 +92,7 @@ describe("the writer of this node's maintenances", () => {
   it("the writer writes the deadline by the API server's clock where this machine's is wrong", async () => {
     const server = createObjectServer();
     const aheadMs = (): number => 3_600_000;
-    const writer = createMaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1', aheadMs });
+    const writer = new MaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1', aheadMs });
     const deadline = { at: 2_000, since: 1_000 };
     const wanted = { name: 'm', reason: 'x', stage: 'Drain', drainPlan: [], deadline } as const;
     const made = await writer.post(wanted, SIGNAL);
@@ -109,7 +109,7 @@ describe("the writer of this node's maintenances", () => {
   it('the writer writes a deadline again only where it is another one', async () => {
     const server = createObjectServer();
     const aheadMs = (): number => -3_600_000;
-    const writer = createMaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1', aheadMs });
+    const writer = new MaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1', aheadMs });
     const has = (time: string): NodeMaintenance =>
       maintenanceOf({}, { name: 'm', annotations: { [DEADLINE_ANNOTATION]: time } });
     // The API server tells its time in whole seconds.
