@@ -31,7 +31,7 @@ interface Heard {
   readonly silenceMs: number;
 }
 
-/** The parked manifests that carry the way: of a control plane etcd and the API server, else all, because nothing says which. */
+/** The parked manifests that carry the way: etcd, the API server and proxies, else all, because nothing says which. */
 export function wayOf<T extends ParkedWay>(parked: readonly T[]): readonly T[] {
   const own = parked.filter(({ maintenance }) => maintenance !== MANUAL);
   const members = own.filter(({ component }) => component !== undefined);

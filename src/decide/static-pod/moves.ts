@@ -180,7 +180,7 @@ function delayForDisk(pod: StaticPod, facts: StaticPodFacts): ParkDelay | undefi
   };
 }
 
-/** etcd and the API server leave after all other static pods that leave, even if their priorities are equal. */
+/** Proxies, the API server and etcd leave after all other static pods that leave, even if their priorities are equal. */
 function delayForOthers(pod: StaticPod, facts: StaticPodFacts): ParkDelay | undefined {
   const rank = leaveRank(pod.component);
   if (rank === 0) return undefined;

@@ -13,6 +13,7 @@ describe('the control plane of a node', () => {
       withImage('rancher/kubernetes:1', ['/bin/kube-apiserver', '--v=1']),
       'kube-apiserver',
     ],
+    ['the image of a proxy', withImage('docker.io/library/nginx:1.29-alpine'), 'proxy'],
     ['label and name', { name: 'etcd', labels: { component: 'etcd' }, containers: [{}] }, 'etcd'],
     ['label and name of OpenShift', { name: 'etcd-m0', labels: { 'k8s-app': 'etcd' }, containers: [] }, 'etcd'],
     ['a label alone', { name: 'web', labels: { component: 'etcd' }, containers: [] }, undefined],
@@ -28,7 +29,8 @@ describe('the control plane of a node', () => {
   }
 
   it('the control plane of a node leaves last, etcd after the API server that writes in it', () => {
-    assert.ok(leaveRank(undefined) < leaveRank('kube-apiserver'));
+    assert.ok(leaveRank(undefined) < leaveRank('proxy'));
+    assert.ok(leaveRank('proxy') < leaveRank('kube-apiserver'));
     assert.ok(leaveRank('kube-apiserver') < leaveRank('etcd'));
   });
 });

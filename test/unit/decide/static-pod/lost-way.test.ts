@@ -9,7 +9,7 @@ const PROXY = { file: 'nginx-proxy.yaml', maintenance: 'm', parkedAt: AT, graceS
 const ETCD = { ...PROXY, file: 'etcd.yaml', component: 'etcd' } as const;
 
 describe('the way to the API server that a drain has taken away', () => {
-  it('of a control plane etcd and the API server carry it, else each static pod may; what a person parked stays', () => {
+  it('etcd, the API server and proxies carry it, else each static pod may; what a person parked stays', () => {
     assert.deepEqual(wayOf([PROXY, ETCD]), [ETCD]);
     assert.deepEqual(wayOf([PROXY, { ...PROXY, maintenance: MANUAL }]), [PROXY]);
   });
