@@ -1,4 +1,6 @@
 /** `nodemaint doctor`: whether this node is set up so that a shutdown will wait for its pods. */
+import { createMirrorPodReader } from '../../agent/static-pods/mirror-pods.ts';
+import { podKey } from '../../decide/static-pod/moves.ts';
 import { access, constants, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
@@ -115,7 +117,19 @@ async function mayReleasePods(client: KubeClient, signal: AbortSignal): Promise<
   return status !== 201 || (answer as { status?: { allowed?: boolean } }).status?.allowed === true;
 }
 
-async function readApi({ config, nodeName }: LocalNode, signal: AbortSignal): Promise<DoctorFacts['api']> {
+/** The static pods of the node that the API server does not know; none where it does not tell. */
+async function readUnknownPods(
+  { paths, nodeName, log }: LocalNode,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const { manifests } = await readManifests(paths.staticPodPath, nodeName, signal).catch(() => ({ manifests: [] }));
+  const mirrors = manifests.length === 0 ? undefined : await createMirrorPodReader({ client, log, nodeName })(signal);
+  return mirrors === undefined ? [] : manifests.map(podKey).filter((key) => !mirrors.has(key));
+}
+
+async function readApi(local: LocalNode, signal: AbortSignal): Promise<DoctorFacts['api']> {
+  const { config, nodeName } = local;
   if (config.kubeconfig === '') return { kind: 'standalone' };
   let server = '';
   try {
@@ -133,7 +147,8 @@ async function readApi({ config, nodeName }: LocalNode, signal: AbortSignal): Pr
       }
       if (status === 200) {
         const lost = (await mayReleasePods(client, signal)) ? '' : `; ${NO_RELEASE}`;
-        return { kind: 'ok', server, message: `NodeMaintenances can be read${lost}` };
+        const unknown = await readUnknownPods(local, client, signal);
+        return { kind: 'ok', server, message: `NodeMaintenances can be read${lost}`, unknown };
       }
       const why = status === 404 ? 'the NodeMaintenance resource is not installed' : `it answered HTTP ${status}`;
       return { kind: 'failed', server, message: `${server}: ${why}` };

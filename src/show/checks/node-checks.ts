@@ -65,7 +65,13 @@ export interface DoctorFacts {
   readonly runtime: { readonly version: string } | string;
   readonly api:
     | { readonly kind: 'standalone' }
-    | { readonly kind: 'ok' | 'failed'; readonly server: string; readonly message: string };
+    | {
+        readonly kind: 'ok' | 'failed';
+        readonly server: string;
+        readonly message: string;
+        /** Static pods of this node that it does not know, as NAMESPACE/NAME; absent where it was not asked. */
+        readonly unknown?: readonly string[];
+      };
   /** Whether the API server's address is this machine's. */
   readonly serverIsLocal: boolean;
   /** The manifests of this node's own API server. */
@@ -203,7 +209,7 @@ function checkKubeletUnit({ kubeletHome, kubeletUnit }: DoctorFacts): Check {
   return { name, result: 'warn', message, fix };
 }
 
-function checkStaticPods({ kubelet, staticPods: { path, isThere, warning, distrust } }: DoctorFacts): Check {
+function checkStaticPods({ kubelet, api, staticPods: { path, isThere, warning, distrust } }: DoctorFacts): Check {
   const name = 'static pods';
   if (distrust !== undefined) {
     const message = `manifests are not moved: ${distrust}`;
@@ -223,6 +229,13 @@ function checkStaticPods({ kubelet, staticPods: { path, isThere, warning, distru
     const fix =
       "serve these pods from files: move them to the static pod directory, and remove the kubelet's staticPodURL";
     return { name, result: 'warn', message: fromUrl, fix };
+  }
+  const { unknown = [] } = api.kind === 'standalone' ? {} : api;
+  if (unknown.length > 0) {
+    const message = `not known to the API server, so that no drain waits for others before they leave: ${unknown.join(', ')}`;
+    const fix =
+      'find what refuses their mirror pods (a webhook, a quota, a missing namespace) in the log of the kubelet';
+    return { name, result: 'warn', message, fix };
   }
   if (isThere) return { name, ...OK, message: path };
   return {

@@ -136,6 +136,11 @@ const cases: [string, Partial<DoctorFacts>, RegExp][] = [
     /^warn own API server: .*this node \(https:\/\/10\.0\.0\.1:6443\).*kube-apiserver\.yaml/,
   ],
   [
+    'the API server does not know a static pod',
+    { api: { kind: 'ok', server: 'https://x', message: '', unknown: ['kube-system/etcd-n'] } },
+    /^warn static pods: not known to the API server, .*: kube-system\/etcd-n/,
+  ],
+  [
     'the kubeconfig points at a proxy of this node',
     { serverIsLocal: true },
     /^warn own API server: .*this node \(https:\/\/10\.0\.0\.1:6443\).*ends a proxy/,
