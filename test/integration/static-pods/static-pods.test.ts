@@ -50,7 +50,7 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
     );
     // No staticPodPath and no healthz: the running kubelet has them.
     const found = { staticPodPath: undefined, kubeletHealthz: undefined };
-    await writeAgentFiles(folder, { ...keysOfNode(node), ...found, apiWaitSec: 2 });
+    await writeAgentFiles(folder, { ...keysOfNode(node), ...found, apiWaitSec: 2, progressWaitSec: 30 });
     await startAgent();
     await waitFor('the pod runs', isRunning, { ...SLOW, program: agent });
   });
