@@ -76,7 +76,6 @@ export const SUITES: Readonly<Record<string, Suite>> = {
         'eviction/admission',
         'eviction/crash',
         'eviction/imperative',
-        'eviction/interceptors',
         'eviction/lifecycle',
         'eviction/request',
         'eviction/status',
