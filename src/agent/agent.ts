@@ -201,6 +201,7 @@ export class Agent {
       startedSinceBootMs: this.#startedSinceBootMs,
       askedSinceBootMs: this.#firstQuestion.askedAt(phase),
       handedOver: this.#handOver.isDone(),
+      handingOver: this.#handOver.isUnderWay(),
       lastPass: this.#lastPass,
     };
   }

@@ -139,6 +139,8 @@ export interface PhaseFacts {
   readonly nodeGoneMs: number;
   /** Whether the cluster has taken over what the offline drain reached. */
   readonly handedOver: boolean;
+  /** Whether it is about to: whoever cannot be ended without it is waited for. */
+  readonly handingOver: boolean;
   /** Whether the last pass over the pods, which was made in this phase, found nothing left to wait for. */
   readonly drained: boolean;
   /** Why pods are left that this agent cannot end before the machine goes down; undefined where none is. */

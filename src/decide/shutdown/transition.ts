@@ -80,7 +80,7 @@ function releasedMs({ releasedAt, releasedSinceBootMs }: Released, { now, sinceB
 function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefined {
   const { release, maxHoldMs } = facts;
   if (release !== undefined) return release;
-  const isLeft = shutdown.mode === 'offline' || facts.endsAlone === undefined;
+  const isLeft = shutdown.mode === 'offline' ? !facts.handingOver : facts.endsAlone === undefined;
   if (facts.drained && isLeft && facts.left !== undefined) return facts.left;
   const left = leftAlone(shutdown, facts);
   if (left !== undefined) return left;

@@ -200,7 +200,9 @@ export class Judge {
   /** Whether somebody chose that pods are left, or nobody could end them. */
   #isExcused(machine: FleetMachine): boolean {
     const isRuntimeAway = this.#fleet.now() - machine.containers.awayAt < RUNTIME_MS;
-    return isRuntimeAway || (this.#fleet.settings.isOneUnit && this.#mayGoAlone(machine));
+    // An API server that was back for a moment has not taken the drain over.
+    const isAlone = this.#alone.has(machine.bootId) && !this.#fleet.isReached(machine);
+    return isRuntimeAway || (this.#fleet.settings.isOneUnit && (isAlone || this.#mayGoAlone(machine)));
   }
 
   #checkQuorum(machine: FleetMachine): void {

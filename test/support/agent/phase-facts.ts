@@ -19,6 +19,7 @@ export const FACTS: PhaseFacts = {
   stand: 'asks',
   nodeGoneMs: 0,
   handedOver: false,
+  handingOver: false,
   manifestsStuck: false,
   drained: false,
   left: undefined,

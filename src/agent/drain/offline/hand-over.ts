@@ -35,6 +35,8 @@ export interface HandOver {
   attempt(record: AgentRecord, signal: AbortSignal): Promise<boolean>;
   /** Whether the last attempt handed the drain over. */
   isDone(): boolean;
+  /** Whether the API server is back and will soon have taken the drain over. */
+  isUnderWay(): boolean;
 }
 
 /** What a drain is handed over with. */
@@ -178,5 +180,6 @@ export function createHandOver({
       return isDone;
     },
     isDone: () => isDone,
+    isUnderWay: () => answersSince !== undefined && clock.monotonic() - answersSince < 2 * STEADY_MS,
   };
 }

@@ -119,6 +119,12 @@ const goingDown: typeof transitions = [
     'force: released offline',
   ],
   [
+    'drains while the cluster that can end them is about to take over',
+    OFFLINE,
+    { drained: true, left: 'nobody can', handingOver: true },
+    'stays',
+  ],
+  [
     'drains while other pods are left beside those',
     OFFLINE,
     { drained: false, left: 'a manifest cannot be moved' },

@@ -101,13 +101,16 @@ describe('the hand-over of an offline drain', () => {
 
   it('counts as done by its last attempt alone, and not by one that comes too soon after it', async () => {
     const { clock, handOver, attempt } = open(statusOf(5));
-    assert.equal(handOver.isDone(), false);
+    assert.deepEqual([handOver.isDone(), handOver.isUnderWay()], [false, false]);
     await attempt(targetsAfter(PLAN, 5));
     clock.pass(15_000);
+    assert.equal(handOver.isUnderWay(), true);
     assert.equal(await attempt(targetsAfter(PLAN, 5)), true);
     assert.equal(handOver.isDone(), true);
     assert.equal(await attempt(targetsAfter(PLAN, 5)), false);
     assert.equal(handOver.isDone(), false);
+    clock.pass(15_000);
+    assert.equal(handOver.isUnderWay(), false, 'this has an end');
   });
 
   it('is not tried while manifests are stuck, which only this agent can help', async () => {
