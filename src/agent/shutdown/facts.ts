@@ -35,7 +35,8 @@ export interface PhaseFactParts {
 }
 
 /** What earlier iterations have come to. */
-interface KnownFacts extends Pick<PhaseFacts, 'startedSinceBootMs' | 'askedSinceBootMs' | 'handedOver' | 'handingOver'> {
+interface KnownFacts
+  extends Pick<PhaseFacts, 'startedSinceBootMs' | 'askedSinceBootMs' | 'handedOver' | 'handingOver'> {
   /** The last pass over the pods. */
   readonly lastPass: StaticPodPass | undefined;
 }
