@@ -1,16 +1,24 @@
 /**
- * Who may write which label and annotation of ours on a maintenance: every one that src/api/names.ts has, by every kind of
- * identity, where it is made, changed and taken away. A new one is walked too, and is a person's unless it is listed here.
+ * Who may write which label and annotation of ours: every one that src/api/names.ts has, by every kind of identity, where it is
+ * made, changed and taken away. A new one is walked too: on a maintenance it is a person's unless it is listed here.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import type { KubeObject } from '../../../src/api/meta.ts';
 import * as names from '../../../src/api/names.ts';
 import type { KubeClient, KubeResponse } from '../../../src/kube/client.ts';
-import { collectionPath, NODE_MAINTENANCES, objectPath, statusMessage } from '../../../src/kube/resource.ts';
+import {
+  collectionPath,
+  EVICTION_REQUESTS,
+  NODE_MAINTENANCES,
+  NODES,
+  objectPath,
+  PODS,
+  statusMessage,
+} from '../../../src/kube/resource.ts';
 import { byName, maintenanceOf, ownMaintenanceOf } from '../../support/maintenance/objects.ts';
 import { madeOwn } from '../../support/maintenance/node-writes.ts';
-import { type AdmissionRig, buildAdmissionRig, type Rule, send } from '../../support/rigs/admission.ts';
+import { type AdmissionRig, buildAdmissionRig, createRequest, type Rule, send } from '../../support/rigs/admission.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const KEYS = Object.values<unknown>(names)
@@ -72,24 +80,47 @@ function valueOf({ form, key }: Word, which: 'first' | 'second'): string {
   return which === 'first' ? 'one' : 'two';
 }
 
+const isDone = ({ status }: KubeResponse): boolean => status >= 200 && status < 300;
+
+/** Whether the answer has the value: admission writes some in the place of what was sent, and a status may leave metadata alone. */
+function isWritten(answer: KubeResponse, { form, key }: Word, value: string | undefined): boolean {
+  if (!isDone(answer)) return false;
+  const { metadata } = answer.body as KubeObject;
+  return metadata[form]?.[key] === value;
+}
+
+async function clientsOf(rig: AdmissionRig): Promise<Readonly<Record<Identity, KubeClient>>> {
+  const asNode = (name: string): Promise<KubeClient> => rig.user(`system:node:${name}`, [], ['system:nodes']);
+  return {
+    admin: rig.admin,
+    operator: await rig.user('operator', OPERATOR),
+    viewer: await rig.user('viewer', VIEWER),
+    n1: await asNode('n1'),
+    n2: await asNode('n2'),
+    controller: rig.controller,
+    anybody: await rig.user('anybody', []),
+  };
+}
+
+/** Writes a word by a merge patch of what is at the path; nothing is changed. */
+async function writeAt(client: KubeClient, path: string, { form, key }: Word, value: string | null) {
+  const body = { metadata: { [form]: { [key]: value } } };
+  return await send(client, { method: 'PATCH', path: `${path}?dryRun=All`, body, patch: { kind: 'merge' } });
+}
+
+let rig: AdmissionRig;
+let clients: Readonly<Record<Identity, KubeClient>>;
+before(async () => {
+  rig = await buildAdmissionRig();
+  clients = await clientsOf(rig);
+});
+after(() => rig?.[Symbol.asyncDispose]());
+
 describe('a label or annotation of a maintenance', () => {
-  let rig: AdmissionRig;
-  let clients: Readonly<Record<Identity, KubeClient>>;
   /** The maintenance of the shutdown of n1, with all that its machine says. */
   let shutdown: string;
 
   before(async () => {
-    rig = await buildAdmissionRig();
-    const asNode = (name: string): Promise<KubeClient> => rig.user(`system:node:${name}`, [], ['system:nodes']);
-    clients = {
-      admin: rig.admin,
-      operator: await rig.user('operator', OPERATOR),
-      viewer: await rig.user('viewer', VIEWER),
-      n1: await asNode('n1'),
-      n2: await asNode('n2'),
-      controller: rig.controller,
-      anybody: await rig.user('anybody', []),
-    };
     const isFenced = async (): Promise<boolean> =>
       !isDone(await make('operator', { form: 'labels', key: names.AGENT_LABEL }));
     await waitFor('the policies are in force', isFenced);
@@ -100,16 +131,6 @@ describe('a label or annotation of a maintenance', () => {
     );
     shutdown = await madeOwn(clients.n1, 'n1', { annotations });
   });
-  after(() => rig?.[Symbol.asyncDispose]());
-
-  const isDone = ({ status }: KubeResponse): boolean => status >= 200 && status < 300;
-
-  /** Whether the answer has the value: admission writes some in the place of what was sent. */
-  function isWritten(answer: KubeResponse, { form, key }: Word, value: string | undefined): boolean {
-    if (!isDone(answer)) return false;
-    const { metadata } = answer.body as NodeMaintenance;
-    return metadata[form]?.[key] === value;
-  }
 
   async function make(identity: Identity, word: Word): Promise<KubeResponse> {
     const said = { [word.form]: { [word.key]: valueOf(word, 'first') } };
@@ -122,10 +143,8 @@ describe('a label or annotation of a maintenance', () => {
     return await send(clients[identity], { method: 'POST', path, body });
   }
 
-  async function write(identity: Identity, { form, key }: Word, value: string | null): Promise<KubeResponse> {
-    const path = `${objectPath(NODE_MAINTENANCES, { name: shutdown })}?dryRun=All`;
-    const body = { metadata: { [form]: { [key]: value } } };
-    return await send(clients[identity], { method: 'PATCH', path, body, patch: { kind: 'merge' } });
+  async function write(identity: Identity, word: Word, value: string | null): Promise<KubeResponse> {
+    return await writeAt(clients[identity], objectPath(NODE_MAINTENANCES, { name: shutdown }), word, value);
   }
 
   for (const identity of IDENTITIES) {
@@ -152,7 +171,87 @@ describe('a label or annotation of a maintenance', () => {
         return isDone(await send(clients[identity], { method: 'DELETE', path })) ? identity : undefined;
       }),
     );
-    const found = may.filter((each) => each !== undefined);
-    assert.deepEqual(found, ['admin', 'operator', 'n1']);
+    assert.deepEqual(
+      may.filter((each) => each !== undefined),
+      ['admin', 'operator', 'n1'],
+    );
   });
+});
+
+/** Other objects that have words of ours, by what is written: each of them belongs to the node n1. */
+const PLACES = ['node', 'node status', 'pod', 'pod status', 'request', 'request status'] as const;
+type Place = (typeof PLACES)[number];
+
+/** Those with rights there, and two without; others have fewer. */
+const WALKERS = IDENTITIES.filter((each) => each !== 'viewer' && each !== 'anybody');
+
+/** The words that the controller writes; what it takes away of a pod it does not set. */
+const BY_CONTROLLER: Readonly<Record<Place, (word: string, change: (typeof CHANGES)[number]) => boolean>> = {
+  node: (word) =>
+    [names.CORDONED_ANNOTATION, names.NODE_NOTE_ANNOTATION].some((each) => word === `annotations ${each}`),
+  'node status': (word) => word === `annotations ${names.NODE_NOTE_ANNOTATION}`,
+  pod: (word, change) => word === `labels ${names.HELD_FOR_LABEL}` && change === 'take away',
+  'pod status': () => false,
+  request: () => true,
+  'request status': () => false,
+};
+
+/** Whether the identity may write the word there: a node what is its own alone, and people who drain nothing of it. */
+function mayWriteAt(place: Place, identity: Identity, change: (typeof CHANGES)[number], { form, key }: Word): boolean {
+  if (identity === 'controller') return BY_CONTROLLER[place](`${form} ${key}`, change);
+  if (identity === 'admin') return place !== 'request status';
+  if (identity !== 'n1') return false;
+  return place === 'node' || place === 'node status' || (place === 'pod status' && form === 'annotations');
+}
+
+describe('a label or annotation of ours elsewhere', () => {
+  let paths: Readonly<Record<Place, string>>;
+  before(async () => {
+    const spec = { nodeName: 'n1', containers: [{ name: 'main', image: 'none.invalid/none' }] };
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'walked', namespace: 'default' }, spec };
+    for (const body of [{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } }, pod]) {
+      const path = body.kind === 'Node' ? collectionPath(NODES) : collectionPath(PODS, 'default');
+      const answer = await send(rig.admin, { method: 'POST', path, body });
+      assert.ok(isDone(answer), statusMessage(answer));
+    }
+    const request = { name: await createRequest(rig), namespace: 'default' };
+    paths = {
+      node: objectPath(NODES, { name: 'n1' }),
+      'node status': objectPath(NODES, { name: 'n1' }, 'status'),
+      pod: objectPath(PODS, pod.metadata),
+      'pod status': objectPath(PODS, pod.metadata, 'status'),
+      request: objectPath(EVICTION_REQUESTS, request),
+      'request status': objectPath(EVICTION_REQUESTS, request, 'status'),
+    };
+  });
+
+  /** Gives all objects all words, so that each can be changed and taken away. */
+  async function fill(): Promise<void> {
+    const all = (form: Word['form']): object =>
+      Object.fromEntries(WORDS.filter((word) => word.form === form).map((word) => [word.key, valueOf(word, 'first')]));
+    const body = { metadata: { labels: all('labels'), annotations: all('annotations') } };
+    for (const place of ['node', 'pod', 'request'] as const) {
+      const answer = await send(rig.admin, { method: 'PATCH', path: paths[place], body, patch: { kind: 'merge' } });
+      assert.ok(isDone(answer), statusMessage(answer));
+    }
+  }
+
+  for (const change of CHANGES) {
+    it(`on Nodes, pods and EvictionRequests, nobody can ${change} one but whose it is`, async () => {
+      if (change === 'change') await fill();
+      const wrong: string[] = [];
+      for (const place of PLACES) {
+        for (const identity of WALKERS) {
+          const walk = async (word: Word): Promise<void> => {
+            const value = change === 'take away' ? undefined : valueOf(word, change === 'make' ? 'first' : 'second');
+            const answer = await writeAt(clients[identity], paths[place], word, value ?? null);
+            if (isWritten(answer, word, value) === mayWriteAt(place, identity, change, word)) return;
+            wrong.push(`${identity} ${place} ${word.form} ${word.key}: ${answer.status} ${statusMessage(answer)}`);
+          };
+          await Promise.all(WORDS.map(walk));
+        }
+      }
+      assert.deepEqual(wrong, []);
+    });
+  }
 });
