@@ -171,10 +171,8 @@ describe('a label or annotation of a maintenance', () => {
         return isDone(await send(clients[identity], { method: 'DELETE', path })) ? identity : undefined;
       }),
     );
-    assert.deepEqual(
-      may.filter((each) => each !== undefined),
-      ['admin', 'operator', 'n1'],
-    );
+    const found = may.filter((each) => each !== undefined);
+    assert.deepEqual(found, ['admin', 'operator', 'n1']);
   });
 });
 
