@@ -74,7 +74,7 @@ export class ToldPods {
       ?.list()
       .filter((pod) => !isTerminal(pod));
     if (pods === undefined) return pass;
-    const sight = await this.#look(pods, view, goesDown, signal);
+    const sight = await this.#look(pods, view, { goesDown, leaves: pass.leave.size > 0 }, signal);
     if (typeof sight.live === 'object') await this.#act(pods, { view, goesDown, sight, live: sight.live }, signal);
     if (!goesDown || pass.drained) return pass;
     const unseen = typeof sight.live === 'string' ? silence.unseen(sight.live) : undefined;
@@ -94,11 +94,16 @@ export class ToldPods {
   }
 
   /** Asks the kubelet where somebody has to end, and the runtime where the kubelet does not end it. */
-  async #look(pods: readonly Pod[], view: StaticPodView, goesDown: boolean, signal: AbortSignal): Promise<Sight> {
+  async #look(
+    pods: readonly Pod[],
+    view: StaticPodView,
+    { goesDown, leaves }: { readonly goesDown: boolean; readonly leaves: boolean },
+    signal: AbortSignal,
+  ): Promise<Sight> {
     const { kubelet: ask, runtime, dependencies } = this.#parts;
     const isParked = view.parked.some(({ thisBoot }) => thisBoot);
     const told = pods.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
-    const isEnding = goesDown && (isParked || told.length > 0);
+    const isEnding = goesDown && (isParked || leaves || told.length > 0);
     const kubelet: KubeletState = isEnding ? await ask(signal) : { kind: 'up' };
     const now = dependencies.clock.now();
     const isDue = kubelet.kind === 'down' || told.some((pod) => isOverdue(pod, now));

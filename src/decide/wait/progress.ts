@@ -4,7 +4,7 @@
  */
 import type { EvictionRequest, InterceptorStatus } from '../../api/eviction-request.ts';
 import { KUBELET_INTERCEPTOR } from '../../api/names.ts';
-import { refusedBy } from '../interceptor/message.ts';
+import { readInterceptorMessage, refusedBy } from '../interceptor/message.ts';
 import { DRAINED, type NodeMaintenance, type NodeStatus, WAIT_REASONS } from '../../api/node-maintenance.ts';
 import type { Deadline } from '../deadline/budget.ts';
 import { begunNode } from '../maintenance/recorded-node.ts';
@@ -54,9 +54,10 @@ function reachedBy(node: NodeStatus | undefined): unknown {
   return [reached, podsBlocking.map(({ namespace, name, reason }) => [namespace, name, reason])];
 }
 
-/** What an interceptor has said; that nobody could be asked about the pod, once more, is nothing new. */
+/** What an interceptor has said; that a pod still ends after its time, or that nobody could be asked about it, is nothing new. */
 function saidBy(entry: InterceptorStatus): unknown {
-  return refusedBy(entry.message) === 'failure' ? [entry.name, entry.message] : entry;
+  const isLate = readInterceptorMessage(entry.message).kind === 'ending' && entry.expectedFinishTime === undefined;
+  return isLate || refusedBy(entry.message) === 'failure' ? [entry.name, entry.message] : entry;
 }
 
 /** A text that changes with everything that a controller or an interceptor does; what the agent reports itself is left out. */

@@ -9,7 +9,8 @@ import type { Pod } from '../../../src/api/pod.ts';
 import { createKubeClient } from '../../../src/kube/client.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { createObjectCache } from '../../../src/kube/watch.ts';
-import { runNodemaint } from '../../support/commands/nodemaint.ts';
+import { createContainerRuntime } from '../../../src/host/cri/runtime.ts';
+import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
 import { type NodeLoad, startWholeNode, untilPhase, type WholeNode } from '../../support/rigs/whole-node.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -131,5 +132,35 @@ describe('the report of a real shutdown', () => {
     );
     const waited = report.causes.find(({ text }) => text.startsWith('PodDisruptionBudget db'));
     assert.ok(waited !== undefined && waited.seconds * 1000 >= unblockedAt - askedAt - 3_000, stdout);
+  });
+
+  it('a machine whose kubelet was stopped before the reboot goes down in order: the runtime ends what was told to end', async (t: TestContext) => {
+    await using stack = new AsyncDisposableStack();
+    const node = stack.use(await startWholeNode(`dead-${process.pid}`, { ...LOAD, blocked: 'nothing' }, t.signal));
+    await node.node.stopKubelet();
+    await node.logind.reboot();
+    await untilPhase(node, 'released', 240_000);
+    const { phase } = await readAgentStatus(node.files.runDirectory);
+    assert.ok(
+      phase.kind === 'released' && phase.mode === 'cluster' && phase.forced === undefined,
+      JSON.stringify(phase),
+    );
+    const runtime = createContainerRuntime(node.node.runtimeEndpoint);
+    stack.defer(() => {
+      runtime.close();
+    });
+    assert.deepEqual(await runtime.livePods(t.signal), []);
+    assert.equal(
+      await node.controlPlane.kubectl([
+        'get',
+        'pods',
+        '-A',
+        '--field-selector',
+        `spec.nodeName=${node.name}`,
+        '-o',
+        'name',
+      ]),
+      '',
+    );
   });
 });

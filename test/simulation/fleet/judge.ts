@@ -334,10 +334,12 @@ export class Judge {
       if (pod === undefined) continue;
       const isKept = fleet.now() - (this.#keptAt.get(container.uid) ?? -Infinity) < KEPT_MS;
       if (isKept && this.#isOtherLeft(machine) && this.#closedBudget(pod) !== undefined) return `the budget of ${name}`;
-      const isBeating = fleet.settings.interceptor === 'beats' && fleet.workloadOf(pod)?.hasInterceptor === true;
-      if (isBeating && fleet.requests().some(({ metadata }) => metadata.name === container.uid))
-        return 'an interceptor';
     }
+    // A kubelet that was away may not have started the pod.
+    const isAsked = (pod: Pod): boolean =>
+      fleet.workloadOf(pod)?.hasInterceptor === true &&
+      fleet.requests().some(({ metadata }) => metadata.name === pod.metadata.uid);
+    if (fleet.settings.interceptor === 'beats' && pods.some(isAsked)) return 'an interceptor';
     if (this.#wouldTakeQuorum(machine)) return 'the control plane';
     if (isTroubled) return undefined;
     return this.#whoGoesBefore(machine);

@@ -87,10 +87,10 @@ function withOwn(base: DrainPass, own: OwnPass, { record: { phase } }: DrainerFa
     }
   }
   const end = base.drained ? base : drainEnd(own.left);
-  const [first] = own.waiting;
+  const unended = own.waiting.filter(({ wait }) => wait !== 'grace-period');
+  const [first] = unended;
   // What waits for anything else has an owner, or an end of its own.
-  const failed =
-    first !== undefined && own.waiting.every(({ on }) => on === API_SERVER) ? { stalled: first.message } : {};
+  const failed = first !== undefined && unended.every(({ on }) => on === API_SERVER) ? { stalled: first.message } : {};
   return { ...base, ...end, ...failed, leave, targeted, waiting: own.waiting };
 }
 

@@ -86,6 +86,8 @@ describe('the trace of a controller', () => {
     const failed = 'Nobody could be asked: HTTP 500: failed calling webhook';
     assert.equal(traceOf(failed, '2026-01-01T00:00:00Z'), traceOf(failed, '2026-01-01T00:03:00Z'));
     assert.notEqual(traceOf('saves', '2026-01-01T00:00:00Z'), traceOf('saves', '2026-01-01T00:03:00Z'));
+    const ends = 'Pod web is terminating.';
+    assert.equal(traceOf(ends, '2026-01-01T00:00:00Z'), traceOf(ends, '2026-01-01T00:03:00Z'), 'its time is over');
   });
 
   it('the trace of a controller has what the status says of the node', () => {
