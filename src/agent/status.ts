@@ -1,4 +1,3 @@
-import { IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../api/names.ts';
 import { hasDrained, nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
 import { interceptorEntry } from '../decide/eviction/heartbeat.ts';
 import { targetKeyOf } from '../decide/eviction/request.ts';
@@ -56,7 +55,7 @@ function waitingForRequests({ requests }: StatusCluster): readonly Waiting[] {
     const expectedAt = timeOf(entry?.expectedFinishTime);
     const since = timeOf(request.metadata.creationTimestamp);
     return {
-      wait: waitOfSaid(active, entry?.message, active === IMPERATIVE_INTERCEPTOR || active === KUBELET_INTERCEPTOR),
+      wait: waitOfSaid(active, entry?.message),
       what: targetKeyOf(request),
       on: active ?? 'eviction request controller',
       message: entry?.message ?? '',

@@ -4,6 +4,7 @@
  */
 import type { BlockingPod, WaitReason } from '../../api/node-maintenance.ts';
 import { HEARTBEAT_DEADLINE_MS } from '../../api/eviction-request.ts';
+import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import { type EvictionOutcome, isApiFailure } from '../eviction/api-answer.ts';
 import { MAX_RETRY_MS } from '../eviction/back-off.ts';
 import { readInterceptorMessage, refusedBy } from '../interceptor/message.ts';
@@ -95,13 +96,16 @@ export function waitOfOutcome(outcome: EvictionOutcome): Wait {
 }
 
 /** What a pod waits for by what the active interceptor of its request says; undefined where none is active. */
-export function waitOfSaid(interceptor: string | undefined, message: string | undefined, isOurs: boolean): Wait {
+export function waitOfSaid(interceptor: string | undefined, message = ''): Wait {
   if (interceptor === undefined) return 'controller';
+  const isLast = interceptor === IMPERATIVE_INTERCEPTOR;
+  const isOurs = isLast || interceptor === KUBELET_INTERCEPTOR || interceptor === DAEMON_SET_INTERCEPTOR;
   if (!isOurs) return 'interceptor';
   // The last resort says nothing while a pod ends as planned, and says at once what refuses an eviction.
-  if (message === undefined || message === '' || readInterceptorMessage(message).kind === 'ending')
-    return 'grace-period';
-  return refusedBy(message) === 'failure' ? 'api-server' : 'budget';
+  if ((isLast && message === '') || readInterceptorMessage(message).kind === 'ending') return 'grace-period';
+  if (!isLast) return interceptor === KUBELET_INTERCEPTOR ? 'manifest' : 'controller';
+  const by = refusedBy(message);
+  return by === 'failure' ? 'api-server' : by === 'budget' ? 'budget' : 'denial';
 }
 
 /** The same for the reasons by which the status of a maintenance names pods that block, and for those why it has not begun. */

@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { EvictionOutcome } from '../../../../src/decide/eviction/api-answer.ts';
+import { endingForMessage, failedWords, refusedMessage } from '../../../../src/decide/interceptor/message.ts';
 import { WAIT_OF_REASON, waitOfOutcome, waitOfSaid, WAITS } from '../../../../src/decide/node/waits.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..', '..');
@@ -59,11 +60,20 @@ describe('the waits of a drain', () => {
     });
   }
 
-  it('a request waits for the controller, then for its interceptor, then for what the last resort meets', () => {
-    assert.equal(waitOfSaid(undefined, undefined, false), 'controller');
-    assert.equal(waitOfSaid('a.example.com', 'Pod web is terminating.', false), 'interceptor');
-    assert.equal(waitOfSaid('imperative-eviction.k8s.io', '', true), 'grace-period');
-    assert.equal(waitOfSaid('imperative-eviction.k8s.io', 'Pod web is terminating.', true), 'grace-period');
-    assert.equal(waitOfSaid('imperative-eviction.k8s.io', 'Blocked by a budget.', true), 'budget');
-  });
+  const said: [string | undefined, string, string][] = [
+    [undefined, '', 'controller'],
+    ['a.example.com', 'Pod web is terminating.', 'interceptor'],
+    ['imperative-eviction.k8s.io', '', 'grace-period'],
+    ['imperative-eviction.k8s.io', 'Pod web is terminating.', 'grace-period'],
+    ['imperative-eviction.k8s.io', refusedMessage(2, failedWords('failed calling webhook "a"')), 'api-server'],
+    ['imperative-eviction.k8s.io', refusedMessage(2, 'admission webhook "a" denied the request'), 'denial'],
+    ['kubelet.k8s.io', 'its manifest cannot be moved', 'manifest'],
+    ['daemonset.apps.k8s.io', '', 'controller'],
+    ['daemonset.apps.k8s.io', endingForMessage('logger', 'disk'), 'grace-period'],
+  ];
+  for (const [interceptor, message, wait] of said) {
+    it(`a request on ${interceptor}, of which "${message}" is said, waits for this: ${wait}`, () => {
+      assert.equal(waitOfSaid(interceptor, message), wait);
+    });
+  }
 });

@@ -148,7 +148,7 @@ describe('the story of a shutdown', () => {
     'daemonset.apps.k8s.io is terminating the pod due to node maintenance.',
   ]) {
     it(`a pod of which "${message}" is said ends by itself, and nothing else is waited for`, () => {
-      const wait = waitOfSaid('kubelet.k8s.io', message, true);
+      const wait = waitOfSaid('kubelet.k8s.io', message);
       const so = story(look(1, [{ wait, what: 'a/web', on: 'kubelet.k8s.io', message }]), look(9, []));
       const { causes } = timelineOf(so, at(10));
       assert.deepEqual([causes.length, causes[0]?.text], [1, 'their own end']);
