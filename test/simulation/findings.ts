@@ -11,7 +11,6 @@ const KNOWN: ReadonlySet<string> = new Set([
   'told: a machine goes down (offline) with a pod that was not told to end, its agent restarted meanwhile',
   'told: a machine goes down (offline) with a pod that had not its grace period, its agent restarted meanwhile',
   'budgets: an agent ends a pod alone in spite of its budget while another node stays, restarted meanwhile',
-  'owned: a machine is held and nobody owns that, its kubelet is away',
 ]);
 
 /** Whether it is a fault of the product that is known. */
