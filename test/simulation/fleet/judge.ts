@@ -1,5 +1,5 @@
 /** The invariants of machines that go down, judged while a history is played: by what runs, and not by what is said of it. */
-import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import { DRAINED, type NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
 import { isReady, isTerminal } from '../../../src/decide/pod.ts';
 import { hasBegun, nodeStatusesOf } from '../../../src/decide/maintenance/recorded-node.ts';
@@ -213,10 +213,10 @@ export class Judge {
     const away = this.#fleet.machines.filter((other) => other === machine || !serving.includes(other));
     if (away.some(({ bootId }) => this.#alone.has(bootId)) || this.#mayGoAlone(machine)) return;
     if (this.#fleet.now() - this.#fleet.powerCutAt < COPY_MS) return;
-    // Who goes for good takes the quorum by a person's will.
-    const others = serving.filter((other) => {
-      return other !== machine && other.power === 'up' && other.prepared?.kind !== 'poweroff';
-    });
+    // Who goes for good takes the quorum by a person's will, also from one that had begun before.
+    const goesForGood = ({ prepared }: FleetMachine): boolean => prepared?.kind === 'poweroff';
+    if (this.#fleet.machines.some((other) => goesForGood(other) && other.askedAt > machine.askedAt)) return;
+    const others = serving.filter((other) => other !== machine && other.power === 'up' && !goesForGood(other));
     const needed = Math.floor(members / 2) + 1;
     if (others.length >= needed) return;
     // It took the majority only where there was one with it.
@@ -281,10 +281,12 @@ export class Judge {
 
   #checkDrained(maintenance: NodeMaintenance): void {
     const nodes = this.#fleet.nodes().filter((node) => selectsNode(maintenance, node));
+    const said = maintenance.status?.conditions?.find(({ type }) => type === DRAINED)?.message ?? '';
     for (const { metadata } of nodes) {
       const machine = this.#fleet.machines.find(({ name }) => name === metadata.name);
       const left = machine?.containers
         .running()
+        .filter(({ name }) => !said.includes(name))
         .find((each) => isWaitedFor(each) && this.#fleet.now() - each.createdAt > COPY_MS);
       if (left === undefined || (machine !== undefined && this.#isExcused(machine))) continue;
       const detail = `${maintenance.metadata.name}: ${left.name}`;
