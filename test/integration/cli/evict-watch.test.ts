@@ -79,7 +79,7 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     const spec = { maxUnavailable: 0, selector: { matchLabels: { app: 'guarded' } } };
     await rig.apply({ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name: 'guard' }, spec });
     await using run = rig.watch('guarded', '--timeout', '5s');
-    await run.line(/imperative-eviction.k8s.io is blocked \(1 of 1\).*Blocked by PodDisruptionBudget guard, which /);
+    await run.line(/imperative-eviction.k8s.io is blocked \(1 of 1\).*Blocked by PodDisruptionBudget guard: /);
     const { code, stderr } = await run.end();
     assert.match(stderr, /the --timeout is over; these pods have not left; their eviction stays requested: guarded\n/);
     assert.match(stderr, /\nWithdraw it with: nodemaint evict guarded --withdraw --kubeconfig \S+\n$/);

@@ -62,7 +62,7 @@ describe('imperative eviction on a real API server', () => {
     const message = await messageOf(pod);
     assert.match(
       message,
-      /^Could not evict a pod due to failing eviction requests, number of retries: 3\. Blocked by PodDisruptionBudget guard, which needs /,
+      /^Could not evict a pod due to failing eviction requests, number of retries: 3\. Blocked by PodDisruptionBudget guard: /,
     );
     assert.equal(await isTerminating('guarded'), false);
     let metrics = '';
