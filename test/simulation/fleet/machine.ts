@@ -20,9 +20,9 @@ const GOING_DOWN_MS = 1_500;
 /** systemd starts an agent that has ended again. */
 const AGENT_RESTART_MS = 2_000;
 
-/** An agent that waits looks each second; where nothing has happened for a while, each ninth look tells as much: a Lease that is read more seldom counts as not followed. */
+/** An agent that waits looks each second; where nothing has happened for a while, each fifth look tells as much: a Lease that is read more seldom counts as not followed. */
 const LOOK_MS = 1_000;
-const CALM_LOOK_MS = 9_000;
+const CALM_LOOK_MS = 5_000;
 
 /** What a machine tells of itself, and asks of its fleet. */
 export interface MachineEvents {
