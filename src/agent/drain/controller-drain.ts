@@ -42,9 +42,12 @@ export function createControllerDrainer(
       const since = downSince(name, maintenances, isCordoned);
       // The API server does not know of every static pod.
       const isEnding = view.live !== undefined && view.parked.some((pod) => isRunning(pod, view));
-      const drained = name !== undefined && own.isDrained(name) && unasked.length === 0 && !isEnding;
+      const isDone = name !== undefined && own.isDrained(name);
+      const drained = isDone && unasked.length === 0 && !isEnding;
+      const what = `the API server does not tell of the static pods ${unasked.join(', ')}`;
+      const stalled = isDone && unasked.length > 0 ? { stalled: what } : {};
       const awaitsVolumes = name !== undefined && own.awaitsVolumes(name);
-      return { ...intent, drained, waiting: [], downSince: since, awaitsVolumes };
+      return { ...intent, ...stalled, drained, waiting: [], downSince: since, awaitsVolumes };
     },
     stop: () => undefined,
   };

@@ -68,7 +68,6 @@ const MAX_MESSAGE = 1_024;
 
 /** A targeted pod without a request for so long is looked for in the API server; so is each one again after this time. */
 const UNASKED_MS = 15_000;
-const UNTOLD_MS = 60_000;
 
 /** Finds the targeted pods that the API server does not know: none of them is ever asked to leave. */
 class UnknownPods {
@@ -80,10 +79,7 @@ class UnknownPods {
   /** Notes those that have no request now; returns whether the mirror pods are to be read. */
   note(keys: readonly string[], now: number): boolean {
     this.#since = new Map(keys.map((key) => [key, this.#since.get(key) ?? now]));
-    // Where the API server never tells, nobody waits for that for long.
-    const isUntold = (key: string): boolean =>
-      this.#readAt === -Infinity && now - (this.#since.get(key) ?? now) >= UNTOLD_MS;
-    this.#unknown = new Set(keys.filter((key) => this.#unknown.has(key) || isUntold(key)));
+    this.#unknown = new Set(keys.filter((key) => this.#unknown.has(key)));
     const isLate = [...this.#since.values()].some((since) => now - since >= UNASKED_MS);
     return isLate && now - this.#readAt >= UNASKED_MS;
   }

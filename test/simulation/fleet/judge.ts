@@ -268,7 +268,9 @@ export class Judge {
     const targetsOf = ({ status }: NodeMaintenance): number =>
       nodeStatusesOf(status).reduce((sum, { drainTargets = [] }) => sum + drainTargets.length, 0);
     const self = this.#fleet.machines.find(({ user }) => user === this.#fleet.writer);
-    if (self !== undefined && targetsOf(fresh) > targetsOf(old)) this.#alone.add(self.bootId);
+    // One that the controller has begun is not stopped either when that is gone.
+    const isAlone = !this.#fleet.machines.some(({ containers }) => containers.running().some(isOfController));
+    if (self !== undefined && (isAlone || targetsOf(fresh) > targetsOf(old))) this.#alone.add(self.bootId);
     if (hasBegun(fresh.status) && !hasBegun(old.status)) this.#begunAt.set(fresh.metadata.name, this.#fleet.now());
     for (const { nodeRef, drainTargets = [] } of nodeStatusesOf(old.status)) {
       const now = nodeStatusesOf(fresh.status).find((each) => each.nodeRef.name === nodeRef.name);
