@@ -1,6 +1,6 @@
 /** A shutdown that logind prepares is called off: a real logind, and an agent that holds its lock. */
 import assert from 'node:assert/strict';
-import { chmod, mkdir, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,7 +10,9 @@ import { type Logind, startLogind } from '../../logind/rig.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { buildEvictionRig } from '../../support/rigs/eviction.ts';
+import { drainedOf, startMachines } from '../../support/rigs/reboots.ts';
+import { SLOW, waitFor } from '../../support/wait-for.ts';
 
 const LOGIND_UNIT = 'systemd-logind.service';
 /** User nobody and the group daemon, of every Debian. */
@@ -31,7 +33,7 @@ interface Machine extends AsyncDisposable {
   log(): Promise<string>;
 }
 
-async function startMachine(signal: AbortSignal): Promise<Machine> {
+async function startMachine(signal: AbortSignal, kubeconfig = ''): Promise<Machine> {
   await using stack = new AsyncDisposableStack();
   const folder = await makeTestFolder('called-off');
   stack.defer(() => rm(folder, { recursive: true, force: true }));
@@ -46,11 +48,13 @@ async function startMachine(signal: AbortSignal): Promise<Machine> {
   const host = stack.use(connectHost(logind));
   const manifests = path.join(folder, 'manifests');
   await mkdir(manifests);
-  const { configFile, runDirectory } = await writeAgentFiles(folder, {
+  const { configFile, runDirectory, bootIdPath } = await writeAgentFiles(folder, {
     nodeName: 'n',
     lock: 'unit',
     controlGroup: 'daemon',
+    kubeconfig,
   });
+  await writeFile(bootIdPath, 'n-boot-0');
   const logFile = path.join(folder, 'agent.log');
   let program: Program | undefined;
   stack.defer(() => program?.stop());
@@ -92,10 +96,10 @@ async function heldMachine(
 }
 
 /** Waits until nothing is left of the shutdown, and looks for a while whether anything asks for it again. */
-async function assertOver(t: TestContext, machine: Machine): Promise<void> {
+async function assertOver(t: TestContext, machine: Machine, restarts = 1): Promise<void> {
   await machine.untilPhase('watching');
   assert.equal(await machine.host.login1.preparingForShutdown(t.signal), false);
-  assert.equal(machine.restarts(), 1);
+  assert.equal(machine.restarts(), restarts);
   await delay(3_000);
   assert.equal(await machine.host.login1.preparingForShutdown(t.signal), false, 'nothing asks for it again');
   assert.deepEqual(machine.logind.startedTargets(), []);
@@ -173,5 +177,75 @@ describe('a shutdown that logind prepares', () => {
     assert.match(late.stderr, /it is too late, the machine has been let go/);
     await waitFor('logind goes on', () => machine.logind.startedTargets().length > 0);
     assert.equal(machine.restarts(), 0);
+  });
+});
+
+/** The pod of a node that a budget keeps. */
+const KEPT = [
+  {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'kept', namespace: 'default', labels: { app: 'kept' } },
+    spec: { nodeName: 'n', containers: [{ name: 'c', image: 'none.invalid/none' }] },
+  },
+  {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: 'kept', namespace: 'default' },
+    spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'kept' } } },
+  },
+];
+
+describe('a reboot in a cluster with a limit', () => {
+  it('is called off while it waits for its turn, and in its turn, and gives back what it took', async (t) => {
+    await using rig = await buildEvictionRig({}, t.signal);
+    await using machines = await startMachines(rig, ['busy', 'n']);
+    for (const object of KEPT) await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
+    const flags = ['--kubeconfig', rig.controllerKubeconfig, '--max-parallel-reboots', '1'];
+    await using controller = startNodemaint(['controller', ...flags], path.join(rig.folder, 'controller.log'));
+    const kubeconfig = await rig.controlPlane.kubeconfigFor('system:node:n', ['system:nodes']);
+    await using machine = await startMachine(t.signal, kubeconfig);
+    await machine.startAgent();
+    const sayDrained = async (node: string): Promise<string> => {
+      const { maintenances } = await machines.look();
+      return drainedOf(maintenances.find(({ metadata }) => metadata.name.startsWith(`shutdown-${node}-`)));
+    };
+    const isCordoned = async (name = 'n'): Promise<boolean> =>
+      (await machines.look()).nodes.some(
+        ({ metadata, spec }) => metadata.name === name && spec?.unschedulable === true,
+      );
+    const isGivenBack = async (): Promise<boolean> => {
+      const { maintenances } = await machines.look();
+      const isOpen = maintenances.some(({ metadata, spec }) => {
+        return metadata.name.startsWith('shutdown-n-') && spec.stage === 'Drain';
+      });
+      return !isOpen && !(await isCordoned());
+    };
+    const assertCanceled = async (restarts: number): Promise<void> => {
+      await assertOver(t, machine, restarts);
+      await waitFor('everything is given back', isGivenBack, { ...SLOW, program: controller });
+      const { stdout } = await machine.say(['status', '-o', 'json']);
+      assert.equal((JSON.parse(stdout) as { lastShutdown?: { result: string } }).lastShutdown?.result, 'canceled');
+    };
+
+    machines.lost.add('busy');
+    await machines.reboot(['busy']);
+    const hasTurn = (): Promise<boolean> => isCordoned('busy');
+    await waitFor('another machine has the turn', hasTurn, { ...SLOW, program: controller });
+    await machine.logind.reboot();
+    const waits = async (): Promise<boolean> => (await sayDrained('n')).startsWith('WaitingForTurn');
+    await waitFor('the machine waits for its turn', waits, { ...SLOW, program: controller });
+    assert.match((await machine.say(['status'])).stdout, /its turn to reboot/);
+    assert.equal(await isCordoned(), false);
+    const said = await machine.say(['cancel']);
+    assert.match(said.stdout, /The shutdown is canceled/, said.stderr);
+    await assertCanceled(1);
+
+    machines.lost.delete('busy');
+    await waitFor('the other machine is back', () => machines.boots.get('busy') === 1, SLOW);
+    await machine.logind.reboot();
+    await waitFor('the machine has its turn', () => isCordoned(), { ...SLOW, program: controller });
+    await machine.logind.call('CancelScheduledShutdown', '', []);
+    await assertCanceled(2);
   });
 });
