@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { chooseKubeletUnit, type KubeletHome, serviceOf } from '../../../../src/decide/machine/kubelet-unit.ts';
+import {
+  chooseKubeletUnit,
+  type KubeletHome,
+  runtimeUnitOf,
+  serviceOf,
+} from '../../../../src/decide/machine/kubelet-unit.ts';
 
 const services: [string, string, string | undefined][] = [
   ['kubeadm on cgroup v2', '0::/system.slice/kubelet.service\n', 'kubelet.service'],
@@ -42,4 +47,16 @@ describe('the unit that is stopped for an offline drain', () => {
       assert.equal(choice.kind === 'unit' ? choice.unit : choice.kind, expected);
     });
   }
+});
+
+describe('the unit of the container runtime', () => {
+  it('the unit follows from the usual sockets, and is not known of a runtime in the unit of a kubelet', () => {
+    assert.deepEqual(
+      ['unix:///run/containerd/containerd.sock', '/var/run/crio/crio.sock', 'unix:///run/cri-dockerd.sock'].map(
+        runtimeUnitOf,
+      ),
+      ['containerd.service', 'crio.service', 'cri-docker.service'],
+    );
+    assert.equal(runtimeUnitOf('unix:///run/k3s/containerd/containerd.sock'), undefined);
+  });
 });
