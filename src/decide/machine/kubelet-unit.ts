@@ -39,7 +39,7 @@ export function chooseKubeletUnit(configured: string | undefined, home: KubeletH
  */
 export function runtimeUnitOf(endpoint: string): string | undefined {
   const found =
-    /^(?:unix:(?:\/\/)?)?\/(?:var\/)?run\/(?:containerd\/(containerd)|crio\/(crio)|(cri-docker)erd)\.sock$/.exec(
+    /^(?:unix:(?:\/\/)?)?\/(?:var\/)?run\/(?:containerd\/(containerd)|crio\/(crio)|(cri-docker)d)\.sock$/.exec(
       endpoint,
     );
   const name = found?.slice(1).find((each) => each !== undefined);
