@@ -32,11 +32,6 @@ export interface KubeRequest {
    * waits for go before them where the API server is busy.
    */
   readonly patient?: true;
-  /**
-   * Whether the first eviction of a node waits for it, as for its cordon: such requests have connections of their own too, so
-   * that they do not wait for those of other nodes that have begun before.
-   */
-  readonly leads?: true;
   /** Whether its answer lasts, as that of a watch. */
   readonly watching?: true;
   /** The user that the request is made as, by impersonation; without it, the identity of the credentials. */
@@ -72,10 +67,9 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** The API server gives a request up after 60 s (its flag --request-timeout), and a webhook after 30 s at most. */
 const WEBHOOK_TIMEOUT_MS = 65_000;
 /**
- * The connections for each kind of requests. Few of the usual ones keep an API server busy; more would only wait in it, and those
- * that lead with them. A watch keeps its connection for as long as it lasts: with those of requests, a few watches would leave none.
+ * The connections for each kind of requests. Few of the usual ones keep an API server busy; more would only wait in it. A watch keeps its connection for as long as it lasts: with those of requests, a few watches would leave none.
  */
-const MAX_SOCKETS = { watching: Infinity, usual: 8, leading: 24, patient: 4, behindWebhooks: 64 } as const;
+const MAX_SOCKETS = { watching: Infinity, usual: 16, patient: 4, behindWebhooks: 64 } as const;
 /** An answer that drips, and is never silent for so long, is given up after this time. */
 const WHOLE_MS = 120_000;
 /** A watch without changes gets a bookmark about once a minute; it is given up when its connection was silent for this long. */
@@ -173,8 +167,8 @@ class ApiServerConnections {
     });
   }
 
-  #agentFor({ watching, behindWebhooks, patient, leads }: KubeRequest): https.Agent {
-    const own = patient === true ? 'patient' : leads === true ? 'leading' : 'usual';
+  #agentFor({ watching, behindWebhooks, patient }: KubeRequest): https.Agent {
+    const own = patient === true ? 'patient' : 'usual';
     const other = behindWebhooks === true ? 'behindWebhooks' : own;
     const kind = watching === true ? 'watching' : other;
     const agent =

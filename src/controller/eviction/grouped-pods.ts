@@ -30,7 +30,7 @@ export function createGroupedEvictions(context: ControllerContext, underWay: Evi
     evict: async (key, pod, signal) => {
       const memory = memories.get(key) ?? NO_ATTEMPT;
       const { namespace = '', name } = pod.metadata;
-      const leftMs = Math.max(memory.nextAt - clock.now(), underWay.pauseMs(namespace, false));
+      const leftMs = Math.max(memory.nextAt - clock.now(), underWay.pauseMs(namespace));
       if (leftMs > 0) return { againMs: leftMs, ...said.get(key) };
       const answer = {
         attempt: memory.count + 1,

@@ -77,7 +77,6 @@ export function createImperativeEviction(
     onAttempt: (request, outcome) => {
       record(context, request, outcome);
     },
-    leads: (key) => requests.isFirstOfNode(key),
     instead: (target, of) => {
       if (of === 'attempt') return stayForOthers(context, stays, target);
       // A drain may have ended while no controller ran.

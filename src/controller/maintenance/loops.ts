@@ -120,7 +120,7 @@ export function requesterLoop(
     reconcile: createRequestReconciler(context, intents, refused.requests, grouped),
     // With its first request the drain of a node begins.
     order: {
-      isUrgent: (key) => intents.leads(key) && [...intents.of(key).values()].some(({ node }) => isUntouched(node)),
+      isUrgent: (key) => [...intents.of(key).values()].some(({ node }) => isUntouched(node)),
     },
     concerns: {
       Wanted: (keys) => keys,

@@ -59,9 +59,7 @@ async function patchMaintenance(
   signal: AbortSignal,
 ): Promise<NodeMaintenance | undefined> {
   const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
-  // The first change of a maintenance gives it its finalizer, and its drain waits for that.
-  const order = maintenance.status === undefined ? ({ leads: true } as const) : {};
-  const change = { method: 'PATCH', path, body, patch: { kind: 'merge' }, ...order } as const;
+  const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
   return await sendForObject<NodeMaintenance>(client, change, [404, 409], signal);
 }
 

@@ -53,8 +53,6 @@ interface Applied {
 /** An intent, and the maintenance that has it. */
 interface DrainIntent extends EvictionIntent {
   readonly maintenanceUid: string | undefined;
-  /** Whether it is the first pod of its node. */
-  readonly leads: boolean;
 }
 
 /** The label of the maintenance that asked first. */
@@ -79,7 +77,7 @@ interface Scope {
  */
 async function requestEviction(
   { context, applied }: Scope,
-  { node, pod, maintenanceUid, leads }: DrainIntent,
+  { node, pod, maintenanceUid }: DrainIntent,
   known: EvictionRequest | undefined,
   signal: AbortSignal,
 ): Promise<void> {
@@ -111,8 +109,7 @@ async function requestEviction(
   };
   const path = objectPath(EVICTION_REQUESTS, body.metadata);
   const patch = { kind: 'apply', manager: MAINTENANCE_REQUESTER } as const;
-  const order = leads ? ({ leads: true } as const) : {};
-  const change = { method: 'PATCH', path, body, patch, ...order } as const;
+  const change = { method: 'PATCH', path, body, patch } as const;
   const fresh = await sendForObject<EvictionRequest>(context.client, change, [404], signal);
   if (fresh !== undefined) applied.of(fresh).labels = text;
   context.log.info({ pod: `${namespace}/${pod.name}`, node, podType: pod.podType }, 'requested eviction');
@@ -185,7 +182,7 @@ function drainIntentOf(
   for (const [name, intent] of intents.of(key)) {
     const maintenance = maintenances.get(name);
     if (maintenance === undefined || stageOf(maintenance) !== 'Drain') continue;
-    return { ...intent, maintenanceUid: maintenance.metadata.uid, leads: intents.leads(key) };
+    return { ...intent, maintenanceUid: maintenance.metadata.uid };
   }
   return undefined;
 }

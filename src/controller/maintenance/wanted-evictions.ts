@@ -16,8 +16,6 @@ export interface EvictionIntents {
   replace(maintenance: string, intents: readonly EvictionIntent[], until?: number): readonly string[];
   /** Whether the maintenance wants any pod evicted. */
   isAsking(maintenance: string): boolean;
-  /** Whether it is the first pod that a maintenance wants from its node: with it the drain of the node begins. */
-  leads(key: string): boolean;
   /** Who wants the eviction, by the name of the maintenance. */
   of(key: string): ReadonlyMap<string, EvictionIntent>;
 }
@@ -27,20 +25,12 @@ export function requestKeyOf({ namespace, uid }: DrainPod): string {
   return keyOf({ metadata: { namespace, name: uid } });
 }
 
-/** The first of the intents of each node, by their keys. */
-function firstOfNodes(intents: ReadonlyMap<string, EvictionIntent>): ReadonlySet<string> {
-  const firsts = new Map<string, string>();
-  for (const [key, { node }] of intents) if (!firsts.has(node)) firsts.set(node, key);
-  return new Set(firsts.values());
-}
-
 const NOBODY: ReadonlyMap<string, EvictionIntent> = new Map();
 
 export function createEvictionIntents(): EvictionIntents {
   const byMaintenance = new Map<string, ReadonlyMap<string, EvictionIntent>>();
   const byKey = new Map<string, Map<string, EvictionIntent>>();
   const untilOf = new Map<string, number>();
-  const firstsOf = new Map<string, ReadonlySet<string>>();
   const drop = (key: string, maintenance: string): void => {
     const wanting = byKey.get(key);
     wanting?.delete(maintenance);
@@ -55,8 +45,6 @@ export function createEvictionIntents(): EvictionIntents {
       const after = new Map(intents.map((intent) => [requestKeyOf(intent.pod), intent]));
       if (after.size === 0) byMaintenance.delete(maintenance);
       else byMaintenance.set(maintenance, after);
-      if (after.size === 0) firstsOf.delete(maintenance);
-      else firstsOf.set(maintenance, firstOfNodes(after));
       const dropped = [...before.keys()].filter((key) => !after.has(key));
       for (const key of dropped) drop(key, maintenance);
       for (const [key, intent] of after) {
@@ -66,7 +54,6 @@ export function createEvictionIntents(): EvictionIntents {
       return [...dropped, ...[...after.keys()].filter((key) => isOtherTime || !before.has(key))];
     },
     isAsking: (maintenance) => byMaintenance.has(maintenance),
-    leads: (key) => [...(byKey.get(key) ?? NOBODY).keys()].some((name) => firstsOf.get(name)?.has(key) === true),
     of: (key) => byKey.get(key) ?? NOBODY,
   };
 }

@@ -1,19 +1,14 @@
 import type { Clock } from '../../host/clock.ts';
 
 /** At most so many calls for pods of one namespace are under way at a time: its webhooks may be slow, and delay only itself. */
-const MAX_CALLS = 16;
-/** So many more where they are the first of their nodes, which would else find no room while those of other nodes go on. */
-const MORE_LEADING = 16;
+const MAX_CALLS = 32;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
 
 /** The calls of the Eviction API that have no answer yet, by namespace. */
 export interface EvictionConcurrency {
-  /**
-   * For how long another call has to wait, in milliseconds: the longer, the slower the others are; 0 where there is room.
-   * `leads` says whether it is the first one for its node.
-   */
-  pauseMs(namespace: string, leads: boolean): number;
+  /** For how long another call has to wait, in milliseconds: the longer, the slower the others are; 0 where there is room. */
+  pauseMs(namespace: string): number;
   /** Counts a call until it has its answer. */
   during<T>(namespace: string, call: () => Promise<T>): Promise<T>;
 }
@@ -22,9 +17,9 @@ export function createEvictionConcurrency(clock: Pick<Clock, 'monotonic'>): Evic
   /** When each call began, in the order in which they did. */
   const begun = new Map<string, Map<symbol, number>>();
   return {
-    pauseMs: (namespace, leads) => {
+    pauseMs: (namespace) => {
       const calls = begun.get(namespace);
-      if (calls === undefined || calls.size < MAX_CALLS + (leads ? MORE_LEADING : 0)) return 0;
+      if (calls === undefined || calls.size < MAX_CALLS) return 0;
       const [oldest = clock.monotonic()] = calls.values();
       return Math.min(Math.max(clock.monotonic() - oldest, FIRST_PAUSE_MS), MAX_PAUSE_MS);
     },

@@ -50,8 +50,6 @@ interface EngineParts {
   readonly promiseWords: readonly string[];
   /** What is asked for beside the end of the pod. */
   readonly endOptions: (pod: Pod) => EndOptions;
-  /** Whether the request is for the first pod of its node. */
-  readonly leads: (key: string) => boolean;
   /** A step in place of an attempt, or of anything else that is not to wait; undefined where none is. */
   readonly instead: (target: EvictionTarget, of: 'attempt' | 'step') => InterceptorStep | undefined;
 }
@@ -104,7 +102,7 @@ async function evict(
 ): Promise<InterceptorStep> {
   const key = keyOf(request);
   const { namespace = '' } = pod.metadata;
-  const pauseMs = parts.underWay.pauseMs(namespace, parts.leads(key));
+  const pauseMs = parts.underWay.pauseMs(namespace);
   if (pauseMs > 0) return { kind: 'silent', againMs: pauseMs };
   unsure.add(key);
   const outcome = await parts.underWay.during(namespace, () => attempt(parts, { pod, memory: before }, signal));

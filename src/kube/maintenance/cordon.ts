@@ -92,9 +92,8 @@ async function changeNode(
   const guard = resourceVersion === undefined ? {} : { resourceVersion };
   const texts = { ...others, ...decided?.metadata.annotations };
   const body = { ...decided, metadata: { annotations: texts, ...(labels === undefined ? {} : { labels }), ...guard } };
-  const order = decided?.spec.unschedulable === true ? ({ leads: true } as const) : {};
   const path = objectPath(NODES, node.metadata);
-  const change = { method: 'PATCH', path, body, patch: { kind: 'merge' }, ...order } as const;
+  const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
   const response = await client.send(change, signal);
   if (response.status === 409) return 'conflict';
   if (response.status === 404 || (response.status >= 200 && response.status < 300)) {

@@ -86,8 +86,7 @@ export function createMaintenanceStatusWriter(
       if (mayWrite !== undefined && !(await mayWrite())) return { kind: 'not-recorded' };
       const path = objectPath(NODE_MAINTENANCES, maintenance.metadata, 'status');
       const body = { metadata: { resourceVersion }, status };
-      const order = maintenance.status === undefined ? { leads: true as const } : {};
-      const patch = { method: 'PATCH', path, body, patch: { kind: 'merge' }, ...order } as const;
+      const patch = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
       const fresh = await sendForObject<NodeMaintenance>(client, patch, [404, 409], signal);
       if (fresh === undefined) return { kind: 'not-recorded' };
       writtenAt.set(name, clock.monotonic());

@@ -160,18 +160,6 @@ describe('the client of an API server', () => {
     await Promise.all(events);
   });
 
-  it('the client sends what the first eviction of a node waits for while many other requests wait', async () => {
-    const held = hold('/other');
-    const others = Array.from({ length: 20 }, () =>
-      client.send({ method: 'PATCH', path: '/x/other', body: {} }, signal),
-    );
-    while (held.length < 8) await new Promise(setImmediate);
-    assert.equal((await client.send({ method: 'PATCH', path: '/x/node', body: {}, leads: true }, signal)).status, 200);
-    answer = (response) => response.end(OBJECT);
-    for (const response of held) response.end(OBJECT);
-    await Promise.all(others);
-  });
-
   it('the client sends a request below the path of the server, with its credentials and the type and length of its body', async () => {
     answer = (response) => response.writeHead(201).end(STATUS);
     const body = { name: 'ä' };

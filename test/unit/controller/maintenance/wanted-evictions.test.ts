@@ -34,15 +34,4 @@ describe('the pods that maintenances want evicted', () => {
     assert.deepEqual(intents.replace('m', [intentOf('a')], 5_000), []);
     assert.deepEqual(intents.replace('m', [intentOf('a')]), ['n/a']);
   });
-
-  it('the first pod of each node leads, for as long as a maintenance wants it', () => {
-    const intents = createEvictionIntents();
-    const elsewhere = { ...intentOf('c'), node: 'two' };
-    intents.replace('m', [intentOf('a'), intentOf('b'), elsewhere]);
-    const found = ['n/a', 'n/b', 'n/c', 'n/x'].map((key) => intents.leads(key));
-    assert.deepEqual(found, [true, false, true, false]);
-    intents.replace('m', [intentOf('b')]);
-    const shown = ['n/a', 'n/b', 'n/c'].map((key) => intents.leads(key));
-    assert.deepEqual(shown, [false, true, false]);
-  });
 });
