@@ -1,17 +1,22 @@
+import process from 'node:process';
 import { type Command, Option } from 'commander';
-import { addAccessOptions, examples } from '../arguments/options.ts';
+import { commit, VERSION } from '../../version.ts';
+import { examples } from '../arguments/options.ts';
+import { formatDocument } from '../terminal/document.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import type { VersionFlags } from './version.ts';
 
-/** Adds the command that prints the versions of this program and of a cluster's. */
+type Output = 'text' | 'json' | 'yaml';
+
+/** Adds the command that prints the version of this program, the commit where it was built from one, and that of Node.js. */
 export function addVersion(program: Command, terminal: Terminal): void {
-  addAccessOptions(program.command('version'))
-    .description('print the version of this program, and those of the controller and the agents of a cluster')
-    .option('--client', 'only of this program; the cluster is not asked')
+  program
+    .command('version')
+    .description('print the version of this program; "nodemaint nodes" and "nodemaint check" show those of a cluster')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'yaml']).default('text'))
-    .addHelpText('after', examples('nodemaint version', 'nodemaint version --client -o json'))
-    .action(async (flags: VersionFlags) => {
-      const { versionCommand } = await import('./version.ts');
-      await versionCommand(flags, terminal);
+    .addHelpText('after', examples('nodemaint version', 'nodemaint version -o json'))
+    .action(({ output }: { readonly output: Output }) => {
+      const own = { version: VERSION, commit: commit(), node: process.versions.node };
+      const text = `nodemaint ${own.version}${own.commit === '' ? '' : ` (commit ${own.commit})`}, Node.js ${own.node}\n`;
+      terminal.write(output === 'text' ? text : formatDocument('Versions', { client: own }, output));
     });
 }
