@@ -88,7 +88,5 @@ export async function takeLock(name: string): Promise<Disposable> {
   clearTimeout(waiting);
   child.stdout.destroy();
   child.unref();
-  return {
-    [Symbol.dispose]: () => child.stdin.destroy(),
-  };
+  return { [Symbol.dispose]: () => child.stdin.destroy() };
 }

@@ -33,12 +33,7 @@ function pathOf(program: string): string | undefined {
 
 /** A program, and the package that brings it. */
 export function program(name: string, ...packages: readonly string[]): Requirement {
-  return {
-    lacks: name,
-    how: `apt-get install ${packages.join(' ')}`,
-    packages,
-    met: () => pathOf(name) !== undefined,
-  };
+  return { lacks: name, how: `apt-get install ${packages.join(' ')}`, packages, met: () => pathOf(name) !== undefined };
 }
 
 function goVersion(): readonly [number, number] {

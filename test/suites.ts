@@ -45,10 +45,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     ],
   },
   // Those of the quick suites that differ as root: what only root can do.
-  'as-root': {
-    ...QUICK,
-    part: { of: '{unit,property,crash}', files: /NEEDS_ROOT/ },
-  },
+  'as-root': { ...QUICK, part: { of: '{unit,property,crash}', files: /NEEDS_ROOT/ } },
   property: { ...QUICK, timeoutMs: 300_000 },
   crash: QUICK,
   // One or two of each subject on real parts.

@@ -367,10 +367,7 @@ export class Agent {
         name: 'write the deadline and the kind of the shutdown',
         run: ({ phase }, signal) => keepAnnotations({ cluster, log }, phase, signal),
       },
-      {
-        name: 'complete the maintenances',
-        run: ({ phase }, signal) => completeOwn(own, config.onBoot, phase, signal),
-      },
+      { name: 'complete the maintenances', run: ({ phase }, signal) => completeOwn(own, config.onBoot, phase, signal) },
       {
         name: 'cordon for a notice',
         run: (_turn, signal) => keepNoticeCordon(cluster, nodeName, notices.cordon(), signal),
@@ -414,11 +411,7 @@ export class Agent {
     const { record } = this.#phases;
     this.#lastPass = await passOverPods(
       this.#parts,
-      {
-        record,
-        retention: this.#retention(record.phase),
-        saveTargets: (targets) => this.#phases.saveTargets(targets),
-      },
+      { record, retention: this.#retention(record.phase), saveTargets: (targets) => this.#phases.saveTargets(targets) },
       signal,
     );
   }

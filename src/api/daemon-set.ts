@@ -7,16 +7,10 @@ export interface DaemonSet extends KubeObject {
     readonly minReadySeconds?: number;
     readonly updateStrategy?: {
       readonly type?: string;
-      readonly rollingUpdate?: {
-        readonly maxUnavailable?: number | string;
-        readonly maxSurge?: number | string;
-      };
+      readonly rollingUpdate?: { readonly maxUnavailable?: number | string; readonly maxSurge?: number | string };
     };
   };
-  readonly status?: {
-    readonly observedGeneration?: number;
-    readonly desiredNumberScheduled?: number;
-  };
+  readonly status?: { readonly observedGeneration?: number; readonly desiredNumberScheduled?: number };
 }
 
 /** The parts of an apps/v1 ControllerRevision that the rules look at. */

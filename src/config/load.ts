@@ -20,10 +20,7 @@ export const DROP_INS = 'config.d';
 const MAX_DROP_INS = 100;
 const MAX_BYTES = 1024 * 1024;
 /** What each file has, as each file of a kubelet's configuration does. */
-const headSchema = z.looseObject({
-  apiVersion: z.literal(CONFIG_API_VERSION),
-  kind: z.literal('AgentConfiguration'),
-});
+const headSchema = z.looseObject({ apiVersion: z.literal(CONFIG_API_VERSION), kind: z.literal('AgentConfiguration') });
 
 function parseAs<T>(schema: z.ZodType<T>, content: unknown, file: string): T {
   const result = schema.safeParse(content);

@@ -100,10 +100,7 @@ export const agentConfigSchema = z
       .describe("the kubelet's staticPodPath; default: that of the running kubelet, else /etc/kubernetes/manifests"),
     kubeletHealthz: z
       .string()
-      .regex(/^(?:http:\/\/\S+)?$/, {
-        error: 'must be http://ADDRESS:PORT/healthz or ""',
-        abort: true,
-      })
+      .regex(/^(?:http:\/\/\S+)?$/, { error: 'must be http://ADDRESS:PORT/healthz or ""', abort: true })
       .refine(
         (text) => text === '' || URL.canParse(text),
         'must be http://ADDRESS:PORT/healthz, with a port up to 65535',

@@ -60,9 +60,7 @@ export function nodeObject(world: Pick<ClusterPart, 'id' | 'namespaces'>, name: 
 
 const SORTS: Readonly<Record<PodSort, { readonly metadata?: object; readonly spec?: object }>> = {
   plain: {},
-  intercepted: {
-    metadata: { annotations: { [`${INTERCEPTOR_ANNOTATION_PREFIXES[0]}${ACTOR}`]: '1000/controller' } },
-  },
+  intercepted: { metadata: { annotations: { [`${INTERCEPTOR_ANNOTATION_PREFIXES[0]}${ACTOR}`]: '1000/controller' } } },
   'no labels': { metadata: { labels: {} } },
   'long grace': { spec: { terminationGracePeriodSeconds: 10_000_000_000_000 } },
   'low priority': { spec: { priorityClassName: 'chaos-lowest' } },

@@ -12,12 +12,7 @@ export interface Release {
   readonly module: string;
 }
 
-const PATCHES: Readonly<Record<KubernetesMinor, number>> = {
-  '1.34': 4,
-  '1.35': 4,
-  '1.36': 3,
-  '1.37': 2,
-};
+const PATCHES: Readonly<Record<KubernetesMinor, number>> = { '1.34': 4, '1.35': 4, '1.36': 3, '1.37': 2 };
 
 /** Its go.mod pins etcd too. */
 const DEFAULT_MINOR: KubernetesMinor = '1.37';

@@ -120,13 +120,7 @@ async function putBack(node: SimulatedNode, fault: Fault): Promise<void> {
     record.phase.kind === 'draining' || record.phase.kind === 'released'
       ? { ...record.phase, kind: 'recovering', cause: 'boot' }
       : record.phase;
-  const facts = {
-    phase,
-    onBoot: 'complete',
-    clusterConfigured: true,
-    own: [],
-    drains: undefined,
-  } as const;
+  const facts = { phase, onBoot: 'complete', clusterConfigured: true, own: [], drains: undefined } as const;
   for (const file of (await readdir(node.paths.parkedPath).catch(() => [])).filter((name) => !name.startsWith('.'))) {
     const maintenance = mover.parkSteps().get(file)?.maintenance ?? '';
     const found = keepsParked({ maintenance, priority: 0, labels: {} }, { ...facts, apiSilent: true });
@@ -155,10 +149,7 @@ interface Variant {
 
 /** The disks that break: what the state directory is on, what the manifests are on, and all there is but /run. */
 const VARIANTS: Readonly<Record<string, Variant>> = {
-  'the state directory': {
-    isOn: (root) => (file) => file.startsWith(path.join(root, 'state')),
-    moves: true,
-  },
+  'the state directory': { isOn: (root) => (file) => file.startsWith(path.join(root, 'state')), moves: true },
   'the record alone, as on a full disk where the journal has room': {
     isOn: (root) => (file) => file === path.join(root, 'state', RECORD_FILE),
     moves: true,

@@ -72,12 +72,7 @@ const IN_MID_DRAIN: readonly ShutdownCase[] = [
     begin: '',
     ends: 'reboot',
   },
-  {
-    name: 'the agent is restarted',
-    meanwhile: `${RESTART} nodemaint`,
-    begin: '',
-    ends: 'reboot',
-  },
+  { name: 'the agent is restarted', meanwhile: `${RESTART} nodemaint`, begin: '', ends: 'reboot' },
   {
     name: 'the agent is upgraded',
     meanwhile: 'nohup /root/nodemaint/install.sh --standalone > /root/upgrade.log 2>&1 &',

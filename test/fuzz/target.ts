@@ -45,13 +45,7 @@ export function textTarget(
   inputs: fc.Arbitrary<string>,
   run: (text: string) => Promise<void> | void,
 ): FuzzTarget {
-  return {
-    name,
-    inputs,
-    open: () => ({
-      run: (input) => run(textOf(input)),
-    }),
-  };
+  return { name, inputs, open: () => ({ run: (input) => run(textOf(input)) }) };
 }
 
 /** The object or list that a text is in JSON; undefined for every other text. */

@@ -10,7 +10,5 @@ export async function startPolkit(address: string): Promise<Disposable> {
     return true;
   });
   await bus.requestName('org.freedesktop.PolicyKit1', 0);
-  return {
-    [Symbol.dispose]: () => bus.disconnect(),
-  };
+  return { [Symbol.dispose]: () => bus.disconnect() };
 }

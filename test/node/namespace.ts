@@ -64,8 +64,5 @@ export async function createNamespace(folder: string, signal: AbortSignal): Prom
   }
   // Without --root it would see the root of the whole machine where the tests run in a chroot.
   const enter = ['nsenter', `--target=${childOf(init.pid) ?? 0}`, '--mount', '--root', '--pid', '--'] as const;
-  return {
-    start: (command, logFile) => startWrapped(enter, command, logFile),
-    [Symbol.asyncDispose]: dispose,
-  };
+  return { start: (command, logFile) => startWrapped(enter, command, logFile), [Symbol.asyncDispose]: dispose };
 }

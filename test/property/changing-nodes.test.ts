@@ -37,11 +37,7 @@ type PodKind = Omit<DrainPod, 'uid' | 'name' | 'namespace'>;
 type Step =
   | { readonly kind: 'leave'; readonly pick: number }
   | { readonly kind: 'select' | 'unselect'; readonly maintenance: number; readonly node: number }
-  | {
-      readonly kind: 'register';
-      readonly node: number;
-      readonly pods: readonly PodKind[];
-    }
+  | { readonly kind: 'register'; readonly node: number; readonly pods: readonly PodKind[] }
   | { readonly kind: 'complete'; readonly maintenance: number };
 
 const index = fc.nat({ max: 2 });

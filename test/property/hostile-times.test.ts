@@ -54,19 +54,23 @@ const POD: fc.Arbitrary<Pod> = fc
   }));
 
 const ENTRY = fc.record({ startTime: MAYBE_TIME, heartbeatTime: MAYBE_TIME, expectedFinishTime: MAYBE_TIME });
-const REQUEST: fc.Arbitrary<EvictionRequest> = fc.record({ entry: ENTRY, activatedAt: TIME, createdAt: TIME }).map(
-  ({ entry, activatedAt, createdAt }) =>
-    ({
-      metadata: { name: 'r', namespace: 'default', creationTimestamp: createdAt },
-      spec: { target: { pod: { name: 'p', uid: 'r' } }, requesters: [{ name: 'x/y' }] },
-      status: {
-        targetInterceptors: [{ name: 'a/b' }, { name: 'c/d' }],
-        activeInterceptors: ['a/b'],
-        interceptors: [{ name: 'a/b', message: '', ...entry }],
-        conditions: [{ type: 'Progressing', status: 'True', reason: '', message: '', lastTransitionTime: activatedAt }],
-      },
-    }) as unknown as EvictionRequest,
-);
+const REQUEST: fc.Arbitrary<EvictionRequest> = fc
+  .record({ entry: ENTRY, activatedAt: TIME, createdAt: TIME })
+  .map(
+    ({ entry, activatedAt, createdAt }) =>
+      ({
+        metadata: { name: 'r', namespace: 'default', creationTimestamp: createdAt },
+        spec: { target: { pod: { name: 'p', uid: 'r' } }, requesters: [{ name: 'x/y' }] },
+        status: {
+          targetInterceptors: [{ name: 'a/b' }, { name: 'c/d' }],
+          activeInterceptors: ['a/b'],
+          interceptors: [{ name: 'a/b', message: '', ...entry }],
+          conditions: [
+            { type: 'Progressing', status: 'True', reason: '', message: '', lastTransitionTime: activatedAt },
+          ],
+        },
+      }) as unknown as EvictionRequest,
+  );
 
 const MAINTENANCE: fc.Arbitrary<NodeMaintenance> = fc
   .record({ at: MAYBE_TIME, since: MAYBE_TIME, createdAt: TIME, expectedAt: MAYBE_TIME })

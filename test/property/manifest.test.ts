@@ -42,10 +42,7 @@ describe('parseManifest', () => {
       apiVersion: fc.constant('v1'),
       kind: fc.constant('Pod'),
       metadata: fc.record({ name: label, namespace: label, labels: fc.dictionary(label, label) }),
-      spec: fc.record({
-        priority: fc.integer(),
-        terminationGracePeriodSeconds: fc.integer({ min: 1, max: 100_000 }),
-      }),
+      spec: fc.record({ priority: fc.integer(), terminationGracePeriodSeconds: fc.integer({ min: 1, max: 100_000 }) }),
     });
     fc.assert(
       fc.property(pod, (pod) => {

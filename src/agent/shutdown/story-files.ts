@@ -29,12 +29,7 @@ const VERSION = 1;
 function makeStorySchema() {
   const text = z.string().max(4 * STORY_LIMITS.text);
   const time = z.number().min(0).max(8.64e15);
-  const wait = z.object({
-    from: time,
-    kind: z.enum(['ending', 'interceptor', 'waiting']),
-    on: text,
-    message: text,
-  });
+  const wait = z.object({ from: time, kind: z.enum(['ending', 'interceptor', 'waiting']), on: text, message: text });
   const pod = z.object({
     pod: text,
     tier: z.object({ podType: z.string().max(40), podPriority: z.number() }).exactOptional(),

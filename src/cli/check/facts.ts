@@ -132,10 +132,7 @@ const ACCOUNT_GROUPS = ['system:serviceaccounts', 'system:serviceaccounts:nodema
 const IDENTITIES = {
   // The policies, not RBAC, restrict a node to itself: any name of a node will do.
   agents: { user: 'system:node:nodemaint-check', groups: ['system:nodes', 'system:authenticated'] },
-  controller: {
-    user: 'system:serviceaccount:nodemaint-system:nodemaint-controller',
-    groups: ACCOUNT_GROUPS,
-  },
+  controller: { user: 'system:serviceaccount:nodemaint-system:nodemaint-controller', groups: ACCOUNT_GROUPS },
   release: { user: 'system:serviceaccount:nodemaint-system:nodemaint-agent-release', groups: ACCOUNT_GROUPS },
 } as const;
 

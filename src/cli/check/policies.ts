@@ -73,9 +73,5 @@ export function readPolicies(objects: PolicyObjects): PolicyFacts {
   const names = refusesPods
     ? { validating: [...VALIDATING_POLICIES, gate], mutating: [] }
     : { validating: VALIDATING_POLICIES, mutating: MUTATING_POLICIES };
-  return {
-    missing: missingOf(objects, names),
-    warnings: warningsOf(objects, VALIDATING_POLICIES),
-    refusesPods,
-  };
+  return { missing: missingOf(objects, names), warnings: warningsOf(objects, VALIDATING_POLICIES), refusesPods };
 }

@@ -101,11 +101,7 @@ function concludeWatch(
 
 async function run(options: EvictOptions, client: KubeClient, namespace: string, terminal: Terminal): Promise<number> {
   const { requester: name, output, watch } = options;
-  const requester = createRequesterClient(client, {
-    namespace,
-    requester: name,
-    dryRun: options.dryRun !== undefined,
-  });
+  const requester = createRequesterClient(client, { namespace, requester: name, dryRun: options.dryRun !== undefined });
   const say = (text: string): void => {
     if (output === 'table') terminal.say(text);
   };

@@ -41,10 +41,7 @@ function createDaemonSetRollout(context: ControllerContext, gate: Pick<DaemonSet
     const daemonSet = await sendForObject<DaemonSet>(client, { method: 'GET', path }, [404], signal);
     if (daemonSet === undefined) return undefined;
     const labels = Object.entries(daemonSet.spec.selector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
-    const place = {
-      path: collectionPath(CONTROLLER_REVISIONS, namespace),
-      query: { labelSelector: labels.join(',') },
-    };
+    const place = { path: collectionPath(CONTROLLER_REVISIONS, namespace), query: { labelSelector: labels.join(',') } };
     const revisions = await listAll<ControllerRevision>(client, place, (revision) => revision, signal);
     return { daemonSet, hash: currentHash(daemonSet, revisions.items) };
   };

@@ -119,9 +119,7 @@ export function requesterLoop(
     parallel: PARALLEL_REQUESTS,
     reconcile: createRequestReconciler(context, intents, refused.requests, grouped),
     // With its first request the drain of a node begins.
-    order: {
-      isUrgent: (key) => [...intents.of(key).values()].some(({ node }) => isUntouched(node)),
-    },
+    order: { isUrgent: (key) => [...intents.of(key).values()].some(({ node }) => isUntouched(node)) },
     concerns: {
       Wanted: (keys) => keys,
       Request: ({ key }) => [key],

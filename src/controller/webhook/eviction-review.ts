@@ -105,12 +105,7 @@ export function parseReview(body: string): StatusReview | NoReview {
   const parsed = parseReviewBody(reviewSchema, body, 'an update of evictionrequests/status');
   if ('wrong' in parsed) return parsed;
   const { uid, userInfo, object, oldObject } = parsed.review.request;
-  return {
-    uid,
-    user: userInfo?.username ?? '',
-    old: oldObject as EvictionRequest,
-    fresh: object as EvictionRequest,
-  };
+  return { uid, user: userInfo?.username ?? '', old: oldObject as EvictionRequest, fresh: object as EvictionRequest };
 }
 
 /** What a webhook answers (admission.k8s.io/v1, AdmissionResponse). */

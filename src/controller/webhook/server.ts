@@ -127,10 +127,7 @@ function warnOfNodes(body: string, { log, nodes }: WebhookDependencies): ReturnT
 }
 
 const JUDGES: ReadonlyMap<string, Judge> = new Map(
-  Object.entries({
-    [WEBHOOK_PATH]: judgeTimes,
-    [MAINTENANCE_WEBHOOK_PATH]: warnOfNodes,
-  }),
+  Object.entries({ [WEBHOOK_PATH]: judgeTimes, [MAINTENANCE_WEBHOOK_PATH]: warnOfNodes }),
 );
 
 /** Answers one call, which may come from any client and have any content. */

@@ -239,10 +239,7 @@ export function afterAttempt(
     case 'budget-not-asked':
       return {
         memory: { ...kept, count, nextAt: now + ACCEPTED_PAUSE_MS, acceptedAt: now, notAsked: outcome.why },
-        progress: {
-          message: endingMessage(name, outcome.why),
-          expectedFinishAt: now + graceSecOf(pod) * 1000,
-        },
+        progress: { message: endingMessage(name, outcome.why), expectedFinishAt: now + graceSecOf(pod) * 1000 },
       };
     case 'promised':
       // A promise is no failure: it ends the row of failures, also for the message, from which the count is read back.

@@ -54,15 +54,7 @@ export interface KubeletFacts {
 const DEFAULT_FILE_CHECK_MS = 20_000;
 const DEFAULT_HEALTHZ_PORT = 10_248;
 const UNIT_MS: ReadonlyMap<string, number> = new Map(
-  Object.entries({
-    h: 3_600_000,
-    m: 60_000,
-    s: 1000,
-    ms: 1,
-    us: 1e-3,
-    µs: 1e-3,
-    ns: 1e-6,
-  }),
+  Object.entries({ h: 3_600_000, m: 60_000, s: 1000, ms: 1, us: 1e-3, µs: 1e-3, ns: 1e-6 }),
 );
 
 /** Parses the flags of a command line, in the forms `--name=value` and `--name value`. */

@@ -53,9 +53,7 @@ const SANDBOXES = {
 };
 
 const CONTAINERS = {
-  ContainerState: {
-    values: { CONTAINER_CREATED: 0, CONTAINER_RUNNING: 1, CONTAINER_EXITED: 2, CONTAINER_UNKNOWN: 3 },
-  },
+  ContainerState: { values: { CONTAINER_CREATED: 0, CONTAINER_RUNNING: 1, CONTAINER_EXITED: 2, CONTAINER_UNKNOWN: 3 } },
   ContainerStateValue: message({ state: field('ContainerState', 1) }),
   ContainerFilter: message({
     id: field('string', 1),

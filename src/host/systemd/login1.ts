@@ -36,15 +36,7 @@ const scheduledValue = z.tuple([words, z.bigint().nonnegative()]);
 const metadataValue = z.object({ type: words });
 const changedBody = z.tuple([z.literal(MANAGER), z.record(z.string(), z.unknown()), z.array(z.string())]);
 const SHORT_ESCAPES: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    a: '\x07',
-    b: '\b',
-    f: '\f',
-    n: '\n',
-    r: '\r',
-    t: '\t',
-    v: '\v',
-  }),
+  Object.entries({ a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }),
 );
 
 /** An inhibitor lock as logind lists it. */

@@ -117,11 +117,7 @@ export function transformPod(pod: Pod, shared: SharedValues = NOT_SHARED): Pod {
   const { metadata, spec } = pod;
   const volumes = volumesThatMatter(spec.volumes);
   const kept = { ...pick(spec, POD_SPEC), ...demandsOf(pod, shared), ...(volumes === undefined ? {} : { volumes }) };
-  return {
-    metadata: trimPodMeta(metadata, shared),
-    spec: shared.of(kept),
-    status: shared.of(trimPodStatus(pod)),
-  };
+  return { metadata: trimPodMeta(metadata, shared), spec: shared.of(kept), status: shared.of(trimPodStatus(pod)) };
 }
 
 const NODE_CONDITION = ['type', 'status', 'reason', 'message'] as const;

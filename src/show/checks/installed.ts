@@ -91,13 +91,7 @@ export const NEEDED_RIGHTS: readonly NeededRight[] = [
     namespace: NAMESPACE,
     name: 'nodemaint-controller',
   },
-  {
-    who: 'agents',
-    verb: 'list',
-    group: COORDINATION,
-    resource: 'leases',
-    namespace: 'kube-node-lease',
-  },
+  { who: 'agents', verb: 'list', group: COORDINATION, resource: 'leases', namespace: 'kube-node-lease' },
   {
     who: 'agents',
     verb: 'impersonate',
@@ -138,14 +132,7 @@ export const WEBHOOK_RIGHTS: readonly NeededRight[] = [
     resource: 'validatingwebhookconfigurations',
     name: 'nodemaint-webhook',
   },
-  {
-    who: 'controller',
-    verb: 'patch',
-    group: '',
-    resource: 'secrets',
-    namespace: NAMESPACE,
-    name: 'nodemaint-webhook',
-  },
+  { who: 'controller', verb: 'patch', group: '', resource: 'secrets', namespace: NAMESPACE, name: 'nodemaint-webhook' },
 ];
 
 /** What of the rights is there. */

@@ -213,12 +213,7 @@ function checkStaticPods({ kubelet, api, staticPods: { path, isThere, warning, d
   const name = 'static pods';
   if (distrust !== undefined) {
     const message = `manifests are not moved: ${distrust}`;
-    return {
-      name,
-      result: 'fail',
-      message,
-      fix: 'do what the message says; the agent notices it without a restart',
-    };
+    return { name, result: 'fail', message, fix: 'do what the message says; the agent notices it without a restart' };
   }
   if (warning !== undefined) {
     const fix = 'correct the key "staticPodPath"; then systemctl restart nodemaint';

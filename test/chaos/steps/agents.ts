@@ -13,16 +13,8 @@ export const AGENT_STEPS: StepKinds = {
       return await machine.startAgent();
     },
   },
-  'stop agent': {
-    weight: 1,
-    draw: () => ({}),
-    perform: ({ machine }) => machine.endAgent('stop'),
-  },
-  'start agent': {
-    weight: 1,
-    draw: () => ({}),
-    perform: ({ machine }) => machine.startAgent(),
-  },
+  'stop agent': { weight: 1, draw: () => ({}), perform: ({ machine }) => machine.endAgent('stop') },
+  'start agent': { weight: 1, draw: () => ({}), perform: ({ machine }) => machine.startAgent() },
   'cut agent off': {
     weight: 1,
     draw: (random) => ({ ms: random.whole(2_000) }),
@@ -31,16 +23,8 @@ export const AGENT_STEPS: StepKinds = {
       return 'cut off';
     },
   },
-  'announce shutdown': {
-    weight: 1,
-    draw: () => ({}),
-    perform: ({ machine }) => machine.announceShutdown(),
-  },
-  'call off shutdown': {
-    weight: 2,
-    draw: () => ({}),
-    perform: ({ machine }) => machine.callOffShutdown(),
-  },
+  'announce shutdown': { weight: 1, draw: () => ({}), perform: ({ machine }) => machine.announceShutdown() },
+  'call off shutdown': { weight: 2, draw: () => ({}), perform: ({ machine }) => machine.callOffShutdown() },
   'end maintenance of shutdown': {
     weight: 1,
     draw: (random) => ({ how: random.pick(['complete', 'delete']) }),

@@ -97,9 +97,5 @@ export const CLUSTER_STEPS: StepKinds = {
     },
   },
   /** The history is judged here when nothing moves any more: see run.ts. */
-  rest: {
-    weight: 3,
-    draw: () => ({}),
-    perform: () => Promise.resolve('done'),
-  },
+  rest: { weight: 3, draw: () => ({}), perform: () => Promise.resolve('done') },
 };

@@ -62,11 +62,7 @@ export const REQUEST_STEPS: StepKinds = {
     draw: drawTarget,
     perform: (world, step) => applyRequesters(world, step, [REQUESTER]),
   },
-  'withdraw request': {
-    weight: 3,
-    draw: drawTarget,
-    perform: (world, step) => applyRequesters(world, step, []),
-  },
+  'withdraw request': { weight: 3, draw: drawTarget, perform: (world, step) => applyRequesters(world, step, []) },
   'crowd request': {
     weight: 1,
     draw: drawTarget,
@@ -95,9 +91,5 @@ export const REQUEST_STEPS: StepKinds = {
       return String(await world.send({ method: 'PATCH', path, body, patch: { kind: 'merge' } }));
     },
   },
-  'pass over interceptor': {
-    weight: 2,
-    draw: drawTarget,
-    perform: passOver,
-  },
+  'pass over interceptor': { weight: 2, draw: drawTarget, perform: passOver },
 };

@@ -13,13 +13,7 @@ const note = async (what: string): Promise<void> => await appendFile(path.join(w
 // Those of the boot before.
 await rm(path.join(KUBELET, 'plugins', name, 'csi.sock'), { force: true });
 await rm(path.join(KUBELET, 'plugins_registry', `${name}-reg.sock`), { force: true });
-const driver = await startCsiDriver({
-  name,
-  nodeName,
-  rootDir: KUBELET,
-  note,
-  beforeUnstage: () => delay(UNSTAGE_MS),
-});
+const driver = await startCsiDriver({ name, nodeName, rootDir: KUBELET, note, beforeUnstage: () => delay(UNSTAGE_MS) });
 await new Promise<void>((resolve) => process.once('SIGTERM', resolve));
 await note('csi TERM');
 await driver[Symbol.asyncDispose]();

@@ -67,9 +67,7 @@ export function endingsOf(changes: readonly Change[], writes: readonly Write[]):
       uid = '',
       deletionTimestamp,
       deletionGracePeriodSeconds,
-    } = pod.metadata as WholePod['metadata'] & {
-      readonly deletionGracePeriodSeconds?: number;
-    };
+    } = pod.metadata as WholePod['metadata'] & { readonly deletionGracePeriodSeconds?: number };
     if (!deleted && isServing(pod)) served.add(uid);
     if ((deletionTimestamp === undefined && !deleted) || pod.spec.nodeName === undefined) continue;
     const known = endings.get(uid);

@@ -32,19 +32,21 @@ export function beginStory(title: string, { timeline, writes }: Machines): Story
   const begunAt = Date.now();
   // The record has only changes: what is there already is its beginning.
   const before = (['Pod', 'Node', 'NodeMaintenance'] as const).flatMap((kind) =>
-    timeline.list(kind).map(
-      (object): Change => ({
-        revision: 0,
-        at: begunAt - 1,
-        kind,
-        key:
-          object.metadata.namespace === undefined
-            ? object.metadata.name
-            : `${object.metadata.namespace}/${object.metadata.name}`,
-        object,
-        deleted: false,
-      }),
-    ),
+    timeline
+      .list(kind)
+      .map(
+        (object): Change => ({
+          revision: 0,
+          at: begunAt - 1,
+          kind,
+          key:
+            object.metadata.namespace === undefined
+              ? object.metadata.name
+              : `${object.metadata.namespace}/${object.metadata.name}`,
+          object,
+          deleted: false,
+        }),
+      ),
   );
   return {
     begunAt,

@@ -82,11 +82,7 @@ function database(): readonly object[] {
       'StatefulSet',
       'db',
       { ...spec, containers },
-      {
-        serviceName: 'db',
-        replicas: REPLICAS,
-        volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: claim }],
-      },
+      { serviceName: 'db', replicas: REPLICAS, volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: claim }] },
     ),
     budget('db', { maxUnavailable: 1 }),
   ];

@@ -182,7 +182,5 @@ export const DECISION_TARGETS: readonly FuzzTarget[] = (
   inputs: WORLDS.map(
     (world): FuzzInput => JSON.parse(JSON.stringify(world)) as FuzzInput,
   ) satisfies fc.Arbitrary<FuzzInput>,
-  open: () => ({
-    run: (input) => run(input as unknown as World),
-  }),
+  open: () => ({ run: (input) => run(input as unknown as World) }),
 }));

@@ -71,13 +71,7 @@ const STEP = {
     priorityKnown: true,
     graceSec: 30,
   },
-  origin: {
-    path: '/etc/kubernetes/manifests/etcd.yaml',
-    parkedPath: '/p',
-    mode: 384,
-    uid: 0,
-    gid: 0,
-  },
+  origin: { path: '/etc/kubernetes/manifests/etcd.yaml', parkedPath: '/p', mode: 384, uid: 0, gid: 0 },
 } as const;
 /** A line with a checksum that is right, whatever it says. */
 function withChecksum(text: string): string {

@@ -123,9 +123,13 @@ const NODE = fc.record({
   ),
 });
 
-const TERMS = fc.array(fc.constantFrom(...NAMES), { minLength: 1, maxLength: 2 }).map((names) => ({
-  nodeSelectorTerms: names.map((name) => ({ matchFields: [{ key: 'metadata.name', operator: 'In', values: [name] }] })),
-}));
+const TERMS = fc
+  .array(fc.constantFrom(...NAMES), { minLength: 1, maxLength: 2 })
+  .map((names) => ({
+    nodeSelectorTerms: names.map((name) => ({
+      matchFields: [{ key: 'metadata.name', operator: 'In', values: [name] }],
+    })),
+  }));
 const MAINTENANCE = fc
   .tuple(
     metadata(['m1', 'm2', 'shutdown-n1-x']),

@@ -109,9 +109,7 @@ describe('leader election on a real API server', () => {
     const now = (await leaseOf(rig))?.spec;
     assert.notEqual(now?.holderIdentity, before?.holderIdentity);
     assert.equal(now?.leaseTransitions, (before?.leaseTransitions ?? 0) + 1);
-    await waitFor('the first has ended', () => first.program.exited(), {
-      timeoutMs: 5_000,
-    });
+    await waitFor('the first has ended', () => first.program.exited(), { timeoutMs: 5_000 });
     assert.match(await first.program.tail(), /"msg":"released the lease"/);
     await untilEvicted(await ask());
   });

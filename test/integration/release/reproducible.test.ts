@@ -23,9 +23,7 @@ async function release(commit: string, folder: string, signal: AbortSignal): Pro
 }
 
 describe('a release', () => {
-  it('a release of one commit has the same bytes in two checkouts', {
-    timeout: 30 * MINUTES,
-  }, async (t) => {
+  it('a release of one commit has the same bytes in two checkouts', { timeout: 30 * MINUTES }, async (t) => {
     const folder = await makeTestFolder('release');
     t.after(() => rm(folder, { recursive: true, force: true }));
     const signal = AbortSignal.timeout(29 * MINUTES);

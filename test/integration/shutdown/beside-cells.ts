@@ -124,11 +124,7 @@ async function forbidCordon(rig: ShutdownBeside): Promise<void> {
 
 /** Every situation of the table. */
 export const cells: readonly Cell[] = [
-  {
-    beside: 'a maintenance of several nodes that the budget of another one holds',
-    controller: [],
-    arrange: drainBoth,
-  },
+  { beside: 'a maintenance of several nodes that the budget of another one holds', controller: [], arrange: drainBoth },
   {
     beside: 'an older maintenance of the node alone whose first tier does not end',
     controller: [],

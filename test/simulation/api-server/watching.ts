@@ -48,10 +48,7 @@ export function openWatch(objects: Objects, path: string, oldest: number): Watch
         const { before, object, deleted } = change;
         const [was, is] = [before !== undefined && selects(before), !deleted && selects(object)];
         if (was || is)
-          return {
-            event: { type: is ? (was ? 'MODIFIED' : 'ADDED') : 'DELETED', object: object },
-            at: change.at,
-          };
+          return { event: { type: is ? (was ? 'MODIFIED' : 'ADDED') : 'DELETED', object: object }, at: change.at };
       }
       return undefined;
     },

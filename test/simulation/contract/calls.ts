@@ -35,13 +35,7 @@ function maintenanceCall(random: Random): Call {
     stage: (seen) => merge(path, { metadata: guard(seen, path), spec: { stage } }),
     status: (seen) => {
       const conditions = [
-        {
-          type: 'Drained',
-          status: count === 0 ? 'True' : 'False',
-          reason: 'R',
-          message: '',
-          lastTransitionTime: TIME,
-        },
+        { type: 'Drained', status: count === 0 ? 'True' : 'False', reason: 'R', message: '', lastTransitionTime: TIME },
       ];
       return merge(`${path}/status`, { metadata: guard(seen, path), status: { drainPlanPosition: count, conditions } });
     },

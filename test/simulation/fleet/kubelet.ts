@@ -60,12 +60,7 @@ function runPod(cluster: KubeletCluster, machine: FleetMachine, pod: Pod, isReac
   if (deletionTimestamp !== undefined) {
     if (container !== undefined) machine.containers.tell(container, deletionGracePeriodSeconds);
     else if (isReached) {
-      const body = {
-        apiVersion: 'v1',
-        kind: 'DeleteOptions',
-        gracePeriodSeconds: 0,
-        preconditions: { uid },
-      };
+      const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0, preconditions: { uid } };
       cluster.send({ method: 'DELETE', path: objectPath(PODS, pod.metadata), body });
     }
     return;

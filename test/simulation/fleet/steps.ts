@@ -76,11 +76,7 @@ export const FLEET_STEPS: Readonly<Record<string, FleetStep>> = {
       for (const machine of fleet.machines) shutDown(machine, step);
     },
   },
-  'call off': {
-    weight: 1,
-    draw: node,
-    perform: (fleet, step) => machineOf(fleet, step).callOff(),
-  },
+  'call off': { weight: 1, draw: node, perform: (fleet, step) => machineOf(fleet, step).callOff() },
   wait: {
     weight: 8,
     draw: (random) => ({ ms: random.pick([300, 3_000, 20_000, 70_000, 300_000, 1_000_000]) }),
@@ -129,20 +125,12 @@ export const FLEET_STEPS: Readonly<Record<string, FleetStep>> = {
   },
   'disturb runtime': {
     weight: 1,
-    draw: (random, nodes) => ({
-      ...node(random, nodes),
-      how: random.pick(['away', 'silent']),
-      ms: random.pick(SHORT),
-    }),
+    draw: (random, nodes) => ({ ...node(random, nodes), how: random.pick(['away', 'silent']), ms: random.pick(SHORT) }),
     perform: (fleet, step) => {
       machineOf(fleet, step).containers.disturb(step['how'] as 'away' | 'silent', Number(step['ms']));
     },
   },
-  'kill agent': {
-    weight: 1,
-    draw: node,
-    perform: (fleet, step) => machineOf(fleet, step).killAgent(),
-  },
+  'kill agent': { weight: 1, draw: node, perform: (fleet, step) => machineOf(fleet, step).killAgent() },
   'kill agent at a write': {
     weight: 2,
     draw: (random, nodes) => ({ ...node(random, nodes), writes: 1 + random.whole(6), arrives: random.whole(2) }),

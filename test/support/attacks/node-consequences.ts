@@ -73,9 +73,7 @@ export const NODE_CONSEQUENCES: readonly Attack[] = [
       const spec = { stage: 'Idle', reason: 'EVIL\u001B[2J\u009B1A\u202Ex', nodeSelector: byName('n1') };
       await make(scene, 'n1', collectionPath(NODE_MAINTENANCES), maintenanceOf(spec, metadata));
       let shown = '';
-      const output = {
-        write: (text: string): void => void (shown += text),
-      };
+      const output = { write: (text: string): void => void (shown += text) };
       const { signal } = new AbortController();
       const terminal = createTerminal({ output, errors: output, now: Date.now, stop: signal, signal });
       await runCommandLine(['status', '--kubeconfig', scene.controlPlane.adminKubeconfig], terminal);

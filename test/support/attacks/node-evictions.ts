@@ -98,9 +98,7 @@ export const NODE_EVICTION_ATTACKS: readonly Family[] = [
         'plays kubelet.k8s.io where it is not its turn',
         schema(/interceptors must have the names of targetInterceptors/u),
         'web-1',
-        {
-          interceptors: [{ name: KUBELET, ...ENTRY }],
-        },
+        { interceptors: [{ name: KUBELET, ...ENTRY }] },
       ),
       saying('says that its pod is evicted', MANAGED, 'static-n1', over('Evicted')),
       saying('says that the request is canceled', MANAGED, 'static-n1', over('Canceled')),
@@ -117,9 +115,7 @@ export const NODE_EVICTION_ATTACKS: readonly Family[] = [
       saying('changes the interceptors', schema(/targetInterceptors is immutable/u), 'static-n1', {
         targetInterceptors: [{ name: LAST }],
       }),
-      saying('is ahead of the generation', MANAGED, 'static-n1', {
-        observedGeneration: 99,
-      }),
+      saying('is ahead of the generation', MANAGED, 'static-n1', { observedGeneration: 99 }),
       saying('fills it with conditions', MANAGED, 'static-n1', {
         conditions: [
           conditionWith('Progressing', 'True'),

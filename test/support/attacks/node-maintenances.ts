@@ -65,9 +65,7 @@ const makings: readonly Attack[] = [
     'of n2 and of itself, in two requirements',
     ALONE,
     {},
-    terms({
-      matchFields: ['n1', 'n2'].map((name) => ({ key: 'metadata.name', operator: 'In', values: [name] })),
-    }),
+    terms({ matchFields: ['n1', 'n2'].map((name) => ({ key: 'metadata.name', operator: 'In', values: [name] })) }),
   ),
   making('under the name of a shutdown of n2', NAMES, { name: 'shutdown-n2-1' }),
   making('under the name of a shutdown of a node n1-b', NAMES, { name: 'shutdown-n1-b-1' }),
@@ -94,25 +92,19 @@ const makings: readonly Attack[] = [
     'with a plan of 101 entries',
     schema(/drainPlan.*must have at most 100 items/u),
     {},
-    {
-      drainPlan: Array.from({ length: 101 }, (_, podPriority) => ({ podType: 'Default', podPriority })),
-    },
+    { drainPlan: Array.from({ length: 101 }, (_, podPriority) => ({ podType: 'Default', podPriority })) },
   ),
   making(
     'with a reason of 5,000 characters',
     schema(/reason.*may not be more than 4096/u),
     {},
-    {
-      reason: 'x'.repeat(5_000),
-    },
+    { reason: 'x'.repeat(5_000) },
   ),
   making(
     'with a reason of 4,000 characters',
     policy(OWN_ONLY, /a reason of at most 1024 characters/u),
     {},
-    {
-      reason: 'x'.repeat(4_000),
-    },
+    { reason: 'x'.repeat(4_000) },
   ),
   making('whose name leads out of a folder', apiServer(/metadata.name: Invalid value/u), { name: '../shutdown-n2-0' }),
 ];

@@ -135,9 +135,7 @@ const INSIDE: Family = {
     edits(
       'makes one with a requester that is no domain name',
       schema(/must be a fully qualified domain name/u),
-      madeRequest(TEAM, 'web-1', {
-        requesters: [{ name: '\u001B[2J' }],
-      }),
+      madeRequest(TEAM, 'web-1', { requesters: [{ name: '\u001B[2J' }] }),
     ),
     edits('turns one on another pod', schema(/target is immutable/u), (scene) =>
       patched(EVICTION_REQUESTS, requestOf(scene, 'web-1'), { spec: { target: { pod: { name: 'web-2' } } } }),

@@ -61,10 +61,5 @@ export function indexesOfMaps(copies: Parameters<typeof createIndexes>[0]): Inde
     new Proxy({} as Indexes[K], {
       get: (_, member) => Reflect.get(noteAll(createIndexes(copies, Date))[kind], member) as unknown,
     });
-  return {
-    maintenances: anew('maintenances'),
-    requests: anew('requests'),
-    pods: anew('pods'),
-    nodes: anew('nodes'),
-  };
+  return { maintenances: anew('maintenances'), requests: anew('requests'), pods: anew('pods'), nodes: anew('nodes') };
 }

@@ -154,14 +154,7 @@ export async function drainOffline(root: string, fault: OfflineFault | undefined
   const choose = () => Promise.resolve({ kind: 'unit', unit: 'kubelet.service' } as const);
   const kubelet = createKubeletUnit(kubeletStandIn.units, { choose, state, bootId: 'boot-1' });
   const kubeletPods = kubeletPodsOf(fault?.on === 'kubelet');
-  const knownPods = createKnownPods({
-    state,
-    nodeName: 'n',
-    client: undefined,
-    kubeletPods,
-    clock,
-    log: SILENT_LOG,
-  });
+  const knownPods = createKnownPods({ state, nodeName: 'n', client: undefined, kubeletPods, clock, log: SILENT_LOG });
   let wake = (): void => undefined;
   const onChange = (): void => wake();
   const pods = createOfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, signal);

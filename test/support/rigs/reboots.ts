@@ -92,12 +92,7 @@ export async function startMachines(
       await send({ method: 'DELETE', path: objectPath(PODS, metadata), body });
     } else if (status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') !== true) {
       const body = { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } };
-      await send({
-        method: 'PATCH',
-        path: objectPath(PODS, metadata, 'status'),
-        body,
-        patch: { kind: 'strategic' },
-      });
+      await send({ method: 'PATCH', path: objectPath(PODS, metadata, 'status'), body, patch: { kind: 'strategic' } });
     }
   };
   const runMachine = async (node: Node, { pods, maintenances }: Moment): Promise<void> => {

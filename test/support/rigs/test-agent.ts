@@ -71,9 +71,7 @@ export async function startTestAgent(
   await waitFor(
     'the agent has heard of the API server',
     async () => (await agent.status()).cluster.heardAt !== undefined,
-    {
-      program,
-    },
+    { program },
   );
   return agent;
 }

@@ -16,13 +16,7 @@ export function recordTerminal(kind: 'terminal' | 'pipe', now: () => number = Da
   const stream = (name: keyof typeof texts): { write(text: string): void } => ({
     write: (text) => (texts[name] += text),
   });
-  const output = {
-    ...stream('output'),
-    isTTY: kind === 'terminal',
-    columns: 100,
-    rows: 30,
-    hasColors: () => false,
-  };
+  const output = { ...stream('output'), isTTY: kind === 'terminal', columns: 100, rows: 30, hasColors: () => false };
   const signal = new AbortController().signal;
   return {
     terminal: createTerminal({ output, errors: stream('errors'), now, stop: stop.signal, signal }),

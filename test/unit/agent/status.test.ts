@@ -182,10 +182,7 @@ describe('the status of the agent', () => {
       message: '',
       lastTransitionTime: '',
     } as const;
-    const maintenance = {
-      ...drainOf('firmware', ['node-a']),
-      status: { conditions: [drained], nodeStatuses: [node] },
-    };
+    const maintenance = { ...drainOf('firmware', ['node-a']), status: { conditions: [drained], nodeStatuses: [node] } };
     const waits = (kind: 'alive' | 'idle', known: NodeMaintenance): number => {
       const cluster = clusterOf([underWay()], known);
       return buildStatus(factsOf(WATCHING, { cluster, controller: { kind, silentMs: MINUTE } })).waitingFor.length;

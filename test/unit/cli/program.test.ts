@@ -20,9 +20,7 @@ function wordsOf(command: Command): readonly string[] {
 /** What a command's help shows, with the text after its options. */
 function helpOf(command: Command): string {
   let text = '';
-  command.configureOutput({
-    writeOut: (more) => (text += more),
-  });
+  command.configureOutput({ writeOut: (more) => (text += more) });
   command.outputHelp();
   return text;
 }

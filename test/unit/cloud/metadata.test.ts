@@ -21,10 +21,7 @@ const METADATA = path.join(import.meta.dirname, '..', '..', '..', 'src', 'cloud'
 const PLACES: Readonly<Record<Provider, { readonly place: string; readonly before?: MetadataServer['answers'] }>> = {
   aws: { place: 'GET /latest/meta-data/spot/instance-action', before: ec2Answers({}) },
   gcp: { place: 'GET /computeMetadata/v1/instance/preempted' },
-  azure: {
-    place: 'GET /metadata/scheduledevents',
-    before: { 'GET /metadata/instance/compute/name': { body: 'vm' } },
-  },
+  azure: { place: 'GET /metadata/scheduledevents', before: { 'GET /metadata/instance/compute/name': { body: 'vm' } } },
   alibaba: {
     place: 'GET /latest/meta-data/instance/spot/termination-time',
     before: { 'PUT /latest/api/token': { body: 't' } },

@@ -102,9 +102,7 @@ describe('the judgement of a budget', () => {
 describe('the judgement of a machine that waits for its turn', () => {
   const waits = {
     spec: { stage: 'Drain' },
-    status: {
-      conditions: [{ type: 'Drained', status: 'False', reason: 'WaitingForTurn', message: 'n2 first' }],
-    },
+    status: { conditions: [{ type: 'Drained', status: 'False', reason: 'WaitingForTurn', message: 'n2 first' }] },
   };
   const begins = { spec: { stage: 'Drain' }, status: { conditions: [] } };
   const found = (cordonedFirst: boolean): readonly string[] => {

@@ -12,10 +12,7 @@ type Rule = (action: { readonly id: string }, subject: { readonly user: string }
 describe('the rule for polkit', () => {
   it('the rule leaves locks that delay a shutdown to root, and says nothing of anything else', async () => {
     const rules: Rule[] = [];
-    const polkit = {
-      Result: { NO: 'no', NOT_HANDLED: null },
-      addRule: (rule: Rule) => rules.push(rule),
-    };
+    const polkit = { Result: { NO: 'no', NOT_HANDLED: null }, addRule: (rule: Rule) => rules.push(rule) };
     runInNewContext(await readFile(FILE, 'utf8'), { polkit });
     const [rule] = rules;
     assert.equal(rules.length, 1);

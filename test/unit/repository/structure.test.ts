@@ -28,11 +28,7 @@ const LIMITS = {
 } as const;
 
 /** How many files may break each cap of .oxlintrc.json. A limit may only be lowered. */
-const EXCEPTIONS: Readonly<Record<string, number>> = {
-  'max-lines-per-function': 0,
-  'max-params': 0,
-  complexity: 4,
-};
+const EXCEPTIONS: Readonly<Record<string, number>> = { 'max-lines-per-function': 0, 'max-params': 0, complexity: 4 };
 
 /** Unit tests of what several files do together, so that none of these has its name. */
 const OF_SEVERAL_FILES = [

@@ -48,9 +48,7 @@ async function inFolders(folders: string[], body: (sandbox: AgentSandbox, at: ty
   });
 }
 
-describe('static pod directories that another user controls', {
-  skip: NEEDS_ROOT,
-}, () => {
+describe('static pod directories that another user controls', { skip: NEEDS_ROOT }, () => {
   it('the agent moves no manifest where the parked directory is the static pod directory by another name', async () => {
     await inFolders(['real/pods', 'real/pods/deeper'], async (_, at) => {
       await symlink(at('real'), at('other'));

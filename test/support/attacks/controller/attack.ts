@@ -26,8 +26,4 @@ export const json = (
   target: string,
   body: object | undefined,
   words: RegExp,
-): Attack => ({
-  what,
-  request: { method, path: target, ...(body === undefined ? {} : { body }) },
-  words,
-});
+): Attack => ({ what, request: { method, path: target, ...(body === undefined ? {} : { body }) }, words });

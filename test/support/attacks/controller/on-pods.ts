@@ -20,11 +20,7 @@ export function webPod(name: string, spec: object = {}): object {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name, namespace: 'default', labels: { app: 'web' }, annotations: { owner: 'shop' } },
-    spec: {
-      nodeName: NODE,
-      containers: [{ name: 'main', image: 'none.invalid/none', env }],
-      ...spec,
-    },
+    spec: { nodeName: NODE, containers: [{ name: 'main', image: 'none.invalid/none', env }], ...spec },
   };
 }
 

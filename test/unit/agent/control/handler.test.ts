@@ -54,9 +54,7 @@ describe('the commands of the control socket', () => {
       { verb: 'release', reason: 'r' },
     ];
     for (const request of others) {
-      await assert.rejects(async () => control.handle(request, 'root'), {
-        code: 'CONTROL_SOCKET_UNAVAILABLE',
-      });
+      await assert.rejects(async () => control.handle(request, 'root'), { code: 'CONTROL_SOCKET_UNAVAILABLE' });
     }
     assert.deepEqual(calls, ['park etcd.yaml', 'wake']);
   });
@@ -68,10 +66,7 @@ describe('the commands of the control socket', () => {
       done: 'trigger',
       says: 'drains',
     });
-    assert.deepEqual(await control.handle({ verb: 'cancel' }, 'group'), {
-      done: 'cancel',
-      says: 'canceled',
-    });
+    assert.deepEqual(await control.handle({ verb: 'cancel' }, 'group'), { done: 'cancel', says: 'canceled' });
     await control.handle({ verb: 'release', reason: 'hurry' }, 'root');
     await control.handle({ verb: 'restore', file: 'etcd.yaml' }, 'root');
     const commands = ['trigger group power 60000', 'cancel group', 'release hurry', 'restore etcd.yaml'];

@@ -48,9 +48,7 @@ function open({ isDrained = false, isCordoned = true, unasked = [] }: Told) {
   const leave = new Map([['default/web-n1', { maintenance: NAME, reason: '' }]]);
   const drainer = createControllerDrainer(
     { isDrained: () => isDrained, awaitsVolumes: () => false },
-    {
-      observe: () => Promise.resolve({ leave, targeted: new Set(['default/web-n1']), mirrors: undefined, unasked }),
-    },
+    { observe: () => Promise.resolve({ leave, targeted: new Set(['default/web-n1']), mirrors: undefined, unasked }) },
     { end: () => Promise.resolve() },
     {
       observe: () =>

@@ -62,11 +62,7 @@ function stepOf(life: ControllerLife): {
       if (reason !== undefined) calls.push(`noted: ${reason}`);
     },
   };
-  const drainers = {
-    controller: drainerOf('controller'),
-    self: drainerOf('self'),
-    offline: drainerOf('offline'),
-  };
+  const drainers = { controller: drainerOf('controller'), self: drainerOf('self'), offline: drainerOf('offline') };
   const lastLook: LastLook = {
     after: (pass) => {
       calls.push('the runtime is looked at');

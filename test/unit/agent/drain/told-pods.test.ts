@@ -51,10 +51,7 @@ function open(world: World) {
     metadata: { name: 'm', annotations: world.annotations ?? {} },
     spec: { stage: 'Drain', nodeSelector: { nodeSelectorTerms: [] } },
   };
-  const maintenances = {
-    drains: () => [{ maintenance: 'm', reason: '', drainTargets: [] }],
-    get: () => maintenance,
-  };
+  const maintenances = { drains: () => [{ maintenance: 'm', reason: '', drainTargets: [] }], get: () => maintenance };
   const lifetime = new AbortController();
   const dependencies = {
     client: withOpenWatches(server.client),

@@ -235,10 +235,7 @@ describe('the loop that watches for notices', () => {
     })().catch(() => undefined);
     const until = async (reason: string): Promise<void> => {
       const options = { timeoutMs: 5_000 };
-      await waitFor(`the file says ${reason}`, () => seen.at(-1) === reason, {
-        ...options,
-        signal: stop.signal,
-      });
+      await waitFor(`the file says ${reason}`, () => seen.at(-1) === reason, { ...options, signal: stop.signal });
     };
     await using _stopped = {
       [Symbol.asyncDispose]: async () => {

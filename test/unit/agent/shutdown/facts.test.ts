@@ -129,11 +129,7 @@ describe('the facts of the phase', () => {
     const phase = { ...DRAINING, maintenance: first, renamed: { from: [second], deleted: 0, sinceBootMs: 0 } };
     const free = rest.at(-1);
     const facts = await read(phase, {
-      own: {
-        state: () => 'taken',
-        isFree: (name) => name === free || name === first || name === third,
-        own: () => [],
-      },
+      own: { state: () => 'taken', isFree: (name) => name === free || name === first || name === third, own: () => [] },
       lastPass: passOf(phase, [third]),
     });
     assert.equal(facts.freeName, free);

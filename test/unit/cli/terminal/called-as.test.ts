@@ -7,9 +7,7 @@ import { createTerminal } from '../../../../src/cli/terminal/terminal.ts';
 /** What the plugin of kubectl prints for a command line. */
 async function asPlugin(...argv: readonly string[]): Promise<string> {
   let text = '';
-  const stream = {
-    write: (part: string): void => void (text += part),
-  };
+  const stream = { write: (part: string): void => void (text += part) };
   const { signal } = new AbortController();
   const options = { output: stream, errors: stream, now: Date.now, stop: signal, signal };
   await runCommandLine(argv, createTerminal({ ...options, program: 'kubectl nodemaint' }));

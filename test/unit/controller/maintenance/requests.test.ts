@@ -16,10 +16,7 @@ import { drainOf } from '../../../support/maintenance/objects.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 const QUICK = { timeoutMs: 6_000 };
-const NODE_LABEL = {
-  'nodemaintenance.x-k8s.io/node': 'one',
-  'nodemaintenance.x-k8s.io/maintenance-uid': 'uid-of-m',
-};
+const NODE_LABEL = { 'nodemaintenance.x-k8s.io/node': 'one', 'nodemaintenance.x-k8s.io/maintenance-uid': 'uid-of-m' };
 
 function podOf(labels: Readonly<Record<string, string>>): Pod {
   return { metadata: { name: 'web', namespace: 'n', uid: 'u', labels }, spec: { nodeName: 'one', priority: 0 } };

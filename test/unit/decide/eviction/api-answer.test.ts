@@ -124,11 +124,7 @@ describe('an answer of the Eviction API', () => {
       blocked(
         900_000,
         tried(1, 'Blocked by PodDisruptionBudget a, b: no pod is evicted that more than one of them selects.'),
-        {
-          budgets: ['a', 'b'],
-          byBudget: true,
-          untilChange: true,
-        },
+        { budgets: ['a', 'b'], byBudget: true, untilChange: true },
       ),
     ],
     [

@@ -36,10 +36,7 @@ function requestOf(active: string): EvictionRequest {
       namespace: 'n',
       generation: 1,
       creationTimestamp: iso(NOW),
-      annotations: {
-        [DEADLINE_ANNOTATION]: iso(NOW + 120_000),
-        [INTERCEPTOR_DEADLINE_ANNOTATION]: iso(NOW + 30_000),
-      },
+      annotations: { [DEADLINE_ANNOTATION]: iso(NOW + 120_000), [INTERCEPTOR_DEADLINE_ANNOTATION]: iso(NOW + 30_000) },
     },
     spec: { target: { pod: { name: 'p', uid: 'u' } }, requesters: [{ name: 'nodemaintenance.k8s.io' }] },
     status: {

@@ -15,11 +15,7 @@ const KUBELET: ProcessFacts = {
   pidNamespaces: 1,
   cgroups: ['/system.slice/kubelet.service'],
 };
-const UNIT: KubeletService = {
-  unit: 'kubelet.service',
-  mainPid: 700,
-  controlGroup: '/system.slice/kubelet.service',
-};
+const UNIT: KubeletService = { unit: 'kubelet.service', mainPid: 700, controlGroup: '/system.slice/kubelet.service' };
 const POD = '/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod1.slice/cri-containerd-ab.scope';
 
 function judge(process: Partial<ProcessFacts>, roots: string[] = [], asker = 0): string {

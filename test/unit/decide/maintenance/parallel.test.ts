@@ -8,12 +8,7 @@ describe('the limit of nodes that are drained at once', () => {
     age: number,
     nodes: readonly string[],
     begun = false,
-  ): Parameters<typeof admitDrains>[0][0] => ({
-    name,
-    createdAt: -age,
-    begun,
-    nodes,
-  });
+  ): Parameters<typeof admitDrains>[0][0] => ({ name, createdAt: -age, begun, nodes });
   it('the limit admits those that have begun, then the older ones as long as they fit', () => {
     const all = [drain('young', 1, ['c']), drain('old', 2, ['b']), drain('begun', 0, ['a'], true)];
     assert.deepEqual([...admitDrains(all, 2)], ['begun', 'old']);

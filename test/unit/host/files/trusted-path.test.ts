@@ -129,9 +129,7 @@ describe('a path that root acts on', () => {
     server.close();
   });
 
-  it("a path is refused where it is another user's, link or directory", {
-    skip: NEEDS_ROOT,
-  }, async () => {
+  it("a path is refused where it is another user's, link or directory", { skip: NEEDS_ROOT }, async () => {
     await symlink('manifests', at('etc', 'theirs'));
     await lchown(at('etc', 'theirs'), 65_534, 65_534);
     assert.equal(await judge(at('etc', 'theirs'), LINKED), 'refused etc/theirs: it belongs to the user 65534');

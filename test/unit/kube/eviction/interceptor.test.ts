@@ -47,10 +47,7 @@ class Rig {
     this.#loop = new InterceptorLoop(own, {
       client: { send: () => Promise.resolve({ status: 404, headers: {}, body: {} }) } as never,
       clock: createSteppingClock(),
-      log: {
-        ...SILENT_LOG,
-        warn: (subject: { active?: string }) => void this.seen.push(`lost to ${subject.active}`),
-      },
+      log: { ...SILENT_LOG, warn: (subject: { active?: string }) => void this.seen.push(`lost to ${subject.active}`) },
       request: () => this.request,
       pod: () => Promise.resolve(POD),
     });

@@ -8,9 +8,7 @@ import { rfc3339 } from '../../../../src/decide/time.ts';
 
 const NOW = Date.UTC(2026, 0, 2);
 const HOUR = 3_600_000;
-const NOTE = JSON.stringify({
-  maintenances: [{ name: 'upgrade', uid: 'u', stage: 'Drain', reason: 'kernel update' }],
-});
+const NOTE = JSON.stringify({ maintenances: [{ name: 'upgrade', uid: 'u', stage: 'Drain', reason: 'kernel update' }] });
 
 function nodeOf(
   agent: Partial<Presence> | string | undefined,

@@ -21,9 +21,7 @@ const MAINTENANCE: NodeMaintenance = {
   metadata: { name: 'm', creationTimestamp: '2026-01-01T00:00:00Z' },
   spec: {
     stage: 'Drain',
-    nodeSelector: {
-      nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n1'] }] }],
-    },
+    nodeSelector: { nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n1'] }] }] },
   },
 };
 const CAUSE = { reason: 'DisruptionBudget', message: 'The disruption budget web needs 1 healthy pods and has 1.' };

@@ -26,9 +26,7 @@ const MAINTENANCE: NodeMaintenance = {
   metadata: { name: 'shutdown-n1-0', uid: 'u', resourceVersion: '7', creationTimestamp: '2026-01-01T00:00:00Z' },
   spec: {
     stage: 'Drain',
-    nodeSelector: {
-      nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n1'] }] }],
-    },
+    nodeSelector: { nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n1'] }] }] },
   },
 };
 

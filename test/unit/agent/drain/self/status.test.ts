@@ -15,9 +15,7 @@ const MAINTENANCE: NodeMaintenance = {
   metadata: { name: 'm', uid: 'u', resourceVersion: '7', creationTimestamp: '2026-01-01T00:00:00Z' },
   spec: {
     stage: 'Drain',
-    nodeSelector: {
-      nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n1'] }] }],
-    },
+    nodeSelector: { nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n1'] }] }] },
   },
 };
 const POD: Pod = {
