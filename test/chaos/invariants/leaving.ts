@@ -71,11 +71,14 @@ export function checkLeaving(
   const wantedAt: Times = new Map();
   const bornAt: Times = new Map();
   let lately: readonly Former[] = [];
-  // A pod may be made while the copies of nodes and maintenances are still older.
+  // A pod may be made while the copies of nodes and maintenances are still older, that of the nodes more than the other.
   const isCoveredLately = (present: Moment, pod: Pod, at: number): boolean =>
     isCovered(present, pod) ||
     within(coveredAt, uidOf(pod), at) ||
-    lately.some(({ moment, until }) => at - until <= LAG_MS && isCovered(moment, pod));
+    lately.some(
+      ({ moment, until }) =>
+        at - until <= LAG_MS && (isCovered(moment, pod) || isCovered({ ...present, nodes: moment.nodes }, pod)),
+    );
 
   const checkRequest = ({ change, before, present }: Scene): void => {
     const request = change.object as EvictionRequest;
