@@ -66,7 +66,7 @@ dropped_before=/etc/nodemaint/config.d/.50-installer.before
 # The places that purge needs when the program is gone; only an uninstallation by a package leaves it.
 places_file=/etc/nodemaint/.places
 # The files that the agent writes into its state directory.
-state_files='record.json journal running notices.json pods.json static-pods.json kubelet-drop-in kubelet-stopped'
+state_files='record.json journal running notices.json pods.json static-pods.json kubelet-drop-in kubelet-stopped node-name'
 up_sec=180
 
 package=no

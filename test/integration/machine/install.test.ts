@@ -124,9 +124,11 @@ systemctl daemon-reload && systemctl enable --quiet --now nodemaint`;
 
   it('install.sh upgrades and goes back in the middle of a drain, while the same lock is held', async () => {
     await container.must(INSTALL);
-    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'low' }, spec: { containers: [] } };
+    const spec = { containers: [], terminationGracePeriodSeconds: 3_600 };
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'low' }, spec };
     await container.must('cat > /etc/kubernetes/manifests/low.yaml', JSON.stringify(pod));
-    // Neither a kubelet nor a container runtime answers here, so the drain waits.
+    // Neither a kubelet nor a container runtime answers, nor can the agent start one, so the drain waits for the grace period.
+    await container.must('systemctl stop containerd; systemctl mask containerd');
     await container.must("nodemaint trigger --reason 'an upgrade in mid-drain'");
     const isDraining = 'nodemaint status | grep -q draining';
     await container.must(`for i in $(seq 60); do ${isDraining} && break; sleep 0.5; done; ${isDraining}`);
