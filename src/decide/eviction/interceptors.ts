@@ -34,8 +34,8 @@ export function isFullyQualified(name: string): boolean {
  */
 function mayIntercept(name: string, podType: PodType): boolean {
   if (!isFullyQualified(name)) return false;
-  if (RESERVED_INTERCEPTORS.includes(name)) return [IMPERATIVE_INTERCEPTOR, ENDING_INTERCEPTOR[podType]].includes(name);
-  return !RESERVED.test(name);
+  if (name === KUBELET_INTERCEPTOR || name === DAEMON_SET_INTERCEPTOR) return name === ENDING_INTERCEPTOR[podType];
+  return !RESERVED.test(name) || RESERVED_INTERCEPTORS.includes(name);
 }
 
 /** The interceptors of a pod, and what the pod names in vain, a sentence each. */

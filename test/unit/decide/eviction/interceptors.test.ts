@@ -44,6 +44,8 @@ describe('the interceptors of a pod', () => {
     assert.equal(byAnnotation.ignored.length, 2);
     const byField = interceptorsOf(pod({ spec: { evictionInterceptors: builtIn.map((name) => ({ name })) } }));
     assert.deepEqual(byField.names, ['imperative-eviction.k8s.io']);
+    const controllers = pod({}, { [`${prefix}deployment.apps.k8s.io`]: '10000/controller' });
+    assert.deepEqual(interceptorsOf(controllers).names, ['deployment.apps.k8s.io', 'imperative-eviction.k8s.io']);
     const owned = pod({ metadata: { name: 'p-1', ownerReferences: [daemon], annotations } });
     assert.deepEqual(interceptorsOf(owned).names, ['daemonset.apps.k8s.io', 'imperative-eviction.k8s.io']);
   });
