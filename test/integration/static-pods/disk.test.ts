@@ -152,6 +152,7 @@ describe('a move', () => {
       mode: 0o640,
       uid: 1234,
       gid: 4321,
+      mountPoint: false,
     });
     assert.equal(await rig.mover.restore('web.yaml'), 'restored');
     await assertUntouched(rig, 'staticPodPath');
