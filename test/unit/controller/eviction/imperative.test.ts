@@ -104,15 +104,15 @@ describe('the evictions of a namespace whose webhook does not answer', () => {
       const web = pod({}, { name: `web-${number}`, namespace, uid: `u-${number}` });
       return scene.put({ ...request(), metadata: meta, spec }, web);
     };
-    for (let number = 0; number < 16; number += 1) void step(keyOf(number, 'slow'));
+    for (let number = 0; number < 32; number += 1) void step(keyOf(number, 'slow'));
     await new Promise(setImmediate);
-    assert.deepEqual(await step(keyOf(16, 'slow')), { againMs: 100 });
+    assert.deepEqual(await step(keyOf(32, 'slow')), { againMs: 100 });
     scene.clock.pass(30_000);
-    assert.deepEqual(await step(keyOf(17, 'slow')), { againMs: 5_000 }, 'the longer it takes, the longer they wait');
-    assert.equal(scene.calls().length, 16);
-    void step(keyOf(18, 'quick'));
+    assert.deepEqual(await step(keyOf(33, 'slow')), { againMs: 5_000 }, 'the longer it takes, the longer they wait');
+    assert.equal(scene.calls().length, 32);
+    void step(keyOf(34, 'quick'));
     await new Promise(setImmediate);
-    assert.equal(scene.calls().length, 17);
+    assert.equal(scene.calls().length, 33);
   });
 });
 
