@@ -22,7 +22,7 @@ const AT_ONCE = 16;
  * What one fault may cost beside the time that the drain takes anyway: a pass asks three times for two lists, a stop that
  * hangs is repeated with its whole grace period. With the machine's own delays.
  */
-const MOST_COST_MS = 150_000;
+const MOST_COST_MS = 60_000;
 
 function endOf(events: readonly CriEvent[], pod: string): number {
   return events.findIndex((event) => event.pod === pod && event.what !== 'TERM');
