@@ -1,4 +1,4 @@
-import { cancelAnswer, type TriggerFacts, triggerAnswer, triggerRefusal } from '../decide/shutdown/trigger.ts';
+import { cancelAnswer, type TriggerFacts, triggerAnswer } from '../decide/shutdown/trigger.ts';
 import { NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Agent } from './agent.ts';
@@ -30,25 +30,23 @@ export function createControlCommands(
     release: (reason) => {
       agent.release(reason);
     },
-    trigger: async ({ by, reason, deadlineMs }) => {
+    trigger: async ({ reason, deadlineMs }) => {
       const facts = await readFacts();
-      const refusal = triggerRefusal({ by, deadlineMs }, facts);
-      if (refusal !== undefined) throw new NodemaintError('USAGE', refusal);
       const { says, takesBack } = triggerAnswer(facts);
       const limit = deadlineMs === undefined ? {} : { deadline: clock.now() + deadlineMs };
-      detector.trigger({ by, reason, ...limit });
-      if (takesBack) await agent.callOff(facts.phase, { canceledBy: by });
+      detector.trigger({ reason, ...limit });
+      if (takesBack) await agent.callOff(facts.phase, { canceledBy: 'root' });
       return says;
     },
-    cancel: async (by) => {
+    cancel: async () => {
       const facts = await readFacts();
-      const answer = cancelAnswer(by, facts);
+      const answer = cancelAnswer(facts);
       if ('refusal' in answer) throw new NodemaintError('USAGE', answer.refusal);
       const { says, ends, machine } = answer;
       if (machine === 'scheduled') await detector.cancelScheduled(asking());
       const voidLogind = typeof machine === 'object' ? { voidLogind: machine.logind } : {};
       // On the disk before the answer: an agent that starts anew must not hold, or go on with, what was called off.
-      const isWritten = !ends || (await agent.callOff(facts.phase, { canceledBy: by, ...voidLogind }));
+      const isWritten = !ends || (await agent.callOff(facts.phase, { canceledBy: 'root', ...voidLogind }));
       if (!isWritten) throw new NodemaintError('USAGE', 'the shutdown has just moved on; try again');
       detector.withdraw();
       return says;

@@ -171,16 +171,13 @@ export interface Foundation {
   readonly living: AbortSignal;
 }
 
-/**
- * The trigger that still applies: until it is taken back or the machine has gone down, over restarts too. Where it is not
- * recorded who gave it, it counts as root's.
- */
+/** The trigger that still applies: until it is taken back or the machine has gone down, over restarts too. */
 function triggerOf({ phase }: AgentRecord, bootId: string): Trigger | undefined {
   if (phase.kind !== 'draining' && phase.kind !== 'released') return undefined;
-  const { origin, reason, deadline, requestedBy: by = 'root', canceledBy } = phase;
+  const { origin, reason, deadline, canceledBy } = phase;
   const hasDeadline = deadline?.of === 'trigger';
   if (canceledBy !== undefined || phase.bootId !== bootId || (origin !== 'trigger' && !hasDeadline)) return undefined;
-  return { by, reason, ...(hasDeadline ? { deadline: deadline.at } : {}) };
+  return { reason, ...(hasDeadline ? { deadline: deadline.at } : {}) };
 }
 
 function openCluster(foundation: Foundation, onChange: () => void): Cluster | undefined {

@@ -102,7 +102,7 @@ export async function runAgent(
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, log } = dependencies;
-  const { runDirectory, stateDirectory, controlGroup } = config;
+  const { runDirectory, stateDirectory } = config;
   const lifetime = new AbortController();
   using _lifetime = {
     [Symbol.dispose]: () => {
@@ -125,7 +125,7 @@ export async function runAgent(
   const manual = createManualRequests();
   const control = createControlDispatcher({ manual, log, wake });
   // The socket keeps a second agent out: from here on no other one writes.
-  await using _socket = await openControlSocket(runDirectory, (asked, by) => control.handle(asked, by), controlGroup);
+  await using _socket = await openControlSocket(runDirectory, (asked) => control.handle(asked));
   const recorded = await readRecord(state, (error) => {
     log.error({ reason: describeError(error) }, 'starting without the record');
   });

@@ -199,11 +199,6 @@ export const agentConfigSchema = z
     triggerFile: absolutePath
       .exactOptional()
       .describe('a file that drains the node as long as it exists; its first line is the reason'),
-    controlGroup: z
-      .string()
-      .regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'must be the name of a group')
-      .exactOptional()
-      .describe('a group whose members may read the status, trigger and cancel a shutdown, besides root'),
     metricsAddress: z
       .string()
       .regex(/^(\[[0-9a-fA-F:]+\]|[\w.-]*):\d{1,5}$/, {

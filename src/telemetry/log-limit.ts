@@ -29,7 +29,6 @@ const OBJECT_FIELDS = [
   'file',
   'step',
   'verb',
-  'by',
 ];
 
 function objectOf(fields: object): string {

@@ -1,7 +1,6 @@
 import { createConnection } from 'node:net';
 import * as z from 'zod';
-import type { ControlClient } from '../../decide/shutdown/phase.ts';
-import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
+import { describeError, NodemaintError } from '../../errors.ts';
 import { type ControlRequest, controlSocketPath } from './protocol.ts';
 
 const TIMEOUT_MS = 5_000;
@@ -42,22 +41,17 @@ async function exchange(socketPath: string, request: ControlRequest): Promise<st
 
 /** Sends one request to the agent; throws CONTROL_SOCKET_UNAVAILABLE where none answers, USAGE where it refuses. */
 export async function askAgent(runDirectory: string, request: ControlRequest): Promise<unknown> {
-  const ask = async (client: ControlClient): Promise<z.infer<typeof answerSchema>> =>
-    answerSchema.parse(JSON.parse(await exchange(controlSocketPath(runDirectory, client), request)));
-  const answer = await ask('root')
-    .catch(async (error: unknown) => {
-      if (errorCodeOf(error) !== 'EACCES') throw error;
-      return await ask('group').catch((groupError: unknown) => {
-        throw ['EACCES', 'ENOENT'].includes(String(errorCodeOf(groupError))) ? error : groupError;
-      });
-    })
-    .catch((error: unknown) => {
-      throw new NodemaintError(
-        'CONTROL_SOCKET_UNAVAILABLE',
-        `no agent answers at ${controlSocketPath(runDirectory)} (${describeError(error)}); is nodemaint.service running, and are you root?`,
-        { cause: error },
-      );
-    });
+  const socketPath = controlSocketPath(runDirectory);
+  let answer: z.infer<typeof answerSchema>;
+  try {
+    answer = answerSchema.parse(JSON.parse(await exchange(socketPath, request)));
+  } catch (error) {
+    throw new NodemaintError(
+      'CONTROL_SOCKET_UNAVAILABLE',
+      `no agent answers at ${socketPath} (${describeError(error)}); is nodemaint.service running, and are you root?`,
+      { cause: error },
+    );
+  }
   if (answer.error !== undefined) throw new NodemaintError('USAGE', answer.error);
   return answer;
 }

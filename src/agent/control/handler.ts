@@ -1,4 +1,3 @@
-import type { ControlClient } from '../../decide/shutdown/phase.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { ManualRequests } from '../static-pods/manual.ts';
@@ -7,7 +6,6 @@ import type { AgentStatus } from './status.ts';
 
 /** A shutdown that a client announces, `deadlineMs` milliseconds from now where given. */
 interface TriggerRequest {
-  readonly by: ControlClient;
   readonly reason: string;
   readonly deadlineMs?: number | undefined;
 }
@@ -15,10 +13,10 @@ interface TriggerRequest {
 /** The commands of the control socket that need a running agent. */
 export interface ControlCommands {
   status(): AgentStatus;
-  /** Announces a shutdown; returns what becomes of it, as a sentence. Throws USAGE where this client may not do so now. */
+  /** Announces a shutdown; returns what becomes of it, as a sentence. */
   trigger(asked: TriggerRequest): Promise<string>;
   /** Takes an announced shutdown back, with its deadline; returns what becomes of it. Throws USAGE where none was announced. */
-  cancel(by: ControlClient): Promise<string>;
+  cancel(): Promise<string>;
   release(reason: string): void;
 }
 
@@ -46,15 +44,15 @@ export function createControlDispatcher({ manual, log, wake }: ControlSurroundin
     serve: (served) => {
       commands = served;
     },
-    handle: async (request, by) => {
+    handle: async (request) => {
       if (request.verb === 'status') return ready().status();
       let says: string | undefined;
       if (request.verb === 'release') ready().release(request.reason);
       else if (request.verb === 'park') manual.park(request.file);
       else if (request.verb === 'restore') manual.restore(request.file);
-      else if (request.verb === 'trigger') says = await ready().trigger({ ...request, by });
-      else says = await ready().cancel(by);
-      log.info({ ...request, by }, 'told over the control socket');
+      else if (request.verb === 'trigger') says = await ready().trigger(request);
+      else says = await ready().cancel();
+      log.info({ ...request }, 'told over the control socket');
       wake();
       return { done: request.verb, ...(says === undefined ? {} : { says }) };
     },

@@ -1,39 +1,34 @@
-import { execFile } from 'node:child_process';
-import { chmod, chown, unlink } from 'node:fs/promises';
+import { chmod, unlink } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
-import { promisify } from 'node:util';
-import type { ControlClient } from '../../decide/shutdown/phase.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { claimDirectory, isListenedOn, listenOn } from '../../host/files/claim.ts';
 import { type ControlRequest, controlSocketPath, parseRequest } from './protocol.ts';
 
 /** Answers a request of a client with something that JSON can carry. */
-export type ControlHandler = (request: ControlRequest, client: ControlClient) => Promise<unknown>;
+export type ControlHandler = (request: ControlRequest) => Promise<unknown>;
 
 const MAX_REQUEST_BYTES = 4096;
 /** From the first byte to the last, of question and answer. */
 const TIMEOUT_MS = 5_000;
-/** Of one socket: a group that takes all of its own leaves root's alone. */
 const MAX_CONNECTIONS = 100;
-const GETENT_MS = 5_000;
 
-async function answer(text: string, client: ControlClient, handler: ControlHandler): Promise<string> {
+async function answer(text: string, handler: ControlHandler): Promise<string> {
   const [line = ''] = text.split('\n');
   try {
-    const request = parseRequest(line, client);
-    const answered = typeof request === 'string' ? { error: request } : handler(request, client);
+    const request = parseRequest(line);
+    const answered = typeof request === 'string' ? { error: request } : handler(request);
     return JSON.stringify(await answered);
   } catch (error) {
     return JSON.stringify({ error: describeError(error) });
   }
 }
 
-function serve(socket: Socket, client: ControlClient, handler: ControlHandler): void {
+function serve(socket: Socket, handler: ControlHandler): void {
   let text = '';
   const timer = setTimeout(() => socket.destroy(), TIMEOUT_MS);
   const reply = (): void => {
     socket.off('data', onData).off('end', onEnd).pause();
-    answer(text, client, handler).then(
+    answer(text, handler).then(
       // What else the client says is read and dropped, so that its end is seen.
       (line) => socket.end(`${line}\n`).resume(),
       () => socket.destroy(),
@@ -58,16 +53,6 @@ function serve(socket: Socket, client: ControlClient, handler: ControlHandler): 
   socket.on('data', onData).on('end', onEnd);
 }
 
-/** The number of a group of this machine, for the key controlGroup. Throws CONFIG_INVALID. */
-export async function groupId(name: string): Promise<number> {
-  const found = await promisify(execFile)('getent', ['group', '--', name], { timeout: GETENT_MS }).catch(
-    () => undefined,
-  );
-  const id = Number(found?.stdout.split(':')[2] || Number.NaN);
-  if (Number.isSafeInteger(id)) return id;
-  throw new NodemaintError('CONFIG_INVALID', `there is no group ${name} on this machine (key "controlGroup")`);
-}
-
 /** Removes what an agent that was killed has left. */
 async function removeSocket(socketPath: string): Promise<void> {
   await unlink(socketPath).catch((error: unknown) => {
@@ -75,27 +60,18 @@ async function removeSocket(socketPath: string): Promise<void> {
   });
 }
 
-/** Opens one socket; what listened on it has ended. `gid` is the group that may use it beside root. */
-async function openSocket(
-  socketPath: string,
-  onConnection: (socket: Socket) => void,
-  gid: number | undefined,
-): Promise<AsyncDisposable> {
+/** Opens the socket; what listened on it has ended. */
+async function openSocket(socketPath: string, handler: ControlHandler): Promise<AsyncDisposable> {
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket);
     socket.on('close', () => open.delete(socket));
-    onConnection(socket);
+    serve(socket, handler);
   });
   server.maxConnections = MAX_CONNECTIONS;
   await removeSocket(socketPath);
   await listenOn(server, socketPath);
-  // In this order: nobody may use it before it is known who may.
   await chmod(socketPath, 0o600);
-  if (gid !== undefined) {
-    await chown(socketPath, -1, gid);
-    await chmod(socketPath, 0o660);
-  }
   return {
     [Symbol.asyncDispose]: async () => {
       const closed = new Promise((resolve) => {
@@ -121,28 +97,14 @@ async function claim(runDirectory: string): Promise<AsyncDisposable> {
 }
 
 /**
- * Keeps other agents off the node, and opens the control sockets: one for root and, where `group` is given, one for it.
- * Throws ALREADY_RUNNING while another agent is there, CONFIG_INVALID for a group that does not exist, and
+ * Keeps other agents off the node, and opens the control socket. Throws ALREADY_RUNNING while another agent is there, and
  * CONTROL_SOCKET_UNAVAILABLE.
  */
-export async function openControlSocket(
-  runDirectory: string,
-  handler: ControlHandler,
-  group?: string,
-): Promise<AsyncDisposable> {
-  const gid = group === undefined ? undefined : await groupId(group);
+export async function openControlSocket(runDirectory: string, handler: ControlHandler): Promise<AsyncDisposable> {
   await using stack = new AsyncDisposableStack();
   try {
     stack.use(await claim(runDirectory));
-    const open = async (client: ControlClient, id?: number): Promise<void> => {
-      const onConnection = (socket: Socket): void => {
-        serve(socket, client, handler);
-      };
-      stack.use(await openSocket(controlSocketPath(runDirectory, client), onConnection, id));
-    };
-    await open('root');
-    if (gid === undefined) await removeSocket(controlSocketPath(runDirectory, 'group'));
-    else await open('group', gid);
+    stack.use(await openSocket(controlSocketPath(runDirectory), handler));
     return stack.move();
   } catch (error) {
     if (error instanceof NodemaintError) throw error;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { SHUTDOWN_KINDS } from '../../decide/shutdown/kind.ts';
 import { type LastShutdown, SHUTDOWN_RESULTS } from '../../decide/presence/last-shutdown.ts';
-import type { Canceler, ControlClient, Phase } from '../../decide/shutdown/phase.ts';
+import type { Canceler, Phase } from '../../decide/shutdown/phase.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { StateFiles } from '../../host/files/state-files.ts';
 
@@ -15,19 +15,16 @@ export interface AgentRecord {
   readonly last?: LastShutdown;
 }
 
-/** Older agents wrote who a client said it was, in words; that counts as root, whose word the control group may not take back. */
-const client = z.string().transform((word): ControlClient => (word === 'group' ? 'group' : 'root'));
-
 const shutdown = {
   maintenance: z.string(),
   renamed: z.object({ from: z.array(z.string()), deleted: z.number(), sinceBootMs: z.number() }).exactOptional(),
   mode: z.enum(['cluster', 'offline']),
   origin: z.enum(['logind', 'unit-stop', 'schedule', 'trigger', 'notice']),
   reason: z.string(),
-  requestedBy: client.exactOptional(),
+  // Agents before 0.3.0 had other words for who was not root.
   canceledBy: z
     .string()
-    .transform((word): Canceler => (word === 'group' || word === 'logind' ? word : 'root'))
+    .transform((word): Canceler => (word === 'logind' ? word : 'root'))
     .exactOptional(),
   voidLogind: z.number().exactOptional(),
   namedBy: z.number().exactOptional(),

@@ -280,9 +280,9 @@ export class ShutdownDetector {
 }
 
 /** What a trigger announces. */
-function announcedBy({ reason, deadline, by: requestedBy }: Trigger): PhaseFacts['goingDown'] {
+function announcedBy({ reason, deadline }: Trigger): PhaseFacts['goingDown'] {
   const limit = deadline === undefined ? {} : { triggerDeadline: deadline };
-  return { kind: 'yes', origin: 'trigger', reason, ...limit, requestedBy };
+  return { kind: 'yes', origin: 'trigger', reason, ...limit };
 }
 
 async function courseOf({ login1, systemd }: Host, signal: AbortSignal): Promise<MachineCourse> {

@@ -44,7 +44,6 @@ function makeStorySchema() {
     maintenance: z.string().max(253),
     origin: z.string().max(40),
     reason: text,
-    requestedBy: text.exactOptional(),
     begunAt: time,
     events: z.array(z.object({ at: time, what, text })).max(STORY_LIMITS.events),
     pods: z.array(pod).max(STORY_LIMITS.pods),

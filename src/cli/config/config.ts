@@ -4,7 +4,6 @@ import path from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import process from 'node:process';
 import { stringify } from 'yaml';
-import { groupId } from '../../agent/control/socket.ts';
 import { configJsonSchema } from '../../config/json-schema.ts';
 import { configOf, type AgentConfigFile, DROP_INS, parseConfigFile, readConfigFiles } from '../../config/load.ts';
 import type { AgentConfig } from '../../config/schema.ts';
@@ -67,7 +66,6 @@ export async function checkConfigCommand(
   if (config.kubeconfig !== '') await loadClusterAccess(config.kubeconfig);
   if (config.staticPodPath !== undefined) await assertStaticPodPath(config.staticPodPath);
   await assertApart(config);
-  if (config.controlGroup !== undefined) await groupId(config.controlGroup);
   const [main, ...dropIns] = files.map(({ file: each }) => each);
   terminal.write(`${main} is valid${dropIns.length === 0 ? '' : `, with ${dropIns.join(', ')}`}\n`);
   if (name === '-') return;

@@ -14,7 +14,6 @@ export function reportDocument(line: Timeline): object {
     maintenance: line.maintenance,
     origin: line.origin,
     reason: line.reason,
-    ...(line.requestedBy === undefined ? {} : { requestedBy: line.requestedBy }),
     outcome: line.outcome,
     ...(line.why === undefined ? {} : { why: line.why }),
     began: preciseRfc3339(line.from),

@@ -36,11 +36,6 @@ function indented(cells: readonly (readonly string[])[], columns: number): strin
   return formatTable(cells, columns - 2).replace(/^/gm, '  ');
 }
 
-/** Who asked, and why. */
-function askedBy({ requestedBy, reason }: Timeline): string {
-  return [requestedBy ?? '', reason].filter((part) => part !== '').join(': ');
-}
-
 /** The report of a shutdown as text for `columns` characters. */
 export function formatReport(line: Timeline, columns: number): string {
   const longest = Math.max(0, ...line.tiers.flatMap(({ rows }) => rows.map(({ pod }) => printable(pod).length)));
@@ -48,7 +43,7 @@ export function formatReport(line: Timeline, columns: number): string {
   const width = Math.max(BAR_WIDTH, Math.min(100, columns - nameWidth - BETWEEN - 3));
   const facts = [
     ['Node:', line.node],
-    ['Asked by:', `${askedBy(line)} (${line.origin}, ${line.maintenance})`],
+    ['Asked by:', `${line.reason} (${line.origin}, ${line.maintenance})`],
     ['Held:', `${rfc3339(line.from)} to ${rfc3339(line.to)}: ${outcomeText(line)}`],
     ...(line.awayMs === undefined ? [] : [['Away:', `${formatSpan(line.awayMs)}, until the agent was back`]]),
   ];

@@ -10,14 +10,8 @@ import type { Stall, Stand } from '../wait/progress.ts';
 /** How the agent came to know that the node goes down. */
 export type Origin = 'logind' | 'unit-stop' | 'schedule' | 'trigger' | 'notice';
 
-/**
- * Who speaks over the control socket: root, or a member of the control group. The kernel tells, which lets each of them open
- * one of the two sockets; nothing that a client says of itself counts.
- */
-export type ControlClient = 'root' | 'group';
-
-/** Who called a shutdown off: a client, or somebody who told logind so (`shutdown -c`). */
-export type Canceler = ControlClient | 'logind';
+/** Who called a shutdown off: root over the control socket, or somebody who told logind so (`shutdown -c`). */
+export type Canceler = 'root' | 'logind';
 
 /** Who drains the node: `cluster` over the objects of the API server, `offline` this agent alone from its record. */
 type DrainMode = 'cluster' | 'offline';
@@ -36,8 +30,6 @@ export interface Shutdown {
   readonly mode: DrainMode;
   readonly origin: Origin;
   readonly reason: string;
-  /** Who announced it with a trigger; absent where nobody did. */
-  readonly requestedBy?: ControlClient;
   /** Who called it off; absent where nobody did. In a drain it is a wish that the next decision fulfils. */
   readonly canceledBy?: Canceler;
   /** The process ID of the logind whose shutdown was called off: what it prepares counts no more. A restart of logind ends it. */
@@ -108,8 +100,6 @@ export interface PhaseFacts {
         /** Of the trigger that applies, in milliseconds since the epoch. */
         readonly triggerDeadline?: number;
         readonly shutdownKind?: ShutdownKind;
-        /** Who gave the trigger that applies. */
-        readonly requestedBy?: ControlClient;
         /** The process ID of the logind that prepares the shutdown and names it. */
         readonly namedBy?: number;
       }
@@ -201,7 +191,7 @@ function whyOffline({ completed, refusal }: Shutdown): string {
 export function canceler({ canceledBy }: Pick<Shutdown, 'canceledBy'>): string {
   if (canceledBy === undefined) return '';
   if (canceledBy === 'logind') return ', logind does not prepare it any more';
-  return ` by ${canceledBy === 'root' ? 'root' : 'a member of the control group'}`;
+  return ' by root';
 }
 
 /** The phase as one line for systemd's STATUS, the log and people. */

@@ -91,14 +91,14 @@ function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefine
 /** The drain of a shutdown that is detected now; undefined where the machine stays up, or may do so. */
 function begun(facts: PhaseFacts): Draining | undefined {
   if (facts.goingDown.kind !== 'yes') return undefined;
-  const { origin, requestedBy } = facts.goingDown;
+  const { origin } = facts.goingDown;
   const deadline = namedDeadline(facts, 0);
   const reason = maintenanceReason(facts.goingDown.reason);
   // Where all names are taken the API server refuses this one, and the drain goes on offline.
   const maintenance = facts.freeName ?? shutdownNames(facts.nodeName)[0] ?? '';
   const mode = facts.clusterConfigured ? 'cluster' : 'offline';
   const { now: since, sinceBootMs, bootId } = facts;
-  const named = { ...(deadline && { deadline }), ...(requestedBy && { requestedBy }) };
+  const named = deadline === undefined ? {} : { deadline };
   const phase = { maintenance, mode, origin, reason, since, sinceBootMs, bootId, ...named } as const;
   return specified({ kind: 'draining', ...phase }, facts);
 }

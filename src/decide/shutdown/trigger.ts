@@ -1,10 +1,9 @@
-/** Shutdowns that a person or a program announces over the control socket, and who may announce what. */
-import { type ControlClient, describePhase, type Phase } from './phase.ts';
+/** Shutdowns that root announces over the control socket, and calls off. */
+import { describePhase, type Phase } from './phase.ts';
 
 /** A shutdown that was announced over the control socket, until it is taken back. */
 export interface Trigger {
   readonly reason: string;
-  readonly by: ControlClient;
   /** When the machine is gone, in milliseconds since the epoch; absent where no time was given. */
   readonly deadline?: number;
 }
@@ -33,30 +32,6 @@ export type MachineCourse =
 /** Whether the machine goes down without a trigger too, or may do so because logind or systemd cannot be asked. */
 function goesDown({ kind }: MachineCourse): boolean {
   return kind !== 'up' && kind !== 'scheduled';
-}
-
-/** The shortest deadline of the control group: what any cloud gives at least before it takes a machine away. */
-const LEAST_GROUP_DEADLINE_MS = 30_000;
-
-/**
- * Why a client may not announce the shutdown, as a sentence; undefined where it may. The control group may drain the node, in
- * a time of its choice that is not too short; it may not shorten what somebody else has begun.
- */
-export function triggerRefusal(
-  { by, deadlineMs }: Pick<Trigger, 'by'> & { readonly deadlineMs?: number | undefined },
-  { phase, inForce, machine }: TriggerFacts,
-): string | undefined {
-  if (by === 'root') return undefined;
-  if (inForce?.by === 'root') return 'root has announced a shutdown, and only root may announce it anew';
-  if (deadlineMs === undefined) return undefined;
-  if (deadlineMs < LEAST_GROUP_DEADLINE_MS) {
-    const least = LEAST_GROUP_DEADLINE_MS / 1000;
-    return `the control group may ask for a deadline of ${least} s or more, only root for an earlier one`;
-  }
-  const isHeld = phase.kind === 'draining' || phase.kind === 'released';
-  const isOwn = isHeld && phase.origin === 'trigger' && inForce !== undefined;
-  if (!goesDown(machine) && (!isHeld || isOwn)) return undefined;
-  return 'the machine goes down because of somebody else, and only root may give that shutdown a deadline';
 }
 
 /** What becomes of an announcement: the answer to the client, and whether what was let go counts as called off at once. */
@@ -106,7 +81,7 @@ interface Cancel {
   readonly machine?: 'scheduled' | { readonly logind: number };
 }
 
-/** The answer to a client that calls a shutdown off; a sentence in `refusal` where it may not, or cannot any more. */
+/** The answer to a client that calls a shutdown off; a sentence in `refusal` where it cannot. */
 type CancelAnswer = Cancel | { readonly refusal: string };
 
 /** Whether a notice takes the machine away, whoever calls a shutdown off. */
@@ -130,8 +105,8 @@ function cancelAtLogind(
   return { says: isDraining ? says : 'The scheduled shutdown is canceled.', ends: isDraining, machine: what };
 }
 
-/** Calls off a shutdown that no client has announced. */
-function cancelOfMachine(by: ControlClient, { phase, machine }: TriggerFacts): CancelAnswer {
+/** Calls off a shutdown that nobody has announced. */
+function cancelOfMachine({ phase, machine }: TriggerFacts): CancelAnswer {
   if (phase.kind === 'released') {
     return { refusal: `it is too late, the machine has been let go and goes down: ${phase.reason}` };
   }
@@ -142,8 +117,7 @@ function cancelOfMachine(by: ControlClient, { phase, machine }: TriggerFacts): C
       return { refusal: 'logind or systemd does not answer, so nothing can be called off; try again' };
     case 'prepared':
     case 'scheduled':
-      if (by === 'root') return cancelAtLogind(phase, machine);
-      return { refusal: 'the control group takes back only what it has announced; ask root' };
+      return cancelAtLogind(phase, machine);
     case 'up':
       if (isNoticed(phase)) {
         return { refusal: `a notice takes the machine away, and only who gave it can take it back` };
@@ -155,15 +129,12 @@ function cancelOfMachine(by: ControlClient, { phase, machine }: TriggerFacts): C
   }
 }
 
-/** What becomes of a shutdown that a client calls off. What root has asked for, only root takes back. */
-export function cancelAnswer(by: ControlClient, facts: TriggerFacts): CancelAnswer {
+/** What becomes of a shutdown that is called off over the control socket. */
+export function cancelAnswer(facts: TriggerFacts): CancelAnswer {
   const { phase, inForce, machine } = facts;
-  if (inForce === undefined) return cancelOfMachine(by, facts);
-  if (by === 'group' && inForce.by === 'root') {
-    return { refusal: 'root has announced a shutdown, and only root may take it back' };
-  }
+  if (inForce === undefined) return cancelOfMachine(facts);
   const isOfMachine = machine.kind === 'prepared' || (machine.kind === 'scheduled' && isOwnSchedule(facts));
-  if (by === 'root' && phase.kind === 'draining' && isOfMachine) return cancelAtLogind(phase, machine);
+  if (phase.kind === 'draining' && isOfMachine) return cancelAtLogind(phase, machine);
   if (goesDownAnyway(facts) || isNoticed(phase)) {
     const anyway = 'but the machine goes down all the same, or logind cannot be asked';
     return { says: `The announcement is taken back, ${anyway}; ${SEE}`, ends: false };

@@ -5,7 +5,7 @@
 import type { Wait } from '../node/waits.ts';
 import { readInterceptorMessage, shortMessage } from '../interceptor/message.ts';
 import { printable, shortened } from '../../printable.ts';
-import { canceler, type ControlClient, type Phase, type Shutdown } from '../shutdown/phase.ts';
+import { canceler, type Phase, type Shutdown } from '../shutdown/phase.ts';
 import type { Transition, TransitionName } from '../shutdown/transition.ts';
 
 /**
@@ -54,8 +54,6 @@ export interface ShutdownStory {
   readonly maintenance: string;
   readonly origin: string;
   readonly reason: string;
-  /** The user who created the maintenance, or who announced the shutdown with a trigger; absent where it is not known. */
-  readonly requestedBy?: string;
   readonly begunAt: number;
   readonly events: readonly StoryEvent[];
   readonly pods: readonly StoryPod[];
@@ -118,10 +116,6 @@ function waitOf(seen: StoryObservation['waitingFor'][number], from: number): Sto
   return { from, kind, on: textOf(seen.on), message: textOf(kind === 'ending' ? more : shortMessage(seen.message)) };
 }
 
-function describeClient(client: ControlClient): string {
-  return client === 'root' ? 'root' : 'a member of the control group';
-}
-
 function why({ name, from, to }: Transition): string {
   if (name === 'force' && to.kind === 'released') return textOf(to.forced ?? '');
   if (name === 'boot') return from.kind === 'draining' ? 'the machine went down before its pods had ended' : '';
@@ -132,11 +126,10 @@ function why({ name, from, to }: Transition): string {
 
 /** The beginning of a story. */
 export function begunStory(node: string, shutdown: Shutdown): ShutdownStory {
-  const { maintenance, origin, since, requestedBy } = shutdown;
+  const { maintenance, origin, since } = shutdown;
   const begin: StoryEvent = { at: since, what: 'begin', text: '' };
   const lists = { events: [begin], pods: [], podsLeftOut: 0, waits: [], returned: [] };
-  const who = requestedBy === undefined ? {} : { requestedBy: describeClient(requestedBy) };
-  return { node, maintenance, origin, reason: textOf(shutdown.reason), ...who, begunAt: since, ...lists };
+  return { node, maintenance, origin, reason: textOf(shutdown.reason), begunAt: since, ...lists };
 }
 
 /** Whether the story is the one of this phase's shutdown. */

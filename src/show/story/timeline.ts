@@ -65,8 +65,6 @@ export interface Timeline {
   readonly maintenance: string;
   readonly origin: string;
   readonly reason: string;
-  /** As in the story. */
-  readonly requestedBy?: string;
   readonly outcome: Outcome;
   /** Whether the hold ended, and the machine could go down. */
   readonly isReleased: boolean;
@@ -243,7 +241,6 @@ export function timelineOf(story: ShutdownStory, now: number): Timeline {
     maintenance,
     origin,
     reason,
-    ...(story.requestedBy === undefined ? {} : { requestedBy: story.requestedBy }),
     outcome: outcomeOf(story),
     isReleased: released !== undefined,
     from: begunAt,

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const UNITS = path.join(ROOT, 'systemd', 'system');
-const LIMITS = { 'nodemaint.service': 2.4, 'nodemaint-inhibitor.service': 0.7 } as const;
+const LIMITS = { 'nodemaint.service': 2.2, 'nodemaint-inhibitor.service': 0.7 } as const;
 
 interface Row {
   readonly set: boolean | null;

@@ -8,7 +8,7 @@ import type { Trigger } from '../../../src/decide/shutdown/trigger.ts';
 import { DRAINING, SHUTDOWN } from '../../support/agent/phase-facts.ts';
 
 const LIVING = new AbortController().signal;
-const OURS: Trigger = { reason: 'an update', by: 'root' };
+const OURS: Trigger = { reason: 'an update' };
 const RELEASED: Phase = { kind: 'released', releasedAt: 1_000_000, ...SHUTDOWN, origin: 'trigger' };
 
 /** What the agent knows when somebody speaks to it. */
@@ -47,8 +47,7 @@ async function said(verb: 'trigger' | 'cancel', { phase, inForce, goesDown = fal
     course: () => Promise.resolve(goesDown ? ({ kind: 'prepared', logind: 100 } as const) : ({ kind: 'up' } as const)),
   };
   const commands = createControlCommands(agent, { detector, clock: { now: () => 0 } }, LIVING);
-  const answer =
-    verb === 'cancel' ? await commands.cancel('root') : await commands.trigger({ by: 'root', reason: 'an update' });
+  const answer = verb === 'cancel' ? await commands.cancel() : await commands.trigger({ reason: 'an update' });
   return `${answer} [${[triggered === undefined ? 'none' : 'in force', ...acts].join(', ')}]`;
 }
 

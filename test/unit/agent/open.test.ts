@@ -98,7 +98,7 @@ describe("the agent's parts", () => {
       return await parts.detector.read({}, AbortSignal.timeout(60_000));
     };
     const phase: Phase = { ...DRAINING, origin: 'trigger', reason: 'power' };
-    const yes = { kind: 'yes', origin: 'trigger', reason: 'power', requestedBy: 'root' };
+    const yes = { kind: 'yes', origin: 'trigger', reason: 'power' };
     assert.deepEqual(await readAs(phase), yes);
     assert.deepEqual(await readAs({ ...phase, kind: 'released', releasedAt: 1 }), yes);
     const no = { kind: 'no' };

@@ -69,7 +69,6 @@ const WRONG_LINES: readonly [string, string][] = [
   ['metricsAddress: 127.0.0.1:99999', 'metricsAddress'],
   ['kubeletHealthz: http://127.0.0.1:99999/healthz', 'kubeletHealthz'],
   ['kubeletUnit: kubelet', 'kubeletUnit'],
-  ['controlGroup: No Group', 'controlGroup'],
   ['staticPodPath: /m\nparkedPath: /m/', 'parkedPath'],
   ['staticPodPath: /m\nparkedPath: /m/parked', 'parkedPath'],
   ['staticPodPath: /etc/k/m\nparkedPath: /etc/k', 'parkedPath'],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { controlSocketPath, parseRequest } from '../../../../src/agent/control/protocol.ts';
+import { parseRequest } from '../../../../src/agent/control/protocol.ts';
 
 const refused: readonly (readonly [what: string, line: string])[] = [
   ['no JSON', 'status'],
@@ -18,27 +18,14 @@ const refused: readonly (readonly [what: string, line: string])[] = [
 describe('a request on the control socket', () => {
   for (const [what, line] of refused) {
     it(`a request with ${what} is refused`, () => {
-      assert.match(JSON.stringify(parseRequest(line, 'root')), /^"not a request: /);
+      assert.match(JSON.stringify(parseRequest(line)), /^"not a request: /);
     });
   }
 
-  it('root may send every command', () => {
+  it('every command is taken', () => {
     const trigger = { verb: 'trigger', reason: 'power', deadlineMs: 60_000 };
     for (const request of [trigger, { verb: 'release', reason: 'r' }, { verb: 'park', file: 'etcd.yaml' }]) {
-      assert.deepEqual(parseRequest(JSON.stringify(request), 'root'), request);
+      assert.deepEqual(parseRequest(JSON.stringify(request)), request);
     }
-  });
-
-  it('the control group may trigger and cancel, but neither release nor move manifests', () => {
-    assert.deepEqual(parseRequest('{"verb":"cancel"}', 'group'), { verb: 'cancel' });
-    assert.deepEqual(parseRequest('{"verb":"trigger","reason":"r"}', 'group'), { verb: 'trigger', reason: 'r' });
-    for (const line of ['{"verb":"release","reason":"r"}', '{"verb":"park","file":"a"}']) {
-      assert.match(JSON.stringify(parseRequest(line, 'group')), /^"only root may ask for/);
-    }
-  });
-
-  it('root and the control group have different sockets', () => {
-    assert.equal(controlSocketPath('/run/nodemaint'), '/run/nodemaint/control.sock');
-    assert.equal(controlSocketPath('/run/nodemaint', 'group'), '/run/nodemaint/group.sock');
   });
 });

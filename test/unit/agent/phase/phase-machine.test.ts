@@ -87,13 +87,13 @@ describe('the phase machine', () => {
 
   it('that a shutdown was called off is on the disk before it is decided, and in the record after it', async (t) => {
     const rig = await rigOf(t, { phase: DRAINING, offlineTargets: [] });
-    assert.equal(await rig.machine.callOff(DRAINING, { canceledBy: 'group', voidLogind: 100 }), true);
+    assert.equal(await rig.machine.callOff(DRAINING, { canceledBy: 'root', voidLogind: 100 }), true);
     const { phase } = await readRecord(rig.state, assert.fail);
-    assert.deepEqual(phase, { ...DRAINING, canceledBy: 'group', voidLogind: 100 });
+    assert.deepEqual(phase, { ...DRAINING, canceledBy: 'root', voidLogind: 100 });
     rig.facts = { ...rig.facts, goingDown: { kind: 'no', voidLogind: 100 } };
     assert.equal((await rig.machine.decide(SIGNAL))?.name, 'cancel');
     const after = (await readRecord(rig.state, assert.fail)).phase;
-    assert.ok(after.kind === 'recovering' && after.canceledBy === 'group' && after.voidLogind === 100);
+    assert.ok(after.kind === 'recovering' && after.canceledBy === 'root' && after.voidLogind === 100);
     assert.equal(await rig.machine.callOff(after, { canceledBy: 'root' }), false, 'nothing is held');
   });
 

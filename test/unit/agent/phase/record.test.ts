@@ -72,19 +72,13 @@ describe('the record of the phase', () => {
   });
 });
 
-describe('who announced a shutdown and who took it back', () => {
+describe('who took a shutdown back', () => {
   it('is in the record, so that an agent that starts again still tells it', async (t) => {
     const state = await openTestState(await temporaryFolder(t, 'state'));
     const { phase } = RECORD;
     assert.ok(phase.kind === 'released');
     const { releasedAt: _at, forced: _forced, ...shutdown } = phase;
-    const told = {
-      ...shutdown,
-      requestedBy: 'group',
-      kind: 'recovering',
-      cause: 'canceled',
-      canceledBy: 'root',
-    } as const;
+    const told = { ...shutdown, kind: 'recovering', cause: 'canceled', canceledBy: 'root' } as const;
     await writeRecord(state, { ...RECORD, phase: told });
     assert.deepEqual((await readRecord(state, assert.fail)).phase, told);
   });

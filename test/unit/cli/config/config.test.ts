@@ -22,7 +22,6 @@ describe('nodemaint config', () => {
         [{ containerRuntimeEndpoint: 'unix://unix:///run/x.sock' }, 2, /unix:\/\/\/PATH.*containerRuntimeEndpoint/s],
         [{ staticPodPath: '/nonexistent/manifests' }, 2, /the staticPodPath \/nonexistent\/manifests does not exist/],
         [{ kubeconfig: '/nonexistent/kubelet.conf' }, 1, /cannot read the kubeconfig \/nonexistent\/kubelet\.conf/],
-        [{ controlGroup: 'no-such-group' }, 2, /no group no-such-group on this machine \(key "controlGroup"\)/],
         [{ parkedPath: sandbox.staticPodPath }, 2, /yaml is not .*the directory of the static pods.*parkedPath/s],
         [{ parkedPath: link }, 2, /\/link is the directory of the static pods itself, .*; set the key parkedPath/],
         [{ parkedPath: path.join(link, 'parked') }, 2, /\/link\/parked lies in the directory of the static pods/],
