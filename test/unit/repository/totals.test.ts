@@ -16,8 +16,8 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: number }>> = {
   'lines in src': { limit: 48_500, target: 31_000 },
   'files in src': { limit: 521, target: 300 },
-  'lines in test': { limit: 83_200, target: 65_000 },
-  'words in docs': { limit: 68_100, target: 45_000 },
+  'lines in test': { limit: 82_800, target: 65_000 },
+  'words in docs': { limit: 67_700, target: 45_000 },
   'admission policies': { limit: 14, target: 14 },
   'labels and annotations of our own': { limit: 23, target: 15 },
   'loops of the controller': { limit: 10, target: 4 },
