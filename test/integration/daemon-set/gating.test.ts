@@ -24,6 +24,7 @@ import { buildEvictionRig, type EvictionRig, NODE, type Running } from '../../su
 import { installManifests, runNodemaint, withoutDeployments } from '../../support/commands/nodemaint.ts';
 import { eventually, waitFor } from '../../support/wait-for.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
+import { IS_THOROUGH } from '../../support/thorough.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', 'manifests');
 const NEVER = new AbortController().signal;
@@ -205,7 +206,8 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
     await waitFor('it runs', () => isRunning('escape'));
   });
 
-  it('a refusal takes the place of the gate before Kubernetes 1.36', async () => {
+  const older = { skip: IS_THOROUGH ? false : 'NODEMAINT_TESTS=all' };
+  it('a refusal takes the place of the gate before Kubernetes 1.36', older, async () => {
     await using _case = await startCase('without the gate');
     const folder = await mkdtemp(path.join(MANIFESTS, '..', 'overlay-'));
     try {

@@ -122,9 +122,8 @@ async function forbidCordon(rig: ShutdownBeside): Promise<void> {
   });
 }
 
-/** Every situation of the table. */
-export const cells: readonly Cell[] = [
-  { beside: 'a maintenance of several nodes that the budget of another one holds', controller: [], arrange: drainBoth },
+/** Situations that the simulation has, too; the thorough run has them on real parts. */
+export const moreCells: readonly Cell[] = [
   {
     beside: 'an older maintenance of the node alone whose first tier does not end',
     controller: [],
@@ -164,22 +163,6 @@ export const cells: readonly Cell[] = [
     clear: (rig) => chmod(rig.node.staticPodPath, 0o755),
   },
   {
-    beside: 'the guard of the control plane',
-    controller: [],
-    arrange: async (rig) => {
-      await label(rig, '=');
-      await drainThrottled(rig, /^Throttled: /);
-    },
-    // The other member is away, so that no time ends the wait; a person may.
-    during: async (rig) => {
-      await untilShutdownSays(rig, /control plane/);
-      assert.deepEqual(await rig.lines(), []);
-      const name = (await rig.shutdown())?.metadata.name ?? '';
-      await rig.controlPlane.kubectl(['annotate', 'nodemaintenance', name, `${FORCE_ANNOTATION}=true`]);
-    },
-    clear: (rig) => label(rig, '-'),
-  },
-  {
     beside: 'a maintenance of several nodes that no controller moves on',
     controller: [],
     arrange: async (rig, controller) => {
@@ -195,5 +178,26 @@ export const cells: readonly Cell[] = [
       const kinds = 'validatingadmissionpolicies,validatingadmissionpolicybindings';
       await controlPlane.kubectl(['delete', kinds, 'no-cordon']);
     },
+  },
+];
+
+/** Situations of every run. */
+export const cells: readonly Cell[] = [
+  { beside: 'a maintenance of several nodes that the budget of another one holds', controller: [], arrange: drainBoth },
+  {
+    beside: 'the guard of the control plane',
+    controller: [],
+    arrange: async (rig) => {
+      await label(rig, '=');
+      await drainThrottled(rig, /^Throttled: /);
+    },
+    // The other member is away, so that no time ends the wait; a person may.
+    during: async (rig) => {
+      await untilShutdownSays(rig, /control plane/);
+      assert.deepEqual(await rig.lines(), []);
+      const name = (await rig.shutdown())?.metadata.name ?? '';
+      await rig.controlPlane.kubectl(['annotate', 'nodemaintenance', name, `${FORCE_ANNOTATION}=true`]);
+    },
+    clear: (rig) => label(rig, '-'),
   },
 ];

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { ORDER, type ShutdownBeside, startShutdownBeside } from '../../support/rigs/shutdown-beside.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { type Cell, cells, whole } from './beside-cells.ts';
+import { isThorough } from '../../support/thorough.ts';
+import { type Cell, cells, moreCells, whole } from './beside-cells.ts';
 import { falseLeaderCell, idleLeaderCell } from './false-leader-cell.ts';
 
 /** A leader without a watch gives its Lease back after a minute, and an agent waits for its end. */
@@ -39,7 +40,8 @@ describe('the shutdown of a node beside', () => {
     return (performance.now() - begunAt) / 1000;
   }
 
-  for (const cell of [...cells, falseLeaderCell, idleLeaderCell]) {
+  const more = isThorough('four situations beside a shutdown that the simulation has, too') ? moreCells : [];
+  for (const cell of [...cells, falseLeaderCell, idleLeaderCell, ...more]) {
     it(`${cell.beside}: it drains in order, and the machine is let go`, async () => {
       try {
         const seconds = await shutDown(cell);

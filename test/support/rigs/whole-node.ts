@@ -54,8 +54,11 @@ async function addLoad(controlPlane: ControlPlane, node: TestNode, load: NodeLoa
     metadata: { name: load.blocked, namespace: 'default' },
     spec: { minAvailable: 1, selector: { matchLabels: { app: load.blocked } } },
   };
+  // A node that stays: without one no budget is asked. No pod may come to it.
+  const spec = { taints: [{ key: 'test', effect: 'NoSchedule' }] };
+  const stays = { apiVersion: 'v1', kind: 'Node', metadata: { name: `${node.name}-stays` }, spec };
+  for (const object of [stays, budget]) await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
   const objects = [
-    budget,
     ...Object.entries(load.deployments).map(([name, shape]) => deployment(name, shape)),
     ...Object.entries(load.daemonSets).map(([name, shape]) => daemonSet(name, shape)),
   ];
@@ -63,7 +66,7 @@ async function addLoad(controlPlane: ControlPlane, node: TestNode, load: NodeLoa
   for (const [name, shape] of Object.entries(load.staticPods)) {
     await writeFile(path.join(node.staticPodPath, `${name}.yaml`), JSON.stringify(staticPod(name, shape)));
   }
-  const wanted = objects.length - 1 + Object.keys(load.staticPods).length;
+  const wanted = objects.length + Object.keys(load.staticPods).length;
   const run = async (): Promise<boolean> => {
     const phases = await controlPlane.kubectl(['get', 'pods', '-A', '-o', 'jsonpath={.items[*].status.phase}']);
     return phases.split(' ').filter((phase) => phase === 'Running').length === wanted;
