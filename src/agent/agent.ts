@@ -22,7 +22,7 @@ import type { AgentParts } from './parts.ts';
 import { type CallingOff, PhaseMachine } from './phase/phase-machine.ts';
 import type { AgentRecord } from './phase/record.ts';
 import { endsPhase, FirstQuestion, readPhaseFacts } from './shutdown/facts.ts';
-import { completeOwn, createFailedPodRemoval, ensureMaintenance } from './shutdown/maintenance.ts';
+import { completeOwn, ensureMaintenance } from './shutdown/maintenance.ts';
 import type { IterationObservation } from './shutdown/story-recorder.ts';
 import { buildStatus, phaseWithLock, presenceFactsOf } from './status.ts';
 import { Storage } from './storage-problem.ts';
@@ -85,7 +85,7 @@ export class Agent {
   }
 
   status(): AgentStatus {
-    const { nodeName, detector, lock, otherLocks, cluster, drain, locator, notices } = this.#parts;
+    const { nodeName, detector, lock, otherLocks, cluster, drain, locator } = this.#parts;
     const { phase, last } = this.#phases.record;
     return buildStatus({
       nodeName,
@@ -100,7 +100,7 @@ export class Agent {
       scheduled: detector.scheduled(),
       lock: lock.status(phase),
       otherLocks: otherLocks.status(),
-      warnings: [...locator.warnings(), ...othersWarning(this.#lastPass?.view ?? {}), ...notices.problems()],
+      warnings: [...locator.warnings(), ...othersWarning(this.#lastPass?.view ?? {})],
     });
   }
 
@@ -361,7 +361,6 @@ export class Agent {
   #clusterSteps(cluster: Cluster): readonly Step[] {
     const { config, log, nodeName, notices, drain, lock } = this.#parts;
     const { maintenances, own, presence, requests } = cluster;
-    const removeFailedPods = createFailedPodRemoval(cluster, log);
     return [
       {
         name: 'write the deadline and the kind of the shutdown',
@@ -371,12 +370,6 @@ export class Agent {
       {
         name: 'cordon for a notice',
         run: (_turn, signal) => keepNoticeCordon(cluster, nodeName, notices.cordon(), signal),
-      },
-      {
-        name: 'remove failed pods',
-        run: async ({ phase }, signal) => {
-          if (config.removeFailedPods) await removeFailedPods(phase, signal);
-        },
       },
       {
         name: 'show the agent on its Node',

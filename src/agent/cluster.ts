@@ -1,6 +1,5 @@
 import type { ClusterAccess } from '../kube/access/cluster.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { removeFailedPods } from '../kube/eviction/failed-pods.ts';
 import { createServerClock } from '../kube/server-clock.ts';
 import { CreatedMaintenances } from './cluster/created-uids.ts';
 import type { ClusterDependencies } from './cluster/dependencies.ts';
@@ -59,11 +58,6 @@ export class Cluster {
     this.interceptor = createKubeletInterceptor({ ...dependencies, cluster: this });
     const heardAt = (): number | undefined => this.maintenances.heardAt();
     this.lostWay = new LostWay({ ...dependencies, server: access.server, heardAt });
-  }
-
-  /** Deletes the pods of this node that a shutdown left behind as Failed; returns their names. */
-  removeFailedPods(signal: AbortSignal): Promise<readonly string[]> {
-    return removeFailedPods(this.client, this.dependencies.nodeName, signal);
   }
 
   /** Watches the NodeMaintenances until `signal` is aborted, with which every watch ends. */

@@ -24,7 +24,6 @@ const eventSchema = z.object({
   EventId: z.string().min(1).max(200),
   EventType: z.string().max(100),
   Resources: z.array(z.string().max(300)).max(5000),
-  EventStatus: z.string().max(100).catch(''),
   // An event that has started has no time.
   NotBefore: z.string().max(100).catch(''),
   Description: z.string().max(1000).catch(''),
@@ -33,11 +32,10 @@ type ScheduledEvent = z.infer<typeof eventSchema>;
 const eventsSchema = z.object({ Events: z.array(eventSchema.optional().catch(undefined)).max(500) });
 
 /** The source of the Scheduled Events of this machine. The service also lists those of other machines in its availability set. */
-export function azureSources(metadata: Metadata, startRequests: boolean): readonly NoticeSource[] {
+export function azureSources(metadata: Metadata): readonly NoticeSource[] {
   const provider = 'azure';
   let ownName: string | undefined;
   let isOn = false;
-  let own: readonly ScheduledEvent[] = [];
 
   const readName = async (signal: AbortSignal): Promise<string> => {
     const answer = await metadata.send({ path: NAME_PATH, headers: HEADERS }, signal);
@@ -64,20 +62,9 @@ export function azureSources(metadata: Metadata, startRequests: boolean): readon
         const text = textOf(answer, 'scheduledevents');
         isOn = true;
         const events = parseJson(eventsSchema, text, 'scheduledevents')?.Events ?? [];
-        own = events.filter(
-          (event) => event?.Resources.some((name) => name.toLowerCase() === ownName) === true,
-        ) as typeof own;
-        return own.flatMap(noticeOf);
-      },
-      acknowledge: async (id, signal) => {
-        if (!startRequests) return;
-        const event = own.find(({ EventId }) => `azure/${EventId}` === id);
-        // The request would start the event earlier for every machine that it names.
-        if (event?.EventStatus !== 'Scheduled' || event.Resources.length !== 1) return;
-        const body = JSON.stringify({ StartRequests: [{ EventId: event.EventId }] });
-        const headers = { ...HEADERS, 'Content-Type': 'application/json' };
-        const answer = await metadata.send({ method: 'POST', path: EVENTS_PATH, headers, body }, signal);
-        if (answer.status !== 200) throw metadataError(`StartRequests: HTTP ${answer.status}`);
+        return events.flatMap((event) =>
+          event?.Resources.some((name) => name.toLowerCase() === ownName) === true ? noticeOf(event) : [],
+        );
       },
     },
   ];

@@ -10,6 +10,4 @@ export interface NoticeSource {
   readonly waitsForChange?: true;
   /** Reads all present notices. Throws METADATA_FAILED if the answer is missing or invalid. */
   read(signal: AbortSignal): Promise<readonly Notice[]>;
-  /** Tells the provider that the machine is ready for the event, if the event concerns no other machine. */
-  acknowledge?(id: string, signal: AbortSignal): Promise<void>;
 }

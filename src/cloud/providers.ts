@@ -17,21 +17,14 @@ const BASES: Readonly<Record<Provider, string>> = {
   tencent: 'http://metadata.tencentyun.com',
 };
 
-interface ProviderOptions {
-  /** Another address of the metadata service, as configured. */
-  readonly metadataUrl: string | undefined;
-  /** Whether Azure may be told to start an event early. */
-  readonly azureStartRequests: boolean;
-}
-
-function sourcesOf(provider: Provider, metadata: Metadata, options: ProviderOptions): readonly NoticeSource[] {
+function sourcesOf(provider: Provider, metadata: Metadata): readonly NoticeSource[] {
   switch (provider) {
     case 'aws':
       return awsSources(metadata);
     case 'gcp':
       return gcpSources(metadata);
     case 'azure':
-      return azureSources(metadata, options.azureStartRequests);
+      return azureSources(metadata);
     case 'alibaba':
       return alibabaSources(metadata);
     case 'tencent':
@@ -39,16 +32,18 @@ function sourcesOf(provider: Provider, metadata: Metadata, options: ProviderOpti
   }
 }
 
-/** The sources in which the provider announces the end of a machine. Sends no request yet. */
+/**
+ * The sources in which the provider announces the end of a machine; `metadataUrl` is another address of its metadata service, as
+ * configured. Sends no request yet.
+ */
 export function providerSources(
   provider: Provider,
-  options: ProviderOptions,
-): { readonly sources: readonly NoticeSource[]; close(): void } {
-  const { metadataUrl } = options;
+  metadataUrl: string | undefined,
+): { readonly sources: readonly NoticeSource[]; readonly close: () => void } {
   const metadata = createMetadata(metadataUrl ?? BASES[provider], metadataUrl !== undefined);
   const close = (): void => {
     metadata.close();
   };
-  const sources = sourcesOf(provider, metadata, options);
+  const sources = sourcesOf(provider, metadata);
   return { sources: sources.map((each) => (each.waitsForChange === true ? each : confirmed(each))), close };
 }

@@ -12,7 +12,6 @@ interface Places {
   readonly stateDirectory: string;
   readonly runDirectory: string;
   readonly hooksDirectory: string;
-  readonly triggerFile?: string;
 }
 
 /** Refuses places that would harm each other: the kubelet would read the agent's files as manifests, or the agent others. */
@@ -26,9 +25,8 @@ function checkPlaces(places: Places, context: z.core.$RefinementCtx): void {
   if (problem !== undefined) {
     refuse('parkedPath', `${problem} (key staticPodPath); name a directory outside of it, or remove the key`);
   }
-  for (const key of ['stateDirectory', 'runDirectory', 'hooksDirectory', 'triggerFile'] as const) {
+  for (const key of ['stateDirectory', 'runDirectory', 'hooksDirectory'] as const) {
     const place = places[key];
-    if (place === undefined) continue;
     if (statics !== undefined && isInDirectory(path.resolve(place), statics)) {
       refuse(
         key,
@@ -61,12 +59,6 @@ const cloud = z.strictObject({
     .enum(['ignore', 'cordon', 'drain'])
     .default('ignore')
     .describe('what happens at an announced freeze or live migration'),
-  azureStartRequests: z
-    .boolean()
-    .default(false)
-    .describe(
-      'whether Azure may start an event as soon as the node is drained, if the event concerns this machine only',
-    ),
 });
 
 const absolutePath = z.string().regex(/^\/\P{Cc}*$/u, 'must be an absolute path without control characters');
@@ -187,18 +179,11 @@ export const agentConfigSchema = z
       .describe(
         'for how long the agent, where it drains its node without a controller, waits for the volumes of pods that are gone; 0: not at all',
       ),
-    removeFailedPods: z
-      .boolean()
-      .default(false)
-      .describe('after a shutdown: delete the pods of this node that the kubelet has marked as Failed because of it'),
     cloud: cloud
       .prefault({})
       .describe(
         "the cloud's notices of termination and maintenance; see the keys in [notices-and-deadlines.md](../usage/notices-and-deadlines.md)",
       ),
-    triggerFile: absolutePath
-      .exactOptional()
-      .describe('a file that drains the node as long as it exists; its first line is the reason'),
     metricsAddress: z
       .string()
       .regex(/^(\[[0-9a-fA-F:]+\]|[\w.-]*):\d{1,5}$/, {

@@ -1,5 +1,5 @@
 /**
- * What clouds and files announce to this machine. Each source is read in a loop of its own; what all of them announce
+ * What clouds announce to this machine. Each source is read in a loop of its own; what all of them announce
  * together is added to the facts from which the phase is decided.
  */
 import type { NoticeSource } from '../../cloud/notice-source.ts';
@@ -15,7 +15,6 @@ import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { NoticeObserver } from '../../telemetry/notice-metrics.ts';
-import { NoticeAnswers } from './answers.ts';
 import { type Channel, watchChannel } from './channel.ts';
 import type { NoticeMemory } from './memory.ts';
 
@@ -40,12 +39,10 @@ export class Notices {
   #channels: readonly Channel[] | undefined;
   readonly #loggedRefusals = new Set<string>();
   readonly #dependencies: NoticeDependencies;
-  readonly #answers: NoticeAnswers;
 
   /** No source is read before `run`. */
   constructor(dependencies: NoticeDependencies) {
     this.#dependencies = dependencies;
-    this.#answers = new NoticeAnswers(dependencies.clock, dependencies.log);
   }
 
   /** What the machine says, together with what was announced. */
@@ -67,18 +64,12 @@ export class Notices {
     return Math.max(0, (this.#decide().dueAt ?? Infinity) - this.#dependencies.clock.now());
   }
 
-  /** What providers were to be told and have not taken, for people. */
-  problems(): readonly string[] {
-    return this.#answers.problems();
-  }
-
-  /** Remembers what this boot is drained for; providers are told beside it when the machine is ready. */
+  /** Remembers what this boot is drained for. */
   async reconcile(phase: Phase): Promise<void> {
     const { memory } = this.#dependencies;
     const { demand } = this.#decide();
     const isServing = phase.kind === 'draining' || phase.kind === 'released';
     if (demand !== undefined && isServing) memory.serve(demand.ids);
-    this.#answers.show(phase.kind === 'released' ? (demand?.ids ?? []) : []);
     await memory.save();
   }
 
@@ -109,8 +100,7 @@ export class Notices {
       const channels = sources.map((source): Channel => ({ source, notices: undefined }));
       this.#channels = channels;
       if (sources.length > 0) log.info({ sources: sources.map(({ name }) => name) }, 'watching for notices');
-      const watches = channels.map((channel) => watchChannel(channel, { clock, log, observer, onChange }, signal));
-      await Promise.all([...watches, this.#answers.run(sources, signal)]);
+      await Promise.all(channels.map((channel) => watchChannel(channel, { clock, log, observer, onChange }, signal)));
     } catch (error) {
       if (!signal.aborted) log.error({ reason: describeError(error) }, 'notices are not watched');
       this.#channels ??= [];

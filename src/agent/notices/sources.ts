@@ -2,12 +2,10 @@ import type { NoticeSource } from '../../cloud/notice-source.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { type MachineFacts, type Provider, providerOf } from '../../decide/notice/provider.ts';
 import { describeError } from '../../errors.ts';
-import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 interface NoticeSourceDependencies {
-  readonly config: Pick<AgentConfig, 'cloud' | 'triggerFile'>;
-  readonly clock: Clock;
+  readonly config: Pick<AgentConfig, 'cloud'>;
   readonly log: Log;
   /** What the firmware says of this machine. */
   readonly readMachineFacts: (signal: AbortSignal) => Promise<MachineFacts>;
@@ -18,10 +16,10 @@ interface NoticeSourceDependencies {
  * the firmware has said which cloud this is; a machine in none of them does not even load what asks.
  */
 export async function findNoticeSources(
-  { config, clock, log, readMachineFacts }: NoticeSourceDependencies,
+  { config, log, readMachineFacts }: NoticeSourceDependencies,
   signal: AbortSignal,
 ): Promise<readonly NoticeSource[]> {
-  const { provider: wanted, metadataUrl, azureStartRequests } = config.cloud;
+  const { provider: wanted, metadataUrl } = config.cloud;
   const find = async (): Promise<Provider | undefined> => {
     if (wanted !== 'auto') return wanted === 'none' ? undefined : wanted;
     try {
@@ -32,18 +30,10 @@ export async function findNoticeSources(
       return undefined;
     }
   };
-  const sources: NoticeSource[] = [];
-  if (config.triggerFile !== undefined) {
-    const { triggerFileSource } = await import('../../cloud/trigger-file.ts');
-    sources.push(triggerFileSource(config.triggerFile, clock, signal));
-  }
   const provider = await find();
-  if (provider === undefined) return sources;
+  if (provider === undefined) return [];
   const { providerSources } = await import('../../cloud/providers.ts');
-  const found = providerSources(provider, { metadataUrl, azureStartRequests });
-  const close = (): void => {
-    found.close();
-  };
+  const { sources, close } = providerSources(provider, metadataUrl);
   signal.addEventListener('abort', close, { once: true });
-  return [...sources, ...found.sources];
+  return sources;
 }

@@ -2,7 +2,6 @@ import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { effectiveDrainPlan } from '../../decide/maintenance/drain-plan.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { isNamed, type Phase } from '../../decide/shutdown/phase.ts';
-import type { Log } from '../../telemetry/log.ts';
 import { forEachApart } from '../iteration/step.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 
@@ -45,20 +44,4 @@ export async function completeOwn(
     if (stageOf(maintenance) === 'Complete' || (onBoot === 'wait' && !canceled)) return;
     await own.complete(maintenance, signal);
   });
-}
-
-/** Deletes, once after each shutdown, the pods of this node that the shutdown left behind as Failed. */
-export function createFailedPodRemoval(
-  cluster: { removeFailedPods(signal: AbortSignal): Promise<readonly string[]> },
-  log: Pick<Log, 'info'>,
-): (phase: Phase, signal: AbortSignal) => Promise<void> {
-  let isDone = false;
-  return async (phase, signal) => {
-    if (phase.kind === 'draining' || phase.kind === 'released') isDone = false;
-    else if (!isDone) {
-      const pods = await cluster.removeFailedPods(signal);
-      if (pods.length > 0) log.info({ pods }, 'removed failed pods of the shutdown');
-      isDone = true;
-    }
-  };
 }

@@ -1,5 +1,5 @@
 /**
- * What is done about what a cloud, or a person by way of a file, announces. One look over all notices there are now: which
+ * What is done about what a cloud announces. One look over all notices there are now: which
  * of them want a drain, by when, which only a cordon, and which are left alone and why.
  */
 import type { ShutdownKind } from '../shutdown/kind.ts';
@@ -10,7 +10,7 @@ import { preciseRfc3339 } from '../time.ts';
 export type NoticeKind =
   /** It is taken away within minutes: spot interruption, preemption. */
   | 'preempt'
-  /** It is stopped or deleted, and somebody waits for it: scale-in, a stop with a grace period, the trigger file. */
+  /** It is stopped or deleted, and somebody waits for it: scale-in, a stop with a grace period. */
   | 'terminate'
   /** It goes down at a time that may be days ahead: reboot, redeployment, retirement. */
   | 'reboot'

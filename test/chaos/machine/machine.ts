@@ -1,5 +1,7 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { askAgent } from '../../../src/agent/control/client.ts';
+import type { ControlRequest } from '../../../src/agent/control/protocol.ts';
 import type { Clock } from '../../../src/host/clock.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { serveDemoCri } from '../../../src/demo/cri-server.ts';
@@ -7,6 +9,7 @@ import { writeAgentFiles } from '../../support/agent/files.ts';
 import { createRecordingLog } from '../../support/agent/recording-log.ts';
 import type { AgentDependencies } from '../../../src/agent/open.ts';
 import { makeTestFolder } from '../../support/folder.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { Product } from '../product.ts';
 import type { MachinePod } from './pod.ts';
@@ -37,18 +40,12 @@ export interface Machine extends AsyncDisposable {
   addManifest(name: string, namespace: string): Promise<string>;
   removeManifest(name: string): Promise<string>;
   startAgent(): Promise<string>;
-  /** Runs an agent that nothing here starts or ends, with this connection and log, until one of the signals, as `runAgent` has them. */
-  runAgent(own: Pick<AgentDependencies, 'connect' | 'log'>, stop: AbortSignal, signal: AbortSignal): Promise<void>;
   /** The phase that the agent has recorded; undefined before there is one. */
   phase(): Promise<string | undefined>;
-  /** Makes the machine another boot, after which no shutdown is announced; no agent may run. */
-  reboot(): Promise<void>;
-  /** When the machine was made another boot last; Infinity before that. */
-  bootedAt(): number;
   /** Ends the agent as SIGTERM does, or as SIGKILL does. */
   endAgent(how: 'stop' | 'kill'): Promise<string>;
   isAgentUp(): boolean;
-  /** Announces a shutdown of the machine, which never comes; the agent drains the node for it. */
+  /** Announces a shutdown of the machine, which never comes; an agent that runs drains the node for it. */
   announceShutdown(): Promise<string>;
   callOffShutdown(): Promise<string>;
   /** Whether a shutdown was announced, or called off so lately that the agent may act for it still. */
@@ -72,6 +69,8 @@ export interface Machine extends AsyncDisposable {
 
 /** How long an agent that was started has to fill its caches. */
 const START_MS = 1_500;
+/** How long it may take until it hears what it is told: while it starts, it does not. */
+const HEAR_MS = 10_000;
 /** Its watches pause for so many times as long as the API server was away. */
 const PAUSE = 3;
 
@@ -102,10 +101,8 @@ export async function openMachine(controlPlane: ControlPlane, product: Product, 
     await startRelay(await controlPlane.kubeconfigFor(`system:node:${nodeName}`, ['system:nodes'])),
   );
   const { kubeconfig } = relay;
-  const triggerFile = path.join(root, 'announced', 'shutdown');
-  await mkdir(path.dirname(triggerFile));
-  const keys = { kubeconfig, nodeName, triggerFile, cloud: { provider: 'none' } };
-  const { configFile, bootIdPath } = await writeAgentFiles(root, keys);
+  const keys = { kubeconfig, nodeName, cloud: { provider: 'none' } };
+  const { configFile, runDirectory } = await writeAgentFiles(root, keys);
   const config = await product.loadAgentConfig(configFile);
   const clock = createMachineClock();
   const log = createRecordingLog();
@@ -113,10 +110,13 @@ export async function openMachine(controlPlane: ControlPlane, product: Product, 
   let failure: string | undefined;
   let disturbedAt = Date.now();
   let calledOffAt = -Infinity;
-  let boots = 1;
-  let bootedAt = Infinity;
   const calm = (ms: number): void => {
     disturbedAt = Math.max(disturbedAt, Date.now() + ms);
+  };
+  const hears = (): boolean => running !== undefined && failure === undefined;
+  const tellAgent = async (request: ControlRequest): Promise<void> => {
+    const tell = async (): Promise<boolean> => (await askAgent(runDirectory, request)) !== undefined;
+    await waitFor(`the agent hears "${request.verb}"`, tell, { timeoutMs: HEAR_MS });
   };
 
   const machine: Omit<Machine, typeof Symbol.asyncDispose> = {
@@ -150,30 +150,22 @@ export async function openMachine(controlPlane: ControlPlane, product: Product, 
     startAgent: async () => {
       if (running !== undefined) return 'it runs already';
       const [stop, kill] = [new AbortController(), new AbortController()];
-      const ended = machine.runAgent({ log }, stop.signal, kill.signal).then(
-        () => undefined,
-        (error: unknown) => {
-          if (!kill.signal.aborted) failure = String(error);
-        },
-      );
+      const ended = product
+        .runAgent(config, { clock, log, readMachineFacts, readDoctor }, stop.signal, kill.signal)
+        .then(
+          () => undefined,
+          (error: unknown) => {
+            if (!kill.signal.aborted) failure = String(error);
+          },
+        );
       running = { stop, kill, ended };
       calm(START_MS);
       return await Promise.resolve('started');
     },
-    runAgent: (own, stop, signal) =>
-      product.runAgent(config, { clock, readMachineFacts, readDoctor, ...own }, stop, signal),
     phase: async () => {
       const record = await readFile(path.join(root, 'state', 'record.json'), 'utf8').catch(() => '{}');
       return (JSON.parse(record) as { readonly phase?: { readonly kind: string } }).phase?.kind;
     },
-    reboot: async () => {
-      boots += 1;
-      bootedAt = Date.now();
-      await rm(triggerFile, { force: true });
-      calledOffAt = -Infinity;
-      await writeFile(bootIdPath, `boot-${boots}`);
-    },
-    bootedAt: () => bootedAt,
     endAgent: async (how) => {
       if (running === undefined) return 'none runs';
       const { stop, kill, ended } = running;
@@ -185,13 +177,15 @@ export async function openMachine(controlPlane: ControlPlane, product: Product, 
     },
     isAgentUp: () => running !== undefined,
     announceShutdown: async () => {
-      await writeFile(triggerFile, 'a shutdown of the chaos test');
+      if (!hears()) return 'no agent hears it';
       calledOffAt = Infinity;
+      await tellAgent({ verb: 'trigger', reason: 'a shutdown of the chaos test' });
       return 'announced';
     },
     callOffShutdown: async () => {
       if (calledOffAt !== Infinity) return 'none is announced';
-      await rm(triggerFile);
+      if (!hears()) return 'no agent hears it';
+      await tellAgent({ verb: 'cancel' });
       calledOffAt = Date.now();
       return 'called off';
     },

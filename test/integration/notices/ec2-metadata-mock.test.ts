@@ -64,7 +64,7 @@ describe('notices of the public amazon-ec2-metadata-mock', () => {
 
   /** What reads all four places, until it is disposed of. */
   const reader = ({ url }: Ec2MetadataMock): Disposable & { read(): Promise<readonly Notice[]> } => {
-    const { sources, close } = providerSources('aws', { metadataUrl: url, azureStartRequests: false });
+    const { sources, close } = providerSources('aws', url);
     return {
       read: async () => (await Promise.all(sources.map((source) => source.read(SIGNAL)))).flat(),
       [Symbol.dispose]: close,

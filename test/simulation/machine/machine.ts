@@ -98,7 +98,9 @@ function createAnnouncement(): NoticeSource & { set(isThere: boolean): void } {
       await Promise.race([changed.promise, ended.promise]);
       signal.throwIfAborted();
       changed = Promise.withResolvers();
-      return isThere ? [{ id: 'file', kind: 'terminate', reason: 'a simulated shutdown', provider: 'file' }] : [];
+      return isThere
+        ? [{ id: 'simulated', kind: 'terminate', reason: 'a simulated shutdown', provider: 'simulated' }]
+        : [];
     },
   };
 }
@@ -151,8 +153,6 @@ export interface SimulatedMachine
       | 'addManifest'
       | 'removeManifest'
       | 'phase'
-      | 'reboot'
-      | 'bootedAt'
       | 'announceShutdown'
       | 'callOffShutdown'
       | 'mayGoDown'
@@ -161,6 +161,10 @@ export interface SimulatedMachine
     > {
   /** Runs the agent of the machine, with the identity of its node. */
   runAgent(run: AgentRun): Promise<void>;
+  /** Makes the machine another boot, after which no shutdown is announced; no agent may run. */
+  reboot(): Promise<void>;
+  /** When the machine was made another boot last; Infinity before that. */
+  bootedAt(): number;
   /** Plays its kubelet and its container runtime once. */
   look(part: ClusterPart): Promise<void>;
   /** Whether nothing has changed on the machine since it was looked at. */

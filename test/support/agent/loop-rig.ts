@@ -46,8 +46,7 @@ export interface LoopRig {
   iterations(waits?: number): Promise<readonly string[]>;
 }
 
-const CONFIG =
-  '{apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1, kind: AgentConfiguration, removeFailedPods: true}';
+const CONFIG = '{apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1, kind: AgentConfiguration}';
 
 /** An agent of fake parts that note every call; `clusterConfigured` false is a node without a cluster. */
 export function createLoopRig(initial: AgentRecord, clusterConfigured = true): LoopRig {
@@ -154,10 +153,6 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
       list: () => [],
       synced: () => true,
       watch: (wanted: boolean) => world.calls.push(wanted ? 'watch requests' : 'ignore requests'),
-    },
-    removeFailedPods: async () => {
-      await call('remove failed pods');
-      return [];
     },
     presence: { show: () => undefined, run: () => Promise.resolve() },
     unrecorded: { find: () => Promise.resolve(new Set<string>()) },

@@ -16,13 +16,9 @@ export interface Cloud extends AsyncDisposable {
 }
 
 /** Starts a metadata service with these answers, and the sources of the provider for it. */
-export async function startCloud(
-  provider: Provider,
-  answers: MetadataServer['answers'],
-  azureStartRequests = false,
-): Promise<Cloud> {
+export async function startCloud(provider: Provider, answers: MetadataServer['answers']): Promise<Cloud> {
   const server = await startMetadataServer(answers);
-  const { sources, close } = providerSources(provider, { metadataUrl: server.url, azureStartRequests });
+  const { sources, close } = providerSources(provider, server.url);
   return {
     server,
     sources,

@@ -103,7 +103,6 @@ describe('the steps of an iteration', () => {
       'write the deadline and the kind of the shutdown',
       'complete the maintenances',
       'cordon for a notice',
-      'remove failed pods',
       'show the agent on its Node',
       'watch the eviction requests',
     ]);

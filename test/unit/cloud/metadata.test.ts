@@ -45,7 +45,7 @@ describe('a bad answer of a metadata service', () => {
     const { place, before = {} } = PLACES[provider];
     it(`a bad answer is a failure and never a notice of ${provider}`, async () => {
       await using server = await startMetadataServer();
-      const { sources, close } = providerSources(provider, { metadataUrl: server.url, azureStartRequests: false });
+      const { sources, close } = providerSources(provider, server.url);
       const [source] = sources;
       for (const [what, answer] of Object.entries(BAD)) {
         server.answers = { ...before, [place]: answer };
@@ -60,7 +60,7 @@ describe('a bad answer of a metadata service', () => {
   it('a bad answer gives a notice of a time that cannot be read its own words, and no time', async () => {
     const body = JSON.stringify({ action: 'stop', time: 'in a while' });
     await using server = await startMetadataServer(ec2Answers({ 'spot/instance-action': body }));
-    const { sources, close } = providerSources('aws', { metadataUrl: server.url, azureStartRequests: false });
+    const { sources, close } = providerSources('aws', server.url);
     const [notice] = (await sources[0]?.read(SIGNAL)) ?? [];
     close();
     assert.equal(notice?.unreadableTime, 'in a while');

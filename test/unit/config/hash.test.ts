@@ -16,6 +16,6 @@ describe('the hash of a configuration', () => {
 
   it('another value of any key is another hash, and a default that is written out is none', () => {
     assert.notEqual(hashOf({ maxHoldSec: 60 }), hashOf({}));
-    assert.equal(hashOf({ removeFailedPods: false }), hashOf({}));
+    assert.equal(hashOf({ onBoot: 'complete' }), hashOf({}));
   });
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -11,13 +11,11 @@ import { parseAgentConfig } from '../../../support/agent/config.ts';
 import type { Notice, NoticeOptions } from '../../../../src/decide/notice/notices.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { NodemaintError } from '../../../../src/errors.ts';
-import { type Clock, createSystemClock } from '../../../../src/host/clock.ts';
-import { triggerFileSource } from '../../../../src/cloud/trigger-file.ts';
+import type { Clock } from '../../../../src/host/clock.ts';
 import type { Log } from '../../../../src/telemetry/log.ts';
 import { openTestState } from '../../../support/agent/state.ts';
 import { createStateDisk } from '../../../../src/host/files/state-files.ts';
 import { Fault, failingStateDisk } from '../../../support/disks/failing-disk.ts';
-import { waitFor } from '../../../support/wait-for.ts';
 
 const START = Date.parse('2026-03-01T12:00:00Z');
 const OPTIONS: NoticeOptions = { rebalance: 'ignore', freeze: 'ignore', leadMs: 0 };
@@ -176,37 +174,9 @@ describe('the loop that watches for notices', () => {
     assert.equal(JSON.parse(await readFile(path.join(stateDirectory, 'notices.json'), 'utf8')).seen.n.at, 7);
   });
 
-  it('the loop tells a provider that the machine is ready, beside the iterations, and nothing before', async () => {
-    const end = new AbortController();
-    const told: string[] = [];
-    const released: Phase = { ...BY_NOTICE, kind: 'released', releasedAt: START };
-    let reads = 0;
-    const source: NoticeSource = {
-      name: 'azure events',
-      everyMs: 5,
-      read: async () => {
-        reads += 1;
-        await notices.reconcile(reads < 3 ? BY_NOTICE : released);
-        assert.ok(reads < 4 || told.length > 0);
-        if (reads < 3) assert.deepEqual(told, []);
-        return [SPOT];
-      },
-      acknowledge: (id) => {
-        told.push(`${id} is ready`);
-        end.abort();
-        return Promise.resolve();
-      },
-    };
-    const notices: Notices = await make(source, createSystemClock(), collectLog());
-    await notices.run(end.signal);
-    assert.deepEqual(told, ['aws/spot is ready']);
-    assert.deepEqual(notices.problems(), []);
-  });
-
   it('the loop asks neither the firmware nor a cloud where the configuration says none', async () => {
     const text = 'apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\n';
     const { log } = collectLog();
-    const clock = createSystemClock();
     const facts = { manufacturer: 'QEMU', model: '', serial: '', uuid: '', assetTag: '' };
     let asked = 0;
     const readMachineFacts = (): Promise<typeof facts> => {
@@ -216,39 +186,12 @@ describe('the loop that watches for notices', () => {
     const signal = AbortSignal.timeout(5_000);
     const find = async (more: string): Promise<number> => {
       const config = parseAgentConfig(text + more, 'test');
-      return (await findNoticeSources({ config, clock, log, readMachineFacts }, signal)).length;
+      return (await findNoticeSources({ config, log, readMachineFacts }, signal)).length;
     };
     assert.equal(await find('cloud: {provider: none}\n'), 0);
     assert.equal(asked, 0);
     assert.equal(await find(''), 0, 'no cloud that is known');
     assert.equal(asked, 1);
     assert.equal(await find('cloud: {provider: gcp}\n'), 4);
-  });
-
-  it('the loop sees the trigger file come, change and go', async () => {
-    const file = path.join(folder, 'trigger');
-    const stop = new AbortController();
-    const source = triggerFileSource(file, createSystemClock(), stop.signal);
-    const seen: string[] = [];
-    const reading = (async () => {
-      while (!stop.signal.aborted) seen.push((await source.read(stop.signal))[0]?.reason ?? '-');
-    })().catch(() => undefined);
-    const until = async (reason: string): Promise<void> => {
-      const options = { timeoutMs: 5_000 };
-      await waitFor(`the file says ${reason}`, () => seen.at(-1) === reason, { ...options, signal: stop.signal });
-    };
-    await using _stopped = {
-      [Symbol.asyncDispose]: async () => {
-        stop.abort();
-        await reading;
-      },
-    };
-    await until('-');
-    await writeFile(file, 'power \u001b[31mfails\nsecond line\n');
-    await until('power [31mfails');
-    await writeFile(file, '');
-    await until(`${file} exists`);
-    await rm(file);
-    await until('-');
   });
 });

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { completeOwn, createFailedPodRemoval, ensureMaintenance } from '../../../../src/agent/shutdown/maintenance.ts';
+import { completeOwn, ensureMaintenance } from '../../../../src/agent/shutdown/maintenance.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { OwnState } from '../../../../src/decide/maintenance/agent-names.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { DRAINING, SHUTDOWN } from '../../../support/agent/phase-facts.ts';
-import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 
 const SIGNAL = new AbortController().signal;
 const WATCHING: Phase = { kind: 'watching' };
@@ -38,10 +37,6 @@ function recordingCluster(states: OwnState[], own: readonly NodeMaintenance[] = 
     },
     complete: note('complete'),
     remove: note('remove'),
-    removeFailedPods: () => {
-      calls.push('failed pods');
-      return Promise.resolve(['default/web']);
-    },
   };
 }
 
@@ -108,13 +103,4 @@ describe("the end of this node's maintenances", () => {
       assert.deepEqual(cluster.calls, expected);
     });
   }
-
-  it('is tried again with the failed pods only after the next shutdown', async () => {
-    const cluster = recordingCluster(['open']);
-    const log = createRecordingLog();
-    const remove = createFailedPodRemoval(cluster, log);
-    for (const phase of [WATCHING, WATCHING, DRAINING, DRAINING, CANCELED, WATCHING]) await remove(phase, SIGNAL);
-    assert.equal(cluster.calls.length, 2);
-    assert.match(log.lines[0] ?? '', /default\/web/);
-  });
 });
