@@ -84,21 +84,27 @@ function allOf(command: Command): readonly Command[] {
   return [command, ...shown.filter((child) => child.name() !== 'help').flatMap(allOf)];
 }
 
-/** The manual pages: one for the program, and one for each command. */
-export function manualPages(): readonly TarFile[] {
+/** The command line, which prints nothing. */
+function commandLine(): Command {
   const ignored = { write: () => undefined };
   const never = new AbortController().signal;
   const terminal = createTerminal({ output: ignored, errors: ignored, now: () => 0, stop: never, signal: never });
-  return allOf(createProgram(terminal, () => undefined)).map(pageOf);
+  return createProgram(terminal, () => undefined);
+}
+
+/** The manual pages: one for the program, and one for each command. */
+export function manualPages(): readonly TarFile[] {
+  return allOf(commandLine()).map(pageOf);
 }
 
 /** The completion scripts, by the path below /usr at which a Linux distribution looks for them. */
 export function completions(zshDirectory: string): readonly TarFile[] {
+  const root = commandLine();
   const file = (name: string, mode: number, text: string): TarFile => ({ name, mode, data: Buffer.from(text) });
   return [
-    file('share/bash-completion/completions/nodemaint', 0o644, completionScript('bash')),
-    file(`share/zsh/${zshDirectory}/_nodemaint`, 0o644, completionScript('zsh')),
-    file('share/fish/vendor_completions.d/nodemaint.fish', 0o644, completionScript('fish')),
-    file('bin/kubectl_complete-nodemaint', 0o755, completionScript('kubectl')),
+    file('share/bash-completion/completions/nodemaint', 0o644, completionScript('bash', root)),
+    file(`share/zsh/${zshDirectory}/_nodemaint`, 0o644, completionScript('zsh', root)),
+    file('share/fish/vendor_completions.d/nodemaint.fish', 0o644, completionScript('fish', root)),
+    file('bin/kubectl_complete-nodemaint', 0o755, completionScript('kubectl', root)),
   ];
 }

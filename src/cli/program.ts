@@ -44,6 +44,7 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith, argv: read
     .description("Makes a Kubernetes node's shutdown wait for its applications.")
     .version(VERSION)
     .exitOverride()
+    .enablePositionalOptions()
     // What has a similar name may do the opposite.
     .showSuggestionAfterError(false)
     .configureHelp({ minWidthToWrap: 24, commandDescription: (command) => sentenceOf(command.description()) })

@@ -1,11 +1,9 @@
-import { type Command, Argument } from 'commander';
+import { Argument, type Command } from 'commander';
 import { examples } from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { SHELLS, type Shell } from './scripts.ts';
 
 export function addCompletion(program: Command, terminal: Terminal): void {
-  // Flags that follow the hidden command are words to complete.
-  program.enablePositionalOptions();
   program
     .command('completion')
     .description('print the completion script of a shell, or that of "kubectl nodemaint"')
@@ -16,16 +14,6 @@ export function addCompletion(program: Command, terminal: Terminal): void {
     )
     .action(async (shell: Shell) => {
       const { completionScript } = await import('./scripts.ts');
-      terminal.write(completionScript(shell));
-    });
-  program
-    .command('__complete', { hidden: true })
-    .argument('[words...]')
-    .allowUnknownOption()
-    .helpOption(false)
-    .passThroughOptions()
-    .action(async (words: readonly string[]) => {
-      const { completeWords } = await import('./candidates.ts');
-      terminal.write(await completeWords(program, words, terminal.stop));
+      terminal.write(completionScript(shell, program));
     });
 }

@@ -1,6 +1,5 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
-import { createSystemClock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { transformRequest } from '../../kube/copy/transform.ts';
 import { createRequesterClient } from '../../kube/eviction/requester.ts';
@@ -12,7 +11,6 @@ import { EXIT } from '../terminal/exit-code.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type AskContext, askPod, type AskResult } from './ask.ts';
 import { commandFor, type EvictFlags, type EvictOptions, parseEvictOptions } from './options.ts';
-import { createEvictScreen } from './frame.ts';
 import { type EvictWatchResult, watchEvictions } from './watch.ts';
 
 /** The kind of a request as kubectl writes it with -o name. */
@@ -126,9 +124,8 @@ async function run(options: EvictOptions, client: KubeClient, namespace: string,
       );
     return failed ? EXIT.failed : EXIT.done;
   }
-  const screen = createEvictScreen(terminal, output !== 'table');
-  const context = { client, clock: createSystemClock(), requester, name, namespace, screen, terminal };
-  const watched = await watchEvictions(targets, context, options.timeoutMs, terminal.stop);
+  const context = { client, requester, name, namespace, isSilent: output !== 'table', terminal };
+  const watched = await watchEvictions(targets, context, options.timeoutMs);
   if (output !== 'table')
     terminal.write(
       formatRequests([...requestsOf(results.filter(({ kind }) => kind === 'nothing')), ...watched.requests], output),

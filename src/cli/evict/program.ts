@@ -21,7 +21,7 @@ export function addEvict(program: Command, terminal: Terminal, exitWith: ExitWit
     .argument('<pods...>', 'names of pods: NAME or pod/NAME')
     .option('-n, --namespace <name>', 'namespace of the pods; default: the one of the context')
     .option('--requester <name>', 'who requests: a fully qualified domain name', 'cli.nodemaintenance.x-k8s.io')
-    .option('-w, --watch', 'show the progress until every pod has left, and delete the finished requests')
+    .option('-w, --watch', 'say what each pod waits for until every pod has left, and delete the finished requests')
     .addOption(watchTimeoutOption())
     .option('--withdraw', 'withdraw the request; requests of other requesters stay')
     .addOption(dryRunOption());

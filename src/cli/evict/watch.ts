@@ -3,23 +3,27 @@ import type { Pod } from '../../api/pod.ts';
 import { otherRequesters } from '../../decide/eviction/requester.ts';
 import { type EvictProgress, evictProgress, type EvictTarget, isOver } from '../../show/progress/eviction-progress.ts';
 import { describeError } from '../../errors.ts';
+import { createSystemClock } from '../../host/clock.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import type { RequesterClient } from '../../kube/eviction/requester.ts';
 import { EVICTION_REQUESTS, PODS } from '../../kube/resource.ts';
 import { transformPod, transformRequest } from '../../kube/copy/transform.ts';
-import type { ObjectCache } from '../../kube/watch.ts';
 import { printable } from '../../printable.ts';
-import { type FollowContext, Follower, type FollowStop } from '../follow/follower.ts';
+import { Follower, type FollowStop } from '../follow/follower.ts';
+import { podState } from '../follow/maintenance/pod-line.ts';
+import { createNotes, writeTimedLine } from '../follow/screen.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import type { EvictScreen } from './frame.ts';
 
 /** What watching needs from outside. */
-interface EvictWatchContext extends FollowContext {
+interface EvictWatchContext {
+  readonly client: KubeClient;
   readonly requester: RequesterClient;
   /** The name of the requester entry. */
   readonly name: string;
   readonly namespace: string;
-  readonly screen: EvictScreen;
-  readonly terminal: Pick<Terminal, 'warn' | 'signal'>;
+  /** Whether nothing is shown: the objects are printed at the end. */
+  readonly isSilent: boolean;
+  readonly terminal: Pick<Terminal, 'write' | 'warn' | 'now' | 'stop' | 'signal'>;
 }
 
 /** How watching ended. */
@@ -31,16 +35,12 @@ export interface EvictWatchResult {
   readonly requests: readonly EvictionRequest[];
 }
 
-/** The copies of what is watched. */
-interface Copies {
-  readonly pods: Pick<ObjectCache<Pod>, 'get'>;
-  readonly requests: Pick<ObjectCache<EvictionRequest>, 'get'>;
-}
-
 /** A pod whose eviction is watched, and what is known of it. */
 interface WatchedPod {
   readonly target: EvictTarget;
   progress?: EvictProgress;
+  /** The line that was written last. */
+  line?: string;
   /** As it was seen last. */
   request?: EvictionRequest;
   /** On the monotonic clock. */
@@ -68,19 +68,9 @@ async function cleanUp(request: EvictionRequest, context: EvictWatchContext): Pr
   }
 }
 
-/** Looks at one pod, shows what is new, and cleans up once it is evicted. */
-function lookAt(watched: WatchedPod, { pods, requests }: Copies, context: EvictWatchContext): void {
-  const { clock, namespace, screen } = context;
-  const { target, progress: before } = watched;
-  // "gone" becomes "evicted" when the controller confirms it; the other endings are final.
-  if (before !== undefined && isOver(before) && before.state !== 'gone') return;
-  const request = requests.get(`${namespace}/${target.uid}`);
-  const progress = evictProgress(target, request, pods.get(`${namespace}/${target.name}`), clock.now());
-  watched.progress = progress;
-  if (request !== undefined) watched.request = request;
-  if (progress.state === 'gone') watched.goneAt ??= clock.monotonic();
-  if (progress.state === 'evicted' && request !== undefined) watched.cleanUp = cleanUp(request, context);
-  screen.changed(target.name, progress);
+/** What a pod waits for, or how its eviction ended. */
+function lineOf({ name }: EvictTarget, progress: EvictProgress): string {
+  return `pod/${name} ${isOver(progress) ? `${progress.state}: ${progress.message}` : podState({ progress })}`;
 }
 
 function isDone({ progress, goneAt }: WatchedPod, monotonicNow: number): boolean {
@@ -89,47 +79,53 @@ function isDone({ progress, goneAt }: WatchedPod, monotonicNow: number): boolean
 }
 
 /**
- * Shows the evictions of the targets until every pod is gone or its eviction is canceled, `timeoutMs` milliseconds are
- * over (undefined: no limit), or `stop` is aborted. Cleans up the requests of evicted pods. Throws API_REFUSED where the
- * watch is not allowed.
+ * Writes a line for each pod whenever what it waits for changes, until every pod is gone or its eviction is canceled,
+ * `timeoutMs` milliseconds are over (undefined: no limit), or the person stops it. Cleans up the requests of evicted pods.
+ * Throws API_REFUSED where the watch is not allowed.
  */
 export async function watchEvictions(
   targets: readonly EvictTarget[],
   context: EvictWatchContext,
   timeoutMs: number | undefined,
-  stop: AbortSignal,
 ): Promise<EvictWatchResult> {
-  const { clock, namespace } = context;
-  const all = targets.map((target): WatchedPod => ({ target }));
-  const byKey = new Map<string, WatchedPod>(
-    all.flatMap((each) => [each.target.name, each.target.uid].map((key) => [`${namespace}/${key}`, each] as const)),
-  );
-  const follower = new Follower(context);
-  // Every change is shown, also one that the next change follows at once.
-  const onChange = (key: string): void => {
-    const watched = byKey.get(key);
-    if (watched !== undefined && follower.synced()) lookAt(watched, copies, context);
+  const { client, namespace, isSilent, terminal } = context;
+  const clock = createSystemClock();
+  const say = (text: string): void => {
+    if (!isSilent) writeTimedLine(terminal, text);
   };
+  const follower = new Follower({ client, clock, screen: createNotes(say) });
   // A single object can be watched with rights for it alone.
   const [only] = targets.length === 1 ? targets : [];
   const scope = (key: string | undefined): { namespace: string; fieldSelector?: string } => ({
     namespace,
     ...(key === undefined ? {} : { fieldSelector: `metadata.name=${key}` }),
   });
-  const copies: Copies = {
-    pods: follower.copy<Pod>({ resource: PODS, ...scope(only?.name) }, transformPod, onChange),
-    requests: follower.copy<EvictionRequest>(
-      { resource: EVICTION_REQUESTS, ...scope(only?.uid) },
-      transformRequest,
-      onChange,
-    ),
+  const pods = follower.copy<Pod>({ resource: PODS, ...scope(only?.name) }, transformPod);
+  const requests = follower.copy<EvictionRequest>(
+    { resource: EVICTION_REQUESTS, ...scope(only?.uid) },
+    transformRequest,
+  );
+  const lookAt = (watched: WatchedPod): void => {
+    const { target, progress: before } = watched;
+    // "gone" becomes "evicted" when the controller confirms it; the other endings are final.
+    if (before !== undefined && isOver(before) && before.state !== 'gone') return;
+    const request = requests.get(`${namespace}/${target.uid}`);
+    const progress = evictProgress(target, request, pods.get(`${namespace}/${target.name}`), clock.now());
+    watched.progress = progress;
+    if (request !== undefined) watched.request = request;
+    if (progress.state === 'gone') watched.goneAt ??= clock.monotonic();
+    if (progress.state === 'evicted' && request !== undefined) watched.cleanUp = cleanUp(request, context);
+    const line = lineOf(target, progress);
+    if (line !== watched.line) say(line);
+    watched.line = line;
   };
+  const all = targets.map((target): WatchedPod => ({ target }));
   const look = (): 'over' | undefined => {
     if (!follower.synced()) return undefined;
-    for (const each of all) lookAt(each, copies, context);
+    for (const each of all) lookAt(each);
     return all.every((each) => isDone(each, clock.monotonic())) ? 'over' : undefined;
   };
-  const ending = await follower.run({ look, timeoutMs }, stop);
+  const ending = await follower.run({ look, timeoutMs }, terminal.stop);
   await Promise.all(all.flatMap(({ cleanUp }) => cleanUp ?? []));
   return {
     ending,

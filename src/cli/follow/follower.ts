@@ -50,15 +50,10 @@ export class Follower {
     this.#connection = createFollowedConnection(context.clock);
   }
 
-  /** Adds a copy of a resource, before `run`; `onChange` is called with the key of each object that changes. */
-  copy<T extends KubeObject>(
-    scope: WatchScope,
-    transform?: Transform<T>,
-    onChange?: (key: string) => void,
-  ): ObjectCache<T> {
+  /** Adds a copy of a resource, before `run`. */
+  copy<T extends KubeObject>(scope: WatchScope, transform?: Transform<T>): ObjectCache<T> {
     const { client, clock } = this.#context;
-    const changed = (key: string): void => {
-      onChange?.(key);
+    const changed = (): void => {
       this.#nap.abort();
     };
     const copy = createObjectCache(scope, changed, { client, clock, log: this.#log() }, transform);

@@ -28,7 +28,7 @@ export interface BlockingCause {
 const ENDING_REASONS: ReadonlySet<BlockingPod['reason']> = new Set(['Finalizer', 'NodeUnreachable', 'NotEnding']);
 
 /** What blocks the pod now; undefined where nothing does. */
-export function blockingOf({ progress, blocking }: BlockedPod): BlockingPod | undefined {
+export function blockingOf({ progress, blocking }: Pick<BlockedPod, 'progress' | 'blocking'>): BlockingPod | undefined {
   const isStale = progress.terminatingUntil !== undefined && blocking && !ENDING_REASONS.has(blocking.reason);
   return isStale === true ? undefined : blocking;
 }

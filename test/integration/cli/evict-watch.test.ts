@@ -4,7 +4,6 @@ import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import { hasEnded, isActive, requestersOf } from '../../support/eviction/actors.ts';
 import { A, ACTOR, buildEvictCommandRig, CLI, type EvictCommandRig } from '../../support/rigs/evict-command.ts';
 
-const IMPERATIVE = 'imperative-eviction.k8s.io';
 const DRAINER = 'drainer.example.com';
 
 describe('nodemaint evict --watch on a real API server, with the real controller', () => {
@@ -25,23 +24,9 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     const pod = await rig.createPod('watched', ACTOR);
     await using run = rig.watch('watched');
     await run.line(/^pod\/watched eviction requested$/);
-    const order = await run.line(/interceptors/);
-    assert.equal(order, `pod/watched interceptors: ${A} active, ${IMPERATIVE} next`);
-    const turn = await run.line(/last heartbeat/);
-    const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`;
-    assert.match(
-      turn,
-      new RegExp(
-        `^pod/watched ${A} is active \\(1 of 2\\) since ${time}; last heartbeat ${time}; expected to finish ${time}; passes on to ${IMPERATIVE} at ${time} unless there is another heartbeat: Moving the \\[31mleader\\.$`,
-      ),
-    );
-    const [, heartbeat = '', passesOn = ''] = /heartbeat (\S+Z);.* at (\S+Z) unless/.exec(turn) ?? [];
-    assert.equal(Date.parse(passesOn) - Date.parse(heartbeat), 20 * 60_000);
+    await run.line(new RegExp(String.raw`^pod/watched interceptor ${A} \(1 of 2\): Moving the \[31mleader\.$`));
     rig.actor.turn = { kind: 'completed', message: 'Moved.' };
-    await run.line(new RegExp(`interceptors: ${A} done, ${IMPERATIVE} active`));
-    await run.line(
-      new RegExp(`${IMPERATIVE} is active \\(2 of 2\\).*; the last interceptor; the pod is terminating, until`),
-    );
+    await run.line(/^pod\/watched terminating$/);
     assert.equal((await rig.getPod('watched'))?.metadata.name, 'watched', 'it is still there');
     await rig.endPod('watched');
     const { code, stderr } = await run.end();
@@ -79,7 +64,7 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     const spec = { maxUnavailable: 0, selector: { matchLabels: { app: 'guarded' } } };
     await rig.apply({ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name: 'guard' }, spec });
     await using run = rig.watch('guarded', '--timeout', '5s');
-    await run.line(/imperative-eviction.k8s.io is blocked \(1 of 1\).*Blocked by PodDisruptionBudget guard: /);
+    await run.line(/^pod\/guarded PodDisruptionBudget guard/);
     const { code, stderr } = await run.end();
     assert.match(stderr, /the --timeout is over; these pods have not left; their eviction stays requested: guarded\n/);
     assert.match(stderr, /\nWithdraw it with: nodemaint evict guarded --withdraw --kubeconfig \S+\n$/);
@@ -114,7 +99,7 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     const pod = await rig.createPod('deleted', ACTOR);
     await using run = rig.watch('deleted');
     await rig.waitFor(pod, 'A is designated', isActive(A));
-    await run.line(/is active/);
+    await run.line(/^pod\/deleted interceptor /);
     await rig.controlPlane.kubectl(['delete', 'evreq', pod.metadata.uid ?? '']);
     const { code, stderr } = await run.end();
     assert.match(stderr, /the eviction of pod "deleted" was canceled: The EvictionRequest was deleted\./);

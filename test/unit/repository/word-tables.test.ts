@@ -16,8 +16,6 @@ const IMPORTED = /^import (?:type )?\{([^}]+)\} from '(\.[^']+)'/gmu;
  * with a text that is none of its own fails.
  */
 const ALLOWED: ReadonlyMap<string, string> = new Map([
-  ["src/cli/completion/candidates.ts flags[open.long ?? '']", 'the keys are the flags of our own commands'],
-  ["src/cli/completion/candidates.ts flags[option.long ?? '']", 'the keys are the flags of our own commands'],
   ['src/cli/check/facts.ts properties[part]', 'the keys are our own'],
   ['src/controller/cache/affected-nodes.ts annotations[name]', 'the keys are our own'],
   ['src/controller/cache/maintenances.ts annotations[name]', 'the keys are our own'],

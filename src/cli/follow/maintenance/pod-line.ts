@@ -22,7 +22,7 @@ function interceptorText({ name, place, count, message }: ActiveInterceptor, isS
 }
 
 /** What a pod waits for, as plain text that differs only where something has changed. */
-export function podState(pod: LeavingPod): string {
+export function podState(pod: Pick<LeavingPod, 'progress' | 'blocking'>): string {
   const { state, message, active, terminatingUntil } = pod.progress;
   const blocking = blockingOf(pod);
   // The message of the active interceptor is shown once, as its own.
@@ -39,7 +39,7 @@ export function podState(pod: LeavingPod): string {
 }
 
 /** Whether the pod has no request yet, or its request was deleted and is made again. */
-export function isUnrequested({ progress: { state, requesters } }: LeavingPod): boolean {
+export function isUnrequested({ progress: { state, requesters } }: Pick<LeavingPod, 'progress'>): boolean {
   return state === 'canceled' && requesters.length === 0;
 }
 

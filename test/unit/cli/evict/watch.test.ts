@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
-import { createEvictScreen } from '../../../../src/cli/evict/frame.ts';
 import { type EvictWatchResult, watchEvictions } from '../../../../src/cli/evict/watch.ts';
-import { createSystemClock } from '../../../../src/host/clock.ts';
 import type { RequesterClient } from '../../../../src/kube/eviction/requester.ts';
 import { EVICTION_REQUESTS, PODS } from '../../../../src/kube/resource.ts';
-import { ended, pod, request, T0 } from '../../../support/eviction/fixtures.ts';
+import { A, at, ended, MINUTE, pod, request, T0, underWay } from '../../../support/eviction/fixtures.ts';
 import { createObjectStore, type ObjectStore } from '../../../support/stand-ins/object-store.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 import { recordTerminal, type RecordedTerminal } from '../../../support/stand-ins/recorded-terminal.ts';
@@ -39,21 +37,20 @@ function start(options: { readonly timeoutMs?: number; readonly removeFails?: Er
   };
   const context = {
     client: store.client,
-    clock: createSystemClock(),
     requester: requester as RequesterClient,
     name: NAME,
     namespace: 'default',
-    screen: createEvictScreen(recorded.terminal, false),
+    isSilent: false,
     terminal: recorded.terminal,
   };
   const targets = [{ name: 'web', uid: 'u-1' }];
-  const result = watchEvictions(targets, context, options.timeoutMs ?? 20_000, recorded.terminal.stop);
+  const result = watchEvictions(targets, context, options.timeoutMs ?? 20_000);
   return { store, recorded, cleaned, result };
 }
 
 /** Changes something once the watch has shown what was there before. */
 async function onceShown({ recorded }: Run, change: () => void): Promise<void> {
-  await waitFor('the request is shown', () => recorded.output().includes('pod/web eviction requested'));
+  await waitFor('the request is shown', () => recorded.output().includes('pod/web requested: No controller'));
   change();
 }
 
@@ -75,6 +72,30 @@ describe('the watch of evictions', () => {
     assert.deepEqual([ending, progress.get('web')?.state, requests.length], ['over', 'evicted', 1]);
     assert.deepEqual(run.cleaned, ['remove u-1']);
     assert.match(run.recorded.output(), /^2026-11-21T12:00:00Z pod\/web evicted: Gone\.$/m);
+  });
+
+  it('each change of what a pod waits for is a line, on a terminal too, and a heartbeat is none', async () => {
+    const run = start();
+    const now = Date.now();
+    const beating = (ms: number): EvictionRequest => underWay({ heartbeatTime: at(now - T0 + ms) });
+    const lines = ['pod/web requested: No controller has taken it up; is nodemaint controller running?'];
+    const changes: readonly [() => void, string?][] = [
+      [() => run.store.put(EVICTION_REQUESTS, beating(-MINUTE)), `pod/web interceptor ${A} (2 of 3): Half done.`],
+      [() => run.store.put(EVICTION_REQUESTS, beating(0))],
+      [() => run.store.put(PODS, pod({ deletionTimestamp: at(now - T0) })), 'pod/web terminating'],
+      [() => run.store.put(EVICTION_REQUESTS, evicted()), 'pod/web evicted: Gone.'],
+    ];
+    const shown = (): readonly string[] =>
+      run.recorded.output().replaceAll('2026-11-21T12:00:00Z ', '').trim().split('\n');
+    await onceShown(run, () => undefined);
+    for (const [change, line] of changes) {
+      change();
+      if (line === undefined) continue;
+      lines.push(line);
+      await waitFor(line, () => shown().includes(line));
+    }
+    assert.equal((await run.result).ending, 'over');
+    assert.deepEqual(shown(), lines);
   });
 
   const ends: readonly [string, EvictionRequest, string, readonly string[]][] = [
