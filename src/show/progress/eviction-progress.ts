@@ -27,7 +27,7 @@ export interface EvictTarget {
 type InterceptorState = 'done' | 'silent' | 'active' | 'blocked' | 'next';
 
 /** One interceptor of a request. */
-export interface InterceptorView {
+interface InterceptorView {
   readonly name: string;
   readonly state: InterceptorState;
   readonly message: string;
