@@ -56,7 +56,7 @@ export function openDrain(parts: DrainParts, lifetime: AbortSignal): DrainStep {
   const maxVolumeWaitMs = config.maxVolumeWaitSec * 1000;
   const nodePods = createNodePods(dependencies, lifetime);
   const kubelet = (signal: AbortSignal): ReturnType<StaticPods['kubelet']> => staticPods.kubelet(signal);
-  const told = new ToldPods({ runtime, kubelet, silence, maintenances, pods: nodePods, dependencies });
+  const told = new ToldPods({ runtime, kubelet, silence, maintenances, pods: nodePods, ownNode, dependencies });
   const shared = { requests, giveBack, maintenances, ownNode, byController, pods: nodePods };
   const alone = { ...shared, controller: observer, maxVolumeWaitMs };
   const self = new SelfDrainer(alone, dependencies, lifetime);

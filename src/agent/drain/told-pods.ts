@@ -4,6 +4,7 @@ import { earliestDeadline } from '../../decide/deadline/maintenance.ts';
 import { isTerminal } from '../../decide/pod.ts';
 import type { DrainerKind } from '../../decide/shutdown/drainer.ts';
 import { drainEnd, leftOf } from '../../decide/staying-pod/left-pods.ts';
+import { readySinceOf } from '../../decide/staying-pod/staying-pods.ts';
 import { decideToldPods, isOverdue, type ToldStep } from '../../decide/staying-pod/told-pods.ts';
 import { podKey } from '../../decide/static-pod/moves.ts';
 import { describeError } from '../../errors.ts';
@@ -13,6 +14,7 @@ import { deletePod } from '../../kube/eviction/evictor.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { ClusterDependencies } from '../cluster/dependencies.ts';
 import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
+import type { OwnNode } from '../cluster/own-node.ts';
 import type { NodePods } from '../cluster/node-pods.ts';
 import { followed } from '../cluster/on-demand-watch.ts';
 import type { Waiting } from '../../decide/node/waits.ts';
@@ -29,6 +31,7 @@ interface ToldPodParts {
   readonly silence: RuntimeSilence;
   readonly maintenances: Pick<NodeMaintenances, 'drains' | 'get'>;
   readonly pods: NodePods;
+  readonly ownNode: OwnNode;
   readonly dependencies: ClusterDependencies;
 }
 
@@ -41,6 +44,7 @@ interface Sight {
 
 /** An object that could not be removed is tried again after this time. */
 const REMOVE_EVERY_MS = 15_000;
+const NODE_EVERY_MS = 60_000;
 
 /** The pods of this node that were told to end, whoever drains it with the API server: in the end somebody ends them, or nobody waits. */
 export class ToldPods {
@@ -83,8 +87,17 @@ export class ToldPods {
     const seen = { ...pass, waiting: [...waiting, ...pass.waiting] };
     if (pass.awaitsVolumes === true) return seen;
     const scope = { since: pass.downSince, now: dependencies.clock.now(), nobodyEnds: unseen?.left };
-    const end = drainEnd(leftOf(pods, manifestsOf(view), scope));
+    const end = drainEnd(
+      leftOf(pods, manifestsOf(view), { ...scope, readySince: await this.#readySince(pods, signal) }),
+    );
     return end.left === undefined ? seen : { ...seen, ...end };
+  }
+
+  /** Since when the kubelet has been Ready, where a pod was told to end; the API server is asked for it once in a minute. */
+  async #readySince(pods: readonly Pod[], signal: AbortSignal): Promise<number | undefined> {
+    if (!pods.some(({ metadata }) => metadata.deletionTimestamp !== undefined)) return undefined;
+    const own = await this.#parts.ownNode.observe(NODE_EVERY_MS, signal);
+    return own.kind === 'present' ? readySinceOf(own.node) : undefined;
   }
 
   #hasDeadline(): boolean {

@@ -8,9 +8,9 @@ import { guardJoiningNodes } from '../../decide/maintenance/control-plane-guard.
 import { type ControlPlaneMember, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { throttleDrains } from '../../decide/maintenance/throttle.ts';
 import { type NodeIdentity, recordedNodes } from '../../decide/maintenance/recorded-node.ts';
-import { type DrainPod, endOf } from '../../decide/pod.ts';
+import type { DrainPod } from '../../decide/pod.ts';
 import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
-import { drainPodOn, waitedUntil } from '../../decide/staying-pod/staying-pods.ts';
+import { drainPodOn, endsOnNode, readySinceOf, waitedUntil } from '../../decide/staying-pod/staying-pods.ts';
 import type { DrainGroup } from '../cache/drain-groups.ts';
 import { decideVolumes, recordedWait, volumesOn } from '../../decide/volume/wait.ts';
 import type { ControllerContext } from '../context.ts';
@@ -96,9 +96,10 @@ function withPods({ context }: Scope, draining: readonly Draining[], now: number
   const maintenances = draining.map(({ maintenance }) => maintenance);
   const podsOn = (node: NodeIdentity): readonly DrainPod[] => {
     const find = (): readonly DrainPod[] => {
-      const isCordoned = context.nodes.get(node.name)?.spec?.unschedulable === true;
-      const since = goesDownSince(maintenances, node, isCordoned);
-      return context.pods.on(node.name).map((pod) => drainPodOn(pod, { since, now }));
+      const object = context.nodes.get(node.name);
+      const since = goesDownSince(maintenances, node, object?.spec?.unschedulable === true);
+      const going = { since, now, readySince: readySinceOf(object) };
+      return context.pods.on(node.name).map((pod) => drainPodOn(pod, going));
     };
     const known = drainPods.get(node.name) ?? find();
     drainPods.set(node.name, known);
@@ -115,11 +116,12 @@ function withPods({ context }: Scope, draining: readonly Draining[], now: number
       const { name } = identity;
       const [pods, deadline] = [context.pods.on(name), deadlines.get(name)];
       const { position: due, nextAt = Infinity } = dueTiersOf(maintenance, deadline, pods, now);
-      const names = volumesOn(context.nodes.get(name));
+      const object = context.nodes.get(name);
+      const names = volumesOn(object);
       const known = (): number | undefined => recordedOn(identity);
       const volumes = decideVolumes(maintenance, { pods, names, known, maxWaitMs, deadlineAt: deadline?.at }, now);
       const node = { ...identity, pods: podsOn(identity), volumes, due };
-      const waited = pods.map((pod) => waitedUntil(endOf(pod)?.endsAt)).filter((at) => at > now);
+      const waited = pods.map((pod) => waitedUntil(endsOnNode(pod, readySinceOf(object)))).filter((at) => at > now);
       return { node, nextAt: Math.min(nextAt, volumes.until ?? Infinity, ...waited) };
     });
     const nodes = seen.map(({ node }) => node);

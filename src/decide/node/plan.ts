@@ -26,6 +26,7 @@ import { drainBegan, identityOf, recordedNodes } from '../maintenance/recorded-n
 import { isOwnController } from '../own-controller.ts';
 import { type DrainPod, endOf, podTypeOf } from '../pod.ts';
 import { evictionPausedUntil, goesDownSince } from '../staying-pod/returning-pod.ts';
+import { readySinceOf } from '../staying-pod/staying-pods.ts';
 import { decideVolumes, describeVolumes, type NodeVolumes, recordedWait, waitsForVolumes } from '../volume/wait.ts';
 import type { Waiting } from './waits.ts';
 
@@ -99,12 +100,12 @@ function keyOf({ metadata: { namespace = 'default', name } }: Pod): string {
 /** The drains of the node, as far as the pods that are left, the deadlines and the volumes let them go. */
 function drainsOf({ nodeName, node, pods, staticPods, maintenances, volumes, now }: NodeFacts): readonly SelfDrain[] {
   const identity = identityOf(node?.metadata ?? { name: nodeName });
-  const going = { since: goesDownSince(maintenances, { name: nodeName }, true), now };
-  const left = drainPodsOfNode(pods, staticPods, going);
-  const { names, since, maxWaitMs } = volumes;
+  const since = goesDownSince(maintenances, { name: nodeName }, true);
+  const left = drainPodsOfNode(pods, staticPods, { since, now, readySince: readySinceOf(node) });
+  const { names, since: waitsSince, maxWaitMs } = volumes;
   return resolveSelfDrains(maintenances, identity, left, (maintenance, deadline) => {
     const known = (): number =>
-      Math.min(since ?? now, recordedWait(recordedNodes(maintenance.status)(identity)) ?? now);
+      Math.min(waitsSince ?? now, recordedWait(recordedNodes(maintenance.status)(identity)) ?? now);
     const wait = { pods, names, known, maxWaitMs, deadlineAt: deadline?.at };
     const due = dueTiersOf(maintenance, deadline, pods, now).position;
     return { due, volumes: decideVolumes(maintenance, wait, now) };

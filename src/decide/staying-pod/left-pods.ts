@@ -1,10 +1,10 @@
 /** When a machine that goes down is let go: nothing is left on it but what cannot leave. */
 import type { Pod } from '../../api/pod.ts';
-import { endOf, isTerminal, podTypeOf } from '../pod.ts';
+import { isTerminal, podTypeOf } from '../pod.ts';
 import type { OfflineView } from '../shutdown/offline-view.ts';
 import { CAME_TOO_LATE, comesTooLate } from './returning-pod.ts';
 import { URL_PODS_LEFT } from '../static-pod/url-pods.ts';
-import { type GoingDown, NOT_ENDED, waitedUntil } from './staying-pods.ts';
+import { endsOnNode, type GoingDown, NOT_ENDED, waitedUntil } from './staying-pods.ts';
 
 /** A pod or a volume that is left on a machine that goes down. */
 export interface Left {
@@ -90,7 +90,7 @@ export function leftOf(
       if (podType === 'Static' && deletionTimestamp === undefined && !ends.has(what)) {
         return { what, stays: refusal === undefined ? URL_PODS_LEFT : manifestsRefused(refusal) };
       }
-      const endsAt = endOf(pod)?.endsAt ?? ends.get(what);
+      const endsAt = endsOnNode(pod, scope.readySince) ?? ends.get(what);
       return leftAs(what, whyGivenUp(endsAt, podType === 'Default' && endsAt === undefined, scope));
     });
   const others = [...running].filter((what) => !known.has(what));

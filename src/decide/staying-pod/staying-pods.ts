@@ -1,6 +1,7 @@
 /** Pods that a drain asks to leave like all others, and does not wait for, because they would never be gone. */
-import type { Pod } from '../../api/pod.ts';
+import type { Node, Pod } from '../../api/pod.ts';
 import { type DrainPod, drainPodOf, endOf } from '../pod.ts';
+import { timeOf } from '../time.ts';
 import { isFromUrl, URL_PODS_LEFT } from '../static-pod/url-pods.ts';
 import { CAME_TOO_LATE, comesTooLate } from './returning-pod.ts';
 
@@ -14,17 +15,36 @@ export function waitedUntil(endsAt: number | undefined): number {
   return (endsAt ?? Infinity) + AFTER_END_MS;
 }
 
-/** Since when a node goes down, undefined for one that stays up, and the present time, in milliseconds since the epoch. */
+/** What is known of a node that may go down; times are in milliseconds since the epoch. */
 export interface GoingDown {
+  /** Undefined for one that stays up. */
   readonly since: number | undefined;
   readonly now: number;
+  /** Since when its kubelet has been Ready; absent where it is not, or where that is not known. */
+  readonly readySince?: number | undefined;
+}
+
+/** Since when the kubelet of the node has been Ready, in milliseconds since the epoch; undefined where it is not. */
+export function readySinceOf(node: Pick<Node, 'status'> | undefined): number | undefined {
+  const ready = node?.status?.conditions?.find(({ type }) => type === 'Ready');
+  return ready?.status === 'True' ? timeOf(ready.lastTransitionTime ?? undefined) : undefined;
+}
+
+/**
+ * When the grace period of a pod ends on its node, in milliseconds since the epoch; undefined for one that was not told to end. A
+ * kubelet that was away when the pod was told to end tells it when it is back, with its whole grace period.
+ */
+export function endsOnNode(pod: Pod, readySince = -Infinity): number | undefined {
+  const end = endOf(pod);
+  if (end === undefined) return undefined;
+  return end.toldAt < readySince ? readySince + end.endsAt - end.toldAt : end.endsAt;
 }
 
 /** Why a drain of the pod's node does not wait for it; undefined where it does. */
-function whyNotWaitedFor(pod: Pod, { since, now }: GoingDown): string | undefined {
+function whyNotWaitedFor(pod: Pod, { since, now, readySince }: GoingDown): string | undefined {
   if (isFromUrl(pod)) return URL_PODS_LEFT;
   if (comesTooLate(pod, since)) return CAME_TOO_LATE;
-  return since !== undefined && waitedUntil(endOf(pod)?.endsAt) <= now ? NOT_ENDED : undefined;
+  return since !== undefined && waitedUntil(endsOnNode(pod, readySince)) <= now ? NOT_ENDED : undefined;
 }
 
 /** The pod for the rules of the drain of its node. */

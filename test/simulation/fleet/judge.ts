@@ -59,6 +59,8 @@ export class Judge {
   readonly #keptAt = new Map<string, number>();
   /** Boots in which an agent rightly began alone: without a controller nobody guards the quorum, and a drain is not stopped. */
   readonly #alone = new Set<string>();
+  /** The machines that began alone and whose etcd has not served since, as with `onBoot: wait`. */
+  readonly #wentAlone = new Set<string>();
 
   constructor(fleet: Fleet) {
     this.#fleet = fleet;
@@ -67,7 +69,7 @@ export class Judge {
       stopping: (machine, container) => this.#stopping(machine, container),
       goesDown: (machine) => this.#goesDown(machine),
       goesOnAlone: (machine) => {
-        if (this.#mayGoAlone(machine)) this.#alone.add(machine.bootId);
+        if (this.#mayGoAlone(machine)) this.#beganAlone(machine);
       },
       ended: (machine, { name }) => {
         // One that lost its power is not asked for anything.
@@ -83,6 +85,11 @@ export class Judge {
   #add(invariant: FleetInvariant, what: string, detail: string): void {
     this.#fleet.note(`VIOLATION ${invariant}: ${what}: ${detail}`);
     this.found.push({ invariant, what, detail });
+  }
+
+  #beganAlone({ name, bootId }: FleetMachine): void {
+    this.#alone.add(bootId);
+    this.#wentAlone.add(name);
   }
 
   /** Whether a machine stays, beside another one: a reboot comes back. */
@@ -141,7 +148,7 @@ export class Judge {
 
   /** A pod that an agent ends over the container runtime. */
   #stopping(machine: FleetMachine, container: Container): void {
-    if (this.#mayGoAlone(machine)) this.#alone.add(machine.bootId);
+    if (this.#mayGoAlone(machine)) this.#beganAlone(machine);
     const pod = this.#fleet.pods().find(({ metadata }) => metadata.uid === container.uid);
     if (pod === undefined || !this.#isOtherLeft(machine)) return;
     const budget = this.#closedBudget(pod);
@@ -205,14 +212,27 @@ export class Judge {
     return isRuntimeAway || (this.#fleet.settings.isOneUnit && (isAlone || this.#mayGoAlone(machine)));
   }
 
+  /** When the first drain of the machine that goes on began. */
+  #drainBegan({ name }: FleetMachine): number {
+    const maintenances = this.#fleet.server.objects.list('NodeMaintenance') as readonly NodeMaintenance[];
+    const own = maintenances.filter(({ status }) =>
+      nodeStatusesOf(status).some(({ nodeRef }) => nodeRef.name === name),
+    );
+    return Math.min(...own.map(({ metadata }) => this.#begunAt.get(metadata.name) ?? Infinity));
+  }
+
   #checkQuorum(machine: FleetMachine): void {
     const { members } = this.#fleet.settings;
     if (members < 3 || !this.#fleet.isMember(machine) || machine.prepared?.kind === 'poweroff') return;
-    // Whoever is away because it began alone took the quorum from those that had begun.
+    // Whoever is away because it began alone, in this boot or before it, took the quorum from those that had begun.
     const serving = this.#fleet.serving('etcd');
     const away = this.#fleet.machines.filter((other) => other === machine || !serving.includes(other));
-    if (away.some(({ bootId }) => this.#alone.has(bootId)) || this.#mayGoAlone(machine)) return;
-    if (this.#fleet.now() - this.#fleet.powerCutAt < COPY_MS) return;
+    for (const other of serving) this.#wentAlone.delete(other.name);
+    const isAlone = ({ name, bootId }: FleetMachine): boolean => this.#alone.has(bootId) || this.#wentAlone.has(name);
+    if (away.some(isAlone) || this.#mayGoAlone(machine)) return;
+    // What has begun goes on when another one loses its power.
+    const { powerCutAt } = this.#fleet;
+    if (this.#fleet.now() - powerCutAt < COPY_MS || this.#drainBegan(machine) <= powerCutAt) return;
     // Who goes for good takes the quorum by a person's will, also from one that had begun before.
     const goesForGood = ({ prepared }: FleetMachine): boolean => prepared?.kind === 'poweroff';
     if (this.#fleet.machines.some((other) => goesForGood(other) && other.askedAt > machine.askedAt)) return;
@@ -270,7 +290,7 @@ export class Judge {
     const self = this.#fleet.machines.find(({ user }) => user === this.#fleet.writer);
     // One that the controller has begun is not stopped either when that is gone.
     const isAlone = !this.#fleet.machines.some(({ containers }) => containers.running().some(isOfController));
-    if (self !== undefined && (isAlone || targetsOf(fresh) > targetsOf(old))) this.#alone.add(self.bootId);
+    if (self !== undefined && (isAlone || targetsOf(fresh) > targetsOf(old))) this.#beganAlone(self);
     if (hasBegun(fresh.status) && !hasBegun(old.status)) this.#begunAt.set(fresh.metadata.name, this.#fleet.now());
     for (const { nodeRef, drainTargets = [] } of nodeStatusesOf(old.status)) {
       const now = nodeStatusesOf(fresh.status).find((each) => each.nodeRef.name === nodeRef.name);

@@ -67,6 +67,7 @@ function open(world: World) {
     silence: createRuntimeSilence(clock),
     maintenances,
     pods: createNodePods(dependencies, lifetime.signal),
+    ownNode: { observe: () => Promise.resolve({ kind: 'unknown' }) },
     dependencies,
   });
   /** A pass that begins the watch, and one after its list has arrived. */

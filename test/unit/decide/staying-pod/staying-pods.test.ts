@@ -5,7 +5,12 @@ import type { Pod } from '../../../../src/api/pod.ts';
 import { effectiveDrainPlan } from '../../../../src/decide/maintenance/drain-plan.ts';
 import { type DrainResolution, resolveDrains } from '../../../../src/decide/drain/resolution.ts';
 import { drainStatus } from '../../../../src/decide/drain/status.ts';
-import { describeStaying, drainPodOn, waitedFor } from '../../../../src/decide/staying-pod/staying-pods.ts';
+import {
+  describeStaying,
+  drainPodOn,
+  readySinceOf,
+  waitedFor,
+} from '../../../../src/decide/staying-pod/staying-pods.ts';
 
 const SINCE = Date.parse('2026-01-01T10:00:00Z');
 const NOW = SINCE + 20 * 60_000;
@@ -44,6 +49,23 @@ describe('pods that a drain does not wait for', () => {
     const end = SINCE + 10 * 60_000;
     const found = [waits(SINCE, end + 419_999), waits(SINCE, end + 420_000), waits(undefined, end + 420_000)];
     assert.deepEqual(found, [1, 0, 1]);
+  });
+
+  it('a pod whose kubelet was away when it was told to end has its whole grace period from when that is Ready again', () => {
+    const grace = { deletionTimestamp: '2026-01-01T10:20:00Z', deletionGracePeriodSeconds: 600 };
+    const pod = { ...ORDINARY, metadata: { ...ORDINARY.metadata, ...grace } };
+    const ready = (status: 'True' | 'Unknown') => ({
+      conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T10:19:00Z' }],
+    });
+    const waits = (status: 'True' | 'Unknown', minutes: number): number => {
+      const going = {
+        since: SINCE,
+        now: SINCE + minutes * 60_000,
+        readySince: readySinceOf({ status: ready(status) }),
+      };
+      return waitedFor([drainPodOn(pod, going)]).length;
+    };
+    assert.deepEqual([waits('True', 35), waits('True', 36), waits('Unknown', 26), waits('Unknown', 27)], [1, 0, 1, 0]);
   });
 
   it('the drain goes through its plan past such pods, asks them to leave all the same, and ends', () => {
