@@ -1,7 +1,3 @@
-import type { ClusterAccess } from '../kube/access/cluster.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { createServerClock } from '../kube/server-clock.ts';
-import { CreatedMaintenances } from './cluster/created-uids.ts';
 import type { ClusterDependencies } from './cluster/dependencies.ts';
 import { NodeEvictionRequests } from './cluster/eviction-requests.ts';
 import { NodeMaintenances } from './cluster/maintenance-watch.ts';
@@ -12,6 +8,9 @@ import { ControllerLease } from './drain/controller-lease.ts';
 import { createKubeletInterceptor, type KubeletInterceptor } from './static-pods/interceptor.ts';
 import { LostWay } from './static-pods/lost-way.ts';
 import { createUnrecordedMaintenances, type UnrecordedMaintenances } from './static-pods/unlisted-maintenances.ts';
+import type { ClusterAccess } from '../kube/access/cluster.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { createServerClock } from '../kube/server-clock.ts';
 
 interface ClusterOptions {
   readonly access: ClusterAccess;
@@ -47,10 +46,9 @@ export class Cluster {
     this.dependencies = dependencies;
     this.lease = new ControllerLease(dependencies);
     this.maintenances = new NodeMaintenances(dependencies, this.lease, (name) => {
-      made.changed(name);
+      this.own.changed(name);
     });
-    const made = new CreatedMaintenances(machine.nodeName, (name) => this.maintenances.get(name));
-    this.own = new OwnMaintenances(dependencies, { maintenances: this.maintenances, made, endsWithBoot });
+    this.own = new OwnMaintenances(dependencies, this.maintenances, endsWithBoot);
     this.requests = new NodeEvictionRequests(dependencies, () => this.#watching);
     this.ownNode = createOwnNode(dependencies);
     this.presence = new AgentPresence(dependencies, presence);

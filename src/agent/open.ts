@@ -45,7 +45,7 @@ import type { Host, LockReconciler } from './shutdown/lock.ts';
 import { createOtherLocks } from './shutdown/other-locks.ts';
 import { openStoryFiles } from './shutdown/story-files.ts';
 import { openStoryRecorder } from './shutdown/story-recorder.ts';
-import type { StaticPodLocator } from './static-pods/directory-in-use.ts';
+import type { StaticPodLocator } from './static-pods/find-directory.ts';
 import type { ManualRequests } from './static-pods/manual.ts';
 import { createStaticPods, type StaticPods } from './static-pods/static-pods.ts';
 import { beatEveryMs, createLoopWatchdog, type LoopWatchdog } from './watchdog.ts';

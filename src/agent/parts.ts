@@ -17,7 +17,7 @@ import type { Hooks } from './shutdown/hooks.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
 import type { OtherLocks } from './shutdown/other-locks.ts';
 import type { StoryRecorder } from './shutdown/story-recorder.ts';
-import type { StaticPodLocator } from './static-pods/directory-in-use.ts';
+import type { StaticPodLocator } from './static-pods/find-directory.ts';
 import type { ManualRequests } from './static-pods/manual.ts';
 import type { StaticPods } from './static-pods/static-pods.ts';
 

@@ -17,7 +17,7 @@ import { findNodeName, openApi, rememberNodeName } from './node-name.ts';
 import { readRecord } from './phase/record.ts';
 import { learnSoftReboots, markRunning, markSoftReboot, readBootId, unmarkRunning } from './shutdown/boot-id.ts';
 import { createLockReconciler, createShutdownLock } from './shutdown/lock.ts';
-import { findStaticPods } from './static-pods/directory-in-use.ts';
+import { findStaticPods } from './static-pods/find-directory.ts';
 import { createManualRequests } from './static-pods/manual.ts';
 
 /** The connections to the cluster wait so long at most for the first attempt to take the lock, as where the bus hangs. */

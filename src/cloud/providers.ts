@@ -1,12 +1,32 @@
-import type { Provider } from '../decide/notice/provider.ts';
-import { alibabaSources } from './alibaba.ts';
+import { alibabaSources, tencentSources } from './spot-release.ts';
 import { awsSources } from './aws.ts';
 import { azureSources } from './azure.ts';
-import { confirmed } from './confirmed.ts';
 import { gcpSources } from './gcp.ts';
 import { createMetadata, type Metadata } from './metadata.ts';
 import type { NoticeSource } from './notice-source.ts';
-import { tencentSources } from './tencent.ts';
+import type { Notice } from '../decide/notice/notices.ts';
+import type { Provider } from '../decide/notice/provider.ts';
+
+/**
+ * The source with notices that are gone only when two answers in a row lack them: a metadata service that has just been
+ * started may say once that there is nothing to report, and that would call a drain off.
+ */
+export function confirmed(source: NoticeSource): NoticeSource {
+  let told: readonly Notice[] = [];
+  /** The notices that the last answer lacked. */
+  let missing = new Set<string>();
+  return {
+    ...source,
+    read: async (signal) => {
+      const found = await source.read(signal);
+      const gone = told.filter(({ id }) => !found.some((notice) => notice.id === id));
+      const doubtful = gone.filter(({ id }) => !missing.has(id));
+      missing = new Set(doubtful.map(({ id }) => id));
+      told = [...found, ...doubtful];
+      return told;
+    },
+  };
+}
 
 /** The address of each provider's metadata service. */
 const BASES: Readonly<Record<Provider, string>> = {

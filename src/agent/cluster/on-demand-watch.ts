@@ -1,10 +1,21 @@
-import type { KubeObject } from '../../api/meta.ts';
-import { describeError } from '../../errors.ts';
-import { createObjectCache, type ObjectCache, type Transform, type WatchScope } from '../../kube/watch.ts';
 import type { ClusterDependencies } from './dependencies.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import type { Pod } from '../../api/pod.ts';
+import { describeError } from '../../errors.ts';
+import { onNode, PODS } from '../../kube/resource.ts';
+import { createObjectCache, type ObjectCache, type Transform, type WatchScope } from '../../kube/watch.ts';
+
+/** The pods of this node, watched only while a part of the agent needs them. */
+export type NodePods = OnDemandWatch<Pod>;
+
+/** Creates the watch on the pods of this node, which ends with `lifetime`. */
+export function createNodePods(dependencies: ClusterDependencies, lifetime: AbortSignal): NodePods {
+  const scope = { resource: PODS, fieldSelector: onNode(dependencies.nodeName) };
+  return createOnDemandWatch<Pod>({ scope, failure: "watch on the node's pods failed" }, dependencies, () => lifetime);
+}
 
 /** A watch that runs only while a part of the agent needs it: an idle agent has none. */
-export interface OnDemandWatch<T extends KubeObject> {
+interface OnDemandWatch<T extends KubeObject> {
   /** Begins the watch where there is none; returns its copy. */
   start(): ObjectCache<T>;
   /** Ends the watch. */

@@ -1,19 +1,171 @@
-import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { ClusterDependencies } from './dependencies.ts';
+import type { NodeMaintenances } from './maintenance-watch.ts';
+import {
+  AGENT_LABEL,
+  BOOT_ANNOTATION,
+  DEADLINE_ANNOTATION,
+  DEADLINE_SINCE_ANNOTATION,
+  NODE_MAINTENANCE_API_VERSION,
+  SHUTDOWN_KIND_ANNOTATION,
+} from '../../api/names.ts';
+import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node } from '../../api/pod.ts';
+import type { Deadline } from '../../decide/deadline/budget.ts';
+import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import type { OwnState } from '../../decide/maintenance/agent-names.ts';
 import { agentNodeOf, isUsable, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { awaitsVolumes, hasDrained } from '../../decide/maintenance/recorded-node.ts';
-import { describeError } from '../../errors.ts';
-import type { ClusterDependencies } from './dependencies.ts';
-import type { CreatedMaintenances } from './created-uids.ts';
-import { MaintenanceWriter, type ShutdownMaintenance } from './maintenance-writer.ts';
-import type { NodeMaintenances } from './maintenance-watch.ts';
+import { nodeLabel } from '../../decide/node-label.ts';
+import type { ShutdownKind } from '../../decide/shutdown/kind.ts';
+import { preciseRfc3339 } from '../../decide/time.ts';
+import { describeError, NodemaintError } from '../../errors.ts';
+import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, sendForObject } from '../../kube/resource.ts';
 
-/** What this node's maintenances are made with. */
-interface OwnMaintenanceParts {
-  readonly maintenances: Pick<NodeMaintenances, 'get' | 'list'>;
-  readonly made: CreatedMaintenances;
-  /** The kernel's boot id, where the node's drains end with the boot. */
-  readonly endsWithBoot: string | undefined;
+/** A maintenance that this agent makes for its node. */
+interface ShutdownMaintenance {
+  readonly name: string;
+  readonly reason: string;
+  readonly stage: 'Cordon' | 'Drain';
+  readonly drainPlan: readonly DrainPlanEntry[];
+  /** When the node is gone, by this machine's clock. */
+  readonly deadline?: Deadline | undefined;
+  /** How the machine goes down, where that is known. */
+  readonly shutdownKind?: ShutdownKind | undefined;
+}
+
+/** A deadline as annotations have it; `at` and `since` by the API server's clock. */
+function deadlineAnnotationsOf({ at, since }: Deadline): Record<string, string> {
+  return { [DEADLINE_ANNOTATION]: preciseRfc3339(at), [DEADLINE_SINCE_ANNOTATION]: preciseRfc3339(since) };
+}
+
+/** The object with its label, which says whose agent made it; `deadline` is by the API server's clock. */
+export function maintenanceBody(
+  { name, reason, stage, drainPlan, deadline, shutdownKind }: ShutdownMaintenance,
+  nodeName: string,
+): NodeMaintenance {
+  const annotations = {
+    ...(deadline === undefined ? {} : deadlineAnnotationsOf(deadline)),
+    ...(shutdownKind === undefined ? {} : { [SHUTDOWN_KIND_ANNOTATION]: shutdownKind }),
+  };
+  return {
+    apiVersion: NODE_MAINTENANCE_API_VERSION,
+    kind: 'NodeMaintenance',
+    metadata: {
+      name,
+      labels: { [AGENT_LABEL]: nodeLabel(nodeName) },
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    },
+    spec: {
+      stage,
+      nodeSelector: {
+        nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [nodeName] }] }],
+      },
+      drainPlan,
+      reason,
+    },
+  };
+}
+
+/** The API server tells its time in whole seconds: deadlines that differ by less are the same. */
+const SAME_MS = 2_000;
+
+function isSame(written: NodeMaintenance, { at }: Pick<Deadline, 'at'>): boolean {
+  const known = deadlineOf(written);
+  return known !== undefined && Math.abs(known.at - at) < SAME_MS;
+}
+
+/** What is to be written; null takes an annotation away. */
+type Annotations = Readonly<Record<string, string | null>>;
+const NO_DEADLINE: Annotations = { [DEADLINE_ANNOTATION]: null, [DEADLINE_SINCE_ANNOTATION]: null };
+
+/**
+ * What became of the maintenances that this process made, or found as its own. They are known by their UIDs: another object
+ * of the same name was made by another client.
+ */
+export class CreatedMaintenances {
+  readonly #nodeName: string;
+  readonly #get: (name: string) => NodeMaintenance | undefined;
+  /** UIDs by name. */
+  readonly #accepted = new Map<string, string>();
+  /** Names. */
+  readonly #refused = new Set<string>();
+  /** UIDs, as those that are completed. */
+  readonly #seen = new Set<string>();
+  readonly #completed = new Set<string>();
+
+  /** Knows nothing at first; `get` reads the copy that the watch keeps. */
+  constructor(nodeName: string, get: (name: string) => NodeMaintenance | undefined) {
+    this.#nodeName = nodeName;
+    this.#get = get;
+  }
+
+  /** Forgets what is known of the name, which a new shutdown uses. */
+  forget(name: string): void {
+    const uid = this.#accepted.get(name) ?? '';
+    this.#accepted.delete(name);
+    this.#refused.delete(name);
+    this.#seen.delete(uid);
+    this.#completed.delete(uid);
+  }
+
+  /** Notes that the API server has this maintenance of this agent. */
+  accept({ metadata: { name, uid = '' } }: NodeMaintenance): void {
+    if (this.#accepted.get(name) === uid) return;
+    this.forget(name);
+    this.#accepted.set(name, uid);
+    if (this.#get(name)?.metadata.uid === uid) this.#seen.add(uid);
+  }
+
+  /** Notes that another client has a maintenance of the name. */
+  refuse(name: string): void {
+    this.#refused.add(name);
+  }
+
+  /** Notes that the copy of this name has changed. */
+  changed(name: string): void {
+    const found = this.#get(name);
+    if (found === undefined) this.#refused.delete(name);
+    const uid = found?.metadata.uid ?? '';
+    if (found === undefined || this.#accepted.get(name) !== uid) return;
+    this.#seen.add(uid);
+    // A maintenance that is deleted is completed by the controller, which is not the completion that a person asks for.
+    const isDeleted = found.metadata.deletionTimestamp !== undefined;
+    if (found.spec.stage === 'Complete' && !isDeleted) this.#completed.add(uid);
+  }
+
+  state(name: string): OwnState {
+    const found = this.#get(name);
+    const uid = this.#accepted.get(name);
+    if (uid === undefined) {
+      const isForeign = found !== undefined && !isUsable(found, 'Drain', this.#nodeName);
+      return this.#refused.has(name) || isForeign ? 'taken' : 'absent';
+    }
+    if (this.#completed.has(uid)) return 'completed';
+    // The copy may still show what had the name before.
+    if (found?.metadata.uid !== uid) return this.#seen.has(uid) ? 'deleted' : 'open';
+    return found.metadata.deletionTimestamp === undefined ? 'open' : 'deleted';
+  }
+
+  /** Whether no maintenance has the name, as far as is known. */
+  isFree(name: string): boolean {
+    return this.#get(name) === undefined && !this.#refused.has(name) && !this.isUnseen(name);
+  }
+
+  /** The UID of the maintenance that was accepted under the name. */
+  uidOf(name: string): string | undefined {
+    return this.#accepted.get(name);
+  }
+
+  /** Whether a maintenance was accepted under the name and the watch has not shown it yet. */
+  isUnseen(name: string): boolean {
+    const uid = this.#accepted.get(name);
+    return uid !== undefined && !this.#seen.has(uid);
+  }
+
+  /** Notes that the API server does not have it any more, though the watch has never shown it. */
+  lost(name: string): void {
+    this.#seen.add(this.#accepted.get(name) ?? '');
+  }
 }
 
 /** The note of the boot is given up after this time: an API server that goes away now must not delay the drain. */
@@ -22,19 +174,31 @@ const NOTE_MS = 2_000;
 const CONFIRM_MS = 10_000;
 
 /** The maintenances that the agent of this node makes: what became of them, and all writes to them. */
-export class OwnMaintenances extends MaintenanceWriter {
+export class OwnMaintenances {
   readonly #dependencies: ClusterDependencies;
-  readonly #parts: OwnMaintenanceParts;
+  readonly #maintenances: Pick<NodeMaintenances, 'get' | 'list'>;
+  readonly #endsWithBoot: string | undefined;
+  readonly #created: CreatedMaintenances;
   #confirmedAt: number | undefined;
 
-  /** Nothing is asked before the first call. */
-  constructor(dependencies: ClusterDependencies, parts: OwnMaintenanceParts) {
-    super(dependencies);
+  /** Nothing is asked before the first call. `endsWithBoot` is the kernel's boot id, where the node's drains end with the boot. */
+  constructor(
+    dependencies: ClusterDependencies,
+    maintenances: Pick<NodeMaintenances, 'get' | 'list'>,
+    endsWithBoot: string | undefined,
+  ) {
     this.#dependencies = dependencies;
-    this.#parts = parts;
+    this.#maintenances = maintenances;
+    this.#endsWithBoot = endsWithBoot;
+    this.#created = new CreatedMaintenances(dependencies.nodeName, (name) => maintenances.get(name));
   }
 
-  /** The drains that this node's agent made. */
+  /** Notes that the copy of this name has changed. */
+  changed(name: string): void {
+    this.#created.changed(name);
+  }
+
+  /** The drains that this node's agent this.#created. */
   own(): readonly NodeMaintenance[] {
     return this.#made().filter((each) => stageOf(each) !== 'Cordon');
   }
@@ -46,7 +210,7 @@ export class OwnMaintenances extends MaintenanceWriter {
 
   /** What became of the drain that this agent made under the name, or is to make. */
   state(name: string): OwnState {
-    return this.#parts.made.state(name);
+    return this.#created.state(name);
   }
 
   /** Whether the drain that this agent made under the name has drained the node. */
@@ -63,50 +227,112 @@ export class OwnMaintenances extends MaintenanceWriter {
 
   /** Whether no maintenance of any client has the name, as far as is known. */
   isFree(name: string): boolean {
-    return this.#parts.made.isFree(name);
+    return this.#created.isFree(name);
   }
 
   /** Forgets what was known of the name, which a new shutdown uses. */
   forget(name: string): void {
-    this.#parts.made.forget(name);
+    this.#created.forget(name);
   }
 
   /** Makes the maintenance, or finds it made; the state of its name then says which. */
   async create(wanted: ShutdownMaintenance, signal: AbortSignal): Promise<void> {
     const { log, nodeName } = this.#dependencies;
-    const { made, endsWithBoot } = this.#parts;
     const { name, reason, stage } = wanted;
     const created = await this.post(wanted, signal);
     const got = created ?? (await this.read(name, signal));
     if (got === undefined) return;
     if (!isUsable(got, stage, nodeName)) {
-      made.refuse(name);
+      this.#created.refuse(name);
       log.warn({ maintenance: name }, 'another client has a maintenance of this name, taking another name');
       return;
     }
-    made.accept(got);
+    this.#created.accept(got);
     log.info({ maintenance: name, reason }, created === undefined ? 'found own maintenance' : 'created maintenance');
-    if (stage === 'Drain' && endsWithBoot !== undefined) await this.#tryToNoteBoot(name, endsWithBoot, signal);
+    if (stage === 'Drain' && this.#endsWithBoot !== undefined)
+      await this.#tryToNoteBoot(name, this.#endsWithBoot, signal);
   }
 
   /** Reads a drain that was made and that the watch has not shown, from the API server; at most every ten seconds. */
   async confirm(name: string, signal: AbortSignal): Promise<void> {
-    const { made } = this.#parts;
     const now = this.#dependencies.clock.monotonic();
-    if (!made.isUnseen(name) || (this.#confirmedAt !== undefined && now - this.#confirmedAt < CONFIRM_MS)) return;
+    if (!this.#created.isUnseen(name) || (this.#confirmedAt !== undefined && now - this.#confirmedAt < CONFIRM_MS))
+      return;
     this.#confirmedAt = now;
     const found = await this.read(name, signal);
-    if (found?.metadata.uid !== made.uidOf(name)) made.lost(name);
+    if (found?.metadata.uid !== this.#created.uidOf(name)) this.#created.lost(name);
+  }
+
+  /** Creates it; returns undefined where the name exists already. */
+  async post(wanted: ShutdownMaintenance, signal: AbortSignal): Promise<NodeMaintenance | undefined> {
+    const { client, nodeName } = this.#dependencies;
+    const timely = { ...wanted, deadline: wanted.deadline && this.#inCluster(wanted.deadline) };
+    const post = (body: NodeMaintenance): Promise<NodeMaintenance | undefined> =>
+      sendForObject(client, { method: 'POST', path: collectionPath(NODE_MAINTENANCES), body }, [409], signal);
+    try {
+      return await post(maintenanceBody(timely, nodeName));
+    } catch (error) {
+      const isRefused = error instanceof NodemaintError && error.code === 'API_REFUSED';
+      if (!isRefused || wanted.shutdownKind === undefined) throw error;
+      // Policies that are older than this agent do not know the annotation: the drain does not depend on it.
+      return await post(maintenanceBody({ ...timely, shutdownKind: undefined }, nodeName));
+    }
+  }
+
+  /** Reads it from the API server; undefined where there is none. */
+  read(name: string, signal: AbortSignal): Promise<NodeMaintenance | undefined> {
+    const path = objectPath(NODE_MAINTENANCES, { name });
+    return sendForObject<NodeMaintenance>(this.#dependencies.client, { method: 'GET', path }, [404], signal);
+  }
+
+  /** Writes down when the node is gone; sends nothing where the maintenance has it. */
+  async setDeadline(maintenance: NodeMaintenance, own: Deadline, signal: AbortSignal): Promise<void> {
+    const deadline = this.#inCluster(own);
+    if (isSame(maintenance, deadline)) return;
+    await this.#annotate(maintenance.metadata.name, deadlineAnnotationsOf(deadline), signal);
+  }
+
+  /** Writes down how the machine goes down; sends nothing where the maintenance has it. */
+  async setShutdownKind({ metadata }: NodeMaintenance, kind: ShutdownKind, signal: AbortSignal): Promise<void> {
+    if (metadata.annotations?.[SHUTDOWN_KIND_ANNOTATION] === kind) return;
+    await this.#annotate(metadata.name, { [SHUTDOWN_KIND_ANNOTATION]: kind }, signal);
+  }
+
+  /** Takes the deadline `at`, which was withdrawn, away from the maintenance; sends nothing where it has none or another one. */
+  async clearDeadline(maintenance: NodeMaintenance, at: number, signal: AbortSignal): Promise<void> {
+    if (!isSame(maintenance, this.#inCluster({ at, since: at }))) return;
+    await this.#annotate(maintenance.metadata.name, NO_DEADLINE, signal);
+  }
+
+  /** Notes in the maintenance during which boot it was made, where the API server has the same boot of this node. */
+  async noteBoot(name: string, bootId: string, signal: AbortSignal): Promise<void> {
+    const { client, nodeName } = this.#dependencies;
+    const ask = { method: 'GET', path: objectPath(NODES, { name: nodeName }) } as const;
+    const node = await sendForObject<Node>(client, ask, [404], signal);
+    // Where the API server has an earlier boot of the node, the next change of its boot does not mean that this one is over.
+    if (node?.status?.nodeInfo?.bootID === bootId) await this.#annotate(name, { [BOOT_ANNOTATION]: bootId }, signal);
+  }
+
+  /** Asks for the stage Complete; sends nothing where it has it. */
+  async complete(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void> {
+    if (stageOf(maintenance) === 'Complete') return;
+    await this.#patch(maintenance.metadata.name, { spec: { stage: 'Complete' } }, signal);
+    this.#dependencies.log.info({ maintenance: maintenance.metadata.name }, 'completed own maintenance');
+  }
+
+  async remove(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void> {
+    const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
+    await sendForObject(this.#dependencies.client, { method: 'DELETE', path }, [404], signal);
   }
 
   /** The copy of the maintenance that this agent made under the name. */
   #ownOf(name: string): NodeMaintenance | undefined {
-    const found = this.#parts.maintenances.get(name);
-    return found?.metadata.uid === this.#parts.made.uidOf(name) ? found : undefined;
+    const found = this.#maintenances.get(name);
+    return found?.metadata.uid === this.#created.uidOf(name) ? found : undefined;
   }
 
   #made(): readonly NodeMaintenance[] {
-    return this.#parts.maintenances.list().filter((each) => agentNodeOf(each) === this.#dependencies.nodeName);
+    return this.#maintenances.list().filter((each) => agentNodeOf(each) === this.#dependencies.nodeName);
   }
 
   /** Not needed for the drain: without the note the agent alone ends the drain after the boot. */
@@ -118,5 +344,21 @@ export class OwnMaintenances extends MaintenanceWriter {
       const reason = describeError(error);
       this.#dependencies.log.debug({ maintenance: name, reason }, 'cannot note the boot of the maintenance');
     }
+  }
+
+  /** The deadline by the API server's clock: the time that is left until then is that of this machine. */
+  #inCluster({ at, since }: Deadline): Deadline {
+    const aheadMs = this.#dependencies.aheadMs?.() ?? 0;
+    return { at: at + aheadMs, since: since + aheadMs };
+  }
+
+  async #annotate(name: string, annotations: Annotations, signal: AbortSignal): Promise<void> {
+    await this.#patch(name, { metadata: { annotations } }, signal);
+  }
+
+  async #patch(name: string, body: object, signal: AbortSignal): Promise<void> {
+    const path = objectPath(NODE_MAINTENANCES, { name });
+    const request = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
+    await sendForObject(this.#dependencies.client, request, [404], signal);
   }
 }

@@ -1,13 +1,88 @@
-import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import { agentNodeOf } from '../../decide/maintenance/maintenance.ts';
-import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
-import { effectiveDrains } from '../../decide/static-pod/parked.ts';
-import type { BlockedPods } from './blocked-pods.ts';
-import type { OwnNode } from '../cluster/own-node.ts';
+import type { ClusterDependencies } from '../cluster/dependencies.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
+import type { OwnNode } from '../cluster/own-node.ts';
+import { drainedFor, type Drainer } from './drainer.ts';
 import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
 import { isRunning } from '../static-pods/view.ts';
-import { type Drainer, drainedFor } from './drainer.ts';
+import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Pod } from '../../api/pod.ts';
+import { agentNodeOf } from '../../decide/maintenance/maintenance.ts';
+import { nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
+import { isOwnController } from '../../decide/own-controller.ts';
+import { podTypeOf } from '../../decide/pod.ts';
+import { goesDownNow } from '../../decide/shutdown/machine-going-down.ts';
+import { effectiveDrains } from '../../decide/static-pod/parked.ts';
+import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
+import { describeError } from '../../errors.ts';
+import { deletePod } from '../../kube/eviction/evictor.ts';
+import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
+import { createLogOnce } from '../../telemetry/log-once.ts';
+
+/**
+ * Ends the pods of this node that nobody but budgets keeps, where the controller says that these are not asked, and replicas of
+ * the controller in any case: these hold no machine.
+ */
+interface BlockedPods {
+  /** One pass. What can be tried again never throws. */
+  end(maintenances: readonly NodeMaintenance[], signal: AbortSignal): Promise<void>;
+}
+
+/** A pass that takes longer ends. */
+const PASS_MS = 5_000;
+
+interface BlockedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly isBudgetAsked: boolean;
+}
+
+/** The pods that nobody but budgets keeps on a machine that goes down, as its maintenances say. */
+function blockedOn(maintenances: readonly NodeMaintenance[], node: string): readonly BlockedPod[] {
+  return maintenances
+    .filter((each) => goesDownNow(each) === node)
+    .map(({ status }) => nodeStatusOf(status, node))
+    .flatMap(({ podsBlocking = [], budgetsNotAsked } = { nodeRef: { name: node } }) => {
+      return podsBlocking.map((pod) => ({ ...pod, isBudgetAsked: budgetsNotAsked !== true }));
+    })
+    .filter(({ reason }) => reason === 'PodDisruptionBudget' || reason === 'EvictionFailed')
+    .filter(({ isBudgetAsked, namespace }) => !isBudgetAsked || namespace === CONTROLLER_NAMESPACE);
+}
+
+/** Creates it; a node may delete the pods that are bound to it, and the controller may not. */
+export function createBlockedPods({
+  client,
+  log,
+  nodeName,
+}: Pick<ClusterDependencies, 'client' | 'log' | 'nodeName'>): BlockedPods {
+  const warnOnce = createLogOnce((reason) => {
+    log.warn({ reason }, 'cannot end a pod whose budget is not asked, trying again');
+  });
+  const endPod = async ({ isBudgetAsked, ...metadata }: BlockedPod, signal: AbortSignal) => {
+    const read = { method: 'GET', path: objectPath(PODS, metadata) } as const;
+    const pod = await sendForObject<Pod>(client, read, [404], signal);
+    if (pod === undefined || (isBudgetAsked && !isOwnController(pod))) return;
+    if (pod.spec.nodeName !== nodeName || podTypeOf(pod) !== 'Default') return;
+    if (pod.metadata.deletionTimestamp !== undefined) return;
+    if (await deletePod(client, pod, {}, signal))
+      log.info({ pod: keyOf(pod) }, 'ended a pod whose budget is not asked');
+  };
+  return {
+    end: async (maintenances, outer) => {
+      const signal = AbortSignal.any([outer, AbortSignal.timeout(PASS_MS)]);
+      let reason: string | undefined;
+      for (const each of blockedOn(maintenances, nodeName)) {
+        try {
+          await endPod(each, signal);
+        } catch (error) {
+          outer.throwIfAborted();
+          reason = describeError(error);
+        }
+      }
+      warnOnce(reason);
+    },
+  };
+}
 
 /** Its cordon is read again after this time. */
 const NODE_AGE_MS = 15_000;

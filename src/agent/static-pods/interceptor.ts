@@ -4,26 +4,131 @@
  * Otherwise it reports nothing, so that it does not keep the request alive. While a maintenance targets the pod it also
  * acts, without a report, on a request that can no longer make the pod leave.
  */
+import type { NodeEvictionRequests } from '../cluster/eviction-requests.ts';
+import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
+import { isRunning, type StaticPodView } from './view.ts';
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { KUBELET_INTERCEPTOR } from '../../api/names.ts';
-import { reachesStaticPods, targetsCover } from '../../decide/maintenance/drain-plan.ts';
+import type { Pod } from '../../api/pod.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
+import { isSpent } from '../../decide/eviction/spent-request.ts';
+import { endingForMessage } from '../../decide/interceptor/message.ts';
+import { reachesStaticPods, targetsCover } from '../../decide/maintenance/drain-plan.ts';
 import type { NodeDrain } from '../../decide/maintenance/maintenance.ts';
-import { firstToLeave } from '../../decide/static-pod/mirror-pod.ts';
+import { firstToLeave, judgeTarget, type MirrorVerdict, staticUidOf } from '../../decide/static-pod/mirror-pod.ts';
 import { type Leave, podKey, type StaticPodProgress } from '../../decide/static-pod/moves.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { isActiveInterceptor, type InterceptorStep } from '../../kube/eviction/interceptor.ts';
-import { createLogOnce } from '../../telemetry/log-once.ts';
+import { type InterceptorStep, isActiveInterceptor } from '../../kube/eviction/interceptor.ts';
+import { listAll } from '../../kube/list.ts';
+import { collectionPath, keyOf, onNode, PODS } from '../../kube/resource.ts';
 import { shortened } from '../../printable.ts';
+import { createLogOnce } from '../../telemetry/log-once.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { NodeEvictionRequests } from '../cluster/eviction-requests.ts';
-import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
-import { createMirrorPodReader, type MirrorPods } from './mirror-pods.ts';
-import { createRequestChecks, type RequestChecks } from './request-checks.ts';
-import { isRunning, type StaticPodView } from './view.ts';
-import { endingForMessage } from '../../decide/interceptor/message.ts';
+
+/** Which EvictionRequests are for static pods of this node, as far as that was checked. */
+interface RequestChecks {
+  /** Forgets all requests but these. */
+  keep(requests: readonly EvictionRequest[]): void;
+  /** Whether the request has to be checked: it is new, or it was for another pod when it was checked some time ago. */
+  isDue(request: EvictionRequest): boolean;
+  /** Checks the requests that are due; a request that is not for a static pod of this node is logged once. */
+  check(requests: readonly EvictionRequest[], view: StaticPodView, mirrors: MirrorPods): void;
+  /** Undefined for a request that was not checked. */
+  verdict(request: EvictionRequest): MirrorVerdict | undefined;
+  /** Whether the request is for a static pod of this node and can no longer make it leave. */
+  isSpent(request: EvictionRequest): boolean;
+}
+
+/** A request that is not for this node's static pods is checked again only this often: a stale one may exist for hours. */
+const AGAIN_MS = 30_000;
+
+interface Checked {
+  readonly verdict: MirrorVerdict;
+  /** The target of the request as it was then; undefined where it was gone. */
+  readonly mirror: Pod | undefined;
+  /** Monotonic milliseconds. */
+  readonly at: number;
+}
+
+function idOf(request: EvictionRequest): string {
+  return `${request.metadata.namespace}/${request.metadata.name}/${request.metadata.uid}`;
+}
+
+/** Creates the checks for the node `nodeName`; nothing was checked yet. */
+function createRequestChecks(
+  nodeName: string,
+  { clock, log }: { readonly clock: Pick<Clock, 'monotonic' | 'now'>; readonly log: Pick<Log, 'warn'> },
+): RequestChecks {
+  let checked = new Map<string, Checked>();
+
+  const isDue = (request: EvictionRequest): boolean => {
+    const known = checked.get(idOf(request));
+    return known === undefined || (known.verdict.kind !== 'ours' && clock.monotonic() >= known.at + AGAIN_MS);
+  };
+
+  return {
+    isDue,
+    keep: (requests) => {
+      const ids = new Set(requests.map(idOf));
+      checked = new Map([...checked].filter(([id]) => ids.has(id)));
+    },
+    check: (requests, view, mirrors) => {
+      for (const request of requests.filter(isDue)) {
+        const isNew = !checked.has(idOf(request));
+        const key = targetKeyOf(request);
+        const isParked = view.parked.some((pod) => podKey(pod) === key);
+        const mirror = mirrors.get(key);
+        const verdict = judgeTarget(request, mirror, { nodeName, isParked });
+        checked.set(idOf(request), { verdict, mirror, at: clock.monotonic() });
+        if (verdict.kind === 'ours' || !isNew) continue;
+        const subject = { evictionRequest: request.metadata.name, reason: verdict.message };
+        log.warn(subject, 'eviction request not acted upon');
+      }
+    },
+    verdict: (request) => checked.get(idOf(request))?.verdict,
+    isSpent: (request) => {
+      const known = checked.get(idOf(request));
+      if (known?.mirror === undefined || known.verdict.kind !== 'ours') return false;
+      return isSpent(request, known.mirror, clock.now());
+    },
+  };
+}
+
+/** The mirror pods of a node, by pod key. */
+type MirrorPods = ReadonlyMap<string, Pod>;
+
+interface MirrorPodDependencies {
+  readonly client: KubeClient;
+  readonly log: Pick<Log, 'warn'>;
+  readonly nodeName: string;
+}
+
+/** Creates the reader of the node's mirror pods; it returns undefined while the API server cannot be asked, which is logged. */
+export function createMirrorPodReader({
+  client,
+  log,
+  nodeName,
+}: MirrorPodDependencies): (signal: AbortSignal) => Promise<MirrorPods | undefined> {
+  const warnOnce = createLogOnce((reason) => {
+    log.warn({ reason }, 'cannot ask for the mirror pods, eviction requests wait');
+  });
+  return async (signal) => {
+    // By the node's name, as a node's identity is allowed to ask.
+    const place = { path: collectionPath(PODS), query: { fieldSelector: onNode(nodeName) } };
+    try {
+      const { items: pods } = await listAll<Pod>(client, place, (pod) => pod, signal);
+      warnOnce(undefined);
+      const mirrors = pods.filter((pod) => staticUidOf(pod) !== undefined);
+      return new Map(mirrors.map((pod) => [keyOf(pod), pod]));
+    } catch (error) {
+      signal.throwIfAborted();
+      warnOnce(describeError(error));
+      return undefined;
+    }
+  };
+}
 
 /** What the cluster wants of the static pods. */
 interface ClusterIntent {

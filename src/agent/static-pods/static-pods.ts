@@ -1,3 +1,4 @@
+import { readLive, readStaticPods, type StaticPodReader, type StaticPodStore, type StaticPodView } from './view.ts';
 import {
   decideStaticPods,
   type Leave,
@@ -5,6 +6,7 @@ import {
   podKey,
   type StaticPodAction,
   type StaticPodDecision,
+  type StuckManifest,
 } from '../../decide/static-pod/moves.ts';
 import { describeError } from '../../errors.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
@@ -15,9 +17,87 @@ import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import type { Durability } from '../../static-pods/mover.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { createKubeletObserver, type KubeletState } from './kubelet-state.ts';
-import { createStuckManifests, type StuckManifests } from './unmovable-manifests.ts';
-import { readLive, readStaticPods, type StaticPodReader, type StaticPodStore, type StaticPodView } from './view.ts';
+
+/** The kubelet as whoever ends pods has to see it. */
+export type KubeletState =
+  | { readonly kind: 'up' }
+  /** It does not answer since then, in milliseconds since the epoch. */
+  | { readonly kind: 'down'; readonly since: number }
+  /** The agent itself has stopped it. */
+  | { readonly kind: 'stopped' };
+
+interface KubeletStateDependencies {
+  readonly kubeletUp: (signal: AbortSignal) => Promise<boolean>;
+  /** Whether the agent itself stopped the kubelet, for a drain without an API server. */
+  readonly kubeletStopped: () => Promise<boolean>;
+  readonly clock: Clock;
+  readonly log: Pick<Log, 'warn'>;
+}
+
+/** A kubelet that nobody has asked for this long may have been up meanwhile. */
+const UNASKED_MS = 60_000;
+
+/** Creates the observer of the kubelet, which asks it each time. That it does not answer is logged once. */
+function createKubeletObserver({
+  kubeletUp,
+  kubeletStopped,
+  clock,
+  log,
+}: KubeletStateDependencies): (signal: AbortSignal) => Promise<KubeletState> {
+  let down: { readonly since: Moment; readonly askedAt: number } | undefined;
+  return async (signal) => {
+    // A kubelet that the agent has stopped does not come back before the drain is over: nothing may wait for it.
+    if (await kubeletStopped()) return { kind: 'stopped' };
+    if (await kubeletUp(signal)) {
+      down = undefined;
+      return { kind: 'up' };
+    }
+    const now = momentOf(clock);
+    const since = down !== undefined && now.monotonic - down.askedAt < UNASKED_MS ? down.since : now;
+    if (since === now) log.warn({}, 'the kubelet does not answer at its /healthz; nothing waits for it for long');
+    down = { since, askedAt: now.monotonic };
+    return { kind: 'down', since: asOfNow(since, now) };
+  };
+}
+
+/** Manifests in place that cannot be moved because of the disk: it is full, read-only or broken, or takes no copy. */
+interface StuckManifests {
+  /** Notes that a move failed; returns whether the reason is new. */
+  failed(file: string, reason: string): boolean;
+  moved(file: string): void;
+  /** Forgets all but these. */
+  keep(files: ReadonlySet<string>): void;
+  /** The manifests that are stuck now, by file. */
+  list(): ReadonlyMap<string, StuckManifest>;
+}
+
+/** After this time of failed moves a shutdown continues without the move. */
+const LASTING_MS = 5_000;
+
+/** Makes an empty list; `monotonicNow` gives milliseconds. */
+function createStuckManifests(monotonicNow: () => number): StuckManifests {
+  const stuck = new Map<string, { readonly reason: string; readonly since: number }>();
+  return {
+    failed: (file, reason) => {
+      const known = stuck.get(file);
+      stuck.set(file, { reason, since: known?.since ?? monotonicNow() });
+      return known?.reason !== reason;
+    },
+    moved: (file) => {
+      stuck.delete(file);
+    },
+    keep: (files) => {
+      for (const file of stuck.keys()) if (!files.has(file)) stuck.delete(file);
+    },
+    list: () =>
+      new Map(
+        [...stuck].map(([file, { reason, since }]) => [
+          file,
+          { reason, isLasting: monotonicNow() - since >= LASTING_MS },
+        ]),
+      ),
+  };
+}
 
 interface StaticPodActionDependencies {
   readonly store: () => Pick<StaticPodStore, 'mover'>;

@@ -1,17 +1,22 @@
 /** `nodemaint doctor`: whether this node is set up so that a shutdown will wait for its pods. */
-import { createMirrorPodReader } from '../../agent/static-pods/mirror-pods.ts';
-import { podKey } from '../../decide/static-pod/moves.ts';
 import { access, constants, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import * as z from 'zod';
 import { askKubelet } from '../../agent/static-pods/find-directory.ts';
+import { createMirrorPodReader } from '../../agent/static-pods/interceptor.ts';
+import { AGENT_CONFIG_PATH } from '../arguments/paths.ts';
+import { readStatus } from '../machine/agent-status.ts';
+import { type LocalNode, openLocalNode, type StaticPodsFlags } from '../machine/local-node.ts';
+import { printChecks } from '../terminal/checks.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { DROP_INS } from '../../config/load.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { chooseStaticPodPath } from '../../decide/machine/kubelet-config.ts';
 import { winningDelay } from '../../decide/machine/logind-delay.ts';
 import { SHUTDOWN_KINDS } from '../../decide/shutdown/kind.ts';
 import { type DelayLock, otherLocks, refusesShutdown } from '../../decide/shutdown/other-locks.ts';
+import { podKey } from '../../decide/static-pod/moves.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createContainerRuntime } from '../../host/cri/runtime.ts';
@@ -28,11 +33,6 @@ import { NEEDED_RIGHTS } from '../../show/checks/installed.ts';
 import { type Check, type DoctorFacts, examineNode, POD_SLICE } from '../../show/checks/node-checks.ts';
 import { readManifests } from '../../static-pods/directory.ts';
 import { untrustedPlace } from '../../static-pods/trusted-places.ts';
-import { AGENT_CONFIG_PATH } from '../arguments/paths.ts';
-import { readStatus } from '../machine/agent-status.ts';
-import { type LocalNode, openLocalNode, type StaticPodsFlags } from '../machine/local-node.ts';
-import { printChecks } from '../terminal/checks.ts';
-import type { Terminal } from '../terminal/terminal.ts';
 
 const UNIT = 'nodemaint.service';
 

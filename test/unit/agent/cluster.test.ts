@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { Cluster } from '../../../src/agent/cluster.ts';
-import { createNodePods } from '../../../src/agent/cluster/node-pods.ts';
+import { createNodePods } from '../../../src/agent/cluster/on-demand-watch.ts';
 import { AGENT_LABEL, BOOT_ANNOTATION, DEADLINE_ANNOTATION } from '../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';

@@ -13,7 +13,7 @@ import {
   watchMachine,
 } from '../../../src/agent/open.ts';
 import { createLockReconciler } from '../../../src/agent/shutdown/lock.ts';
-import { findStaticPods } from '../../../src/agent/static-pods/directory-in-use.ts';
+import { findStaticPods } from '../../../src/agent/static-pods/find-directory.ts';
 import { createManualRequests } from '../../../src/agent/static-pods/manual.ts';
 import { loadAgentConfig } from '../../../src/config/load.ts';
 import type { AgentConfig } from '../../../src/config/schema.ts';

@@ -4,38 +4,36 @@
  * each step that takes a pod away, and stops as soon as a controller is alive again. A controller that is alive and does
  * nothing for the shutdown of this node counts as none until the shutdown is over.
  */
-import type { Pod } from '../../../api/pod.ts';
-import { drainsOfNode, type NodeDrain, soleNodeOf } from '../../../decide/maintenance/maintenance.ts';
-import { type SelfDrain, whyWaitsAlone } from '../../../decide/drain/self-drain.ts';
-import { decideNode, type NodePlan } from '../../../decide/node/plan.ts';
-import { drainEnd, type Left, leftOf } from '../../../decide/staying-pod/left-pods.ts';
-import { isTerminal, podTypeOf } from '../../../decide/pod.ts';
-import { describeVolumes, waitsForVolumes } from '../../../decide/volume/wait.ts';
-import type { Leave } from '../../../decide/static-pod/moves.ts';
-import { describeError } from '../../../errors.ts';
-import { keyOf } from '../../../kube/resource.ts';
-import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
-import { isControlPlane } from '../../../decide/maintenance/control-plane-members.ts';
-import { isBeforeItsTurn } from '../../../decide/shutdown/machine-going-down.ts';
-import type { OwnNode } from '../../cluster/own-node.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import type { NodeEvictionRequests } from '../../cluster/eviction-requests.ts';
-import type { NodePods } from '../../cluster/node-pods.ts';
-import { followed } from '../../cluster/on-demand-watch.ts';
-import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
 import type { NodeMaintenances } from '../../cluster/maintenance-watch.ts';
-import { API_SERVER, type Waiting } from '../../../decide/node/waits.ts';
-import { type DrainerFacts, type Drainer, type DrainPass, drainedFor, manifestsOf } from '../drainer.ts';
+import { followed, type NodePods } from '../../cluster/on-demand-watch.ts';
+import type { OwnNode } from '../../cluster/own-node.ts';
+import { drainedFor, type Drainer, type DrainerFacts, type DrainPass, manifestsOf } from '../drainer.ts';
 import type { ProgressObserver } from '../observer.ts';
 import { createSelfCordon } from './cordon.ts';
-import { createSelfRemovals } from './daemon-sets.ts';
 import { createSelfEvictions } from './evictions.ts';
-import type { GiveBack } from '../uncordon-and-ungate.ts';
-import { createOtherNodes } from './other-nodes.ts';
 import { createInterceptorSilence } from './interceptor-silence.ts';
-import { createPodRemoval } from './pod-removal.ts';
+import { createOtherNodes } from './other-nodes.ts';
+import { createPodRemoval, createSelfRemovals } from './pod-removal.ts';
 import { createSelfStatus } from './status.ts';
 import { createSelfVolumes } from './volumes.ts';
+import type { GiveBack } from '../uncordon-and-ungate.ts';
+import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
+import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
+import type { Pod } from '../../../api/pod.ts';
+import { type SelfDrain, whyWaitsAlone } from '../../../decide/drain/self-drain.ts';
+import { isControlPlane } from '../../../decide/maintenance/control-plane-members.ts';
+import { drainsOfNode, type NodeDrain, soleNodeOf } from '../../../decide/maintenance/maintenance.ts';
+import { decideNode, type NodePlan } from '../../../decide/node/plan.ts';
+import { API_SERVER, type Waiting } from '../../../decide/node/waits.ts';
+import { isTerminal, podTypeOf } from '../../../decide/pod.ts';
+import { isBeforeItsTurn } from '../../../decide/shutdown/machine-going-down.ts';
+import type { Leave } from '../../../decide/static-pod/moves.ts';
+import { drainEnd, type Left, leftOf } from '../../../decide/staying-pod/left-pods.ts';
+import { describeVolumes, waitsForVolumes } from '../../../decide/volume/wait.ts';
+import { describeError } from '../../../errors.ts';
+import { keyOf } from '../../../kube/resource.ts';
 
 interface SelfDrainParts {
   readonly requests: Pick<NodeEvictionRequests, 'list' | 'synced' | 'watch'>;

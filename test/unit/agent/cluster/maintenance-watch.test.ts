@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { NodeMaintenances } from '../../../../src/agent/cluster/maintenance-watch.ts';
-import { createNotedMaintenances } from '../../../../src/agent/cluster/maintenances-by-note.ts';
 import { ControllerLease } from '../../../../src/agent/drain/controller-lease.ts';
 import { AGENT_LABEL, NODE_NOTE_ANNOTATION, NOTES_BY_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
@@ -9,8 +8,8 @@ import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/maintenance/drain-pla
 import { nodeNote } from '../../../../src/decide/maintenance/node-note.ts';
 import { type Clock, createSystemClock } from '../../../../src/host/clock.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { LEASES, NODE_MAINTENANCES, NODES, objectPath } from '../../../../src/kube/resource.ts';
 import { CONTROLLER_LEASE } from '../../../../src/kube/lease.ts';
+import { LEASES, NODE_MAINTENANCES, NODES, objectPath } from '../../../../src/kube/resource.ts';
 import { drainOf, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
 import { createObjectStore } from '../../../support/stand-ins/object-store.ts';
@@ -151,21 +150,11 @@ describe('the maintenances of a node', () => {
   });
 
   it('the maintenances of the note give way to those that the agent made', async (t) => {
-    const { store, note, dependencies } = open(t, { notesBy: 'c1' });
+    const { store, watch, note } = open(t, { notesBy: 'c1' });
     store.put(NODE_MAINTENANCES, ownMaintenanceOf('n1', { name: 'm' }));
     note([drainingOf('m', ['n1', 'n2'])]);
-    const noted = createNotedMaintenances(
-      dependencies,
-      () => undefined,
-      () => undefined,
-    );
-    const end = new AbortController();
-    const running = noted.run(end.signal);
-    t.after(async () => {
-      end.abort();
-      await running;
-    });
-    await waitFor('both are known', async () => noted.synced());
-    assert.deepEqual([noted.list().length, noted.get('m')?.metadata.labels !== undefined], [1, true]);
+    await waitFor('both are known', async () => watch.synced());
+    assert.deepEqual([watch.watchesAll(), watch.list().length], [false, 1]);
+    assert.notEqual(watch.get('m')?.metadata.labels, undefined);
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createNodePods } from '../../../../src/agent/cluster/node-pods.ts';
+import { createNodePods } from '../../../../src/agent/cluster/on-demand-watch.ts';
 import { type DrainPass, EMPTY_PASS, type PassFacts } from '../../../../src/agent/drain/drainer.ts';
 import { createRuntimeSilence } from '../../../../src/agent/drain/runtime-silence.ts';
 import { ToldPods } from '../../../../src/agent/drain/told-pods.ts';

@@ -4,18 +4,72 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { openNoticeMemory } from '../../../../src/agent/notices/memory.ts';
+import { type Channel, Notices, watchChannel } from '../../../../src/agent/notices/notices.ts';
 import { findNoticeSources } from '../../../../src/agent/notices/sources.ts';
-import { Notices } from '../../../../src/agent/notices/notices.ts';
 import type { NoticeSource } from '../../../../src/cloud/notice-source.ts';
-import { parseAgentConfig } from '../../../support/agent/config.ts';
 import type { Notice, NoticeOptions } from '../../../../src/decide/notice/notices.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { NodemaintError } from '../../../../src/errors.ts';
 import type { Clock } from '../../../../src/host/clock.ts';
-import type { Log } from '../../../../src/telemetry/log.ts';
-import { openTestState } from '../../../support/agent/state.ts';
 import { createStateDisk } from '../../../../src/host/files/state-files.ts';
-import { Fault, failingStateDisk } from '../../../support/disks/failing-disk.ts';
+import type { Log } from '../../../../src/telemetry/log.ts';
+import { parseAgentConfig } from '../../../support/agent/config.ts';
+import { createRecordingLog } from '../../../support/agent/recording-log.ts';
+import { openTestState } from '../../../support/agent/state.ts';
+import { failingStateDisk, Fault } from '../../../support/disks/failing-disk.ts';
+import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
+
+const SPOT_CHANNEL: Notice = { id: 'aws/spot', kind: 'preempt', reason: 'spot', provider: 'aws' };
+
+describe('the channel of a source of notices', () => {
+  it('the channel reports each change once, and a failed reading changes nothing', async () => {
+    const end = new AbortController();
+    const answers: (readonly Notice[] | Error)[] = [
+      [SPOT_CHANNEL],
+      [SPOT_CHANNEL],
+      new Error('HTTP 500'),
+      [SPOT_CHANNEL],
+      [],
+    ];
+    const read = (): Promise<readonly Notice[]> => {
+      const next = answers.shift();
+      if (answers.length === 0) end.abort();
+      return next instanceof Error ? Promise.reject(next) : Promise.resolve(next ?? []);
+    };
+    const channel: Channel = { source: { name: 'aws spot', everyMs: 5_000, read }, notices: undefined };
+    const changes: string[] = [];
+    const onChange = (before: readonly Notice[], after: readonly Notice[]): void => {
+      assert.equal(channel.notices, after, 'the channel has the new notices already');
+      changes.push(`${before.length} ${after.length}`);
+    };
+    const counts: string[] = [];
+    const observer = {
+      appeared: () => assert.fail('the notices count what appeared'),
+      answered: (source: string) => counts.push(`${source} answered`),
+      failed: (source: string) => counts.push(`${source} failed`),
+    };
+    const dependencies = { clock: createSteppingClock(), log: createRecordingLog(), observer, onChange };
+    await watchChannel(channel, dependencies, end.signal);
+    assert.deepEqual(changes, ['0 1', '1 0']);
+    const answered = 'aws spot answered';
+    assert.deepEqual(counts, [answered, answered, 'aws spot failed', answered, answered]);
+  });
+
+  it('the channel reads after the pause of its source, and later after failures', async () => {
+    const end = new AbortController();
+    const clock = createSteppingClock();
+    const start = clock.now();
+    const reads: number[] = [];
+    const read = (): Promise<readonly Notice[]> => {
+      reads.push(clock.now() - start);
+      if (reads.length === 4) end.abort();
+      return reads.length === 1 ? Promise.resolve([]) : Promise.reject(new Error('HTTP 500'));
+    };
+    const channel: Channel = { source: { name: 'aws spot', everyMs: 5_000, read }, notices: undefined };
+    await watchChannel(channel, { clock, log: createRecordingLog(), onChange: () => undefined }, end.signal);
+    assert.deepEqual(reads, [0, 5_000, 15_000, 35_000]);
+  });
+});
 
 const START = Date.parse('2026-03-01T12:00:00Z');
 const OPTIONS: NoticeOptions = { rebalance: 'ignore', freeze: 'ignore', leadMs: 0 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createKubeletInterceptor } from '../../../../src/agent/static-pods/interceptor.ts';
+import { createKubeletInterceptor, createMirrorPodReader } from '../../../../src/agent/static-pods/interceptor.ts';
 import type { StaticPodView } from '../../../../src/agent/static-pods/view.ts';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import { KUBELET_INTERCEPTOR } from '../../../../src/api/names.ts';
@@ -8,6 +8,21 @@ import type { InterceptorStep } from '../../../../src/kube/eviction/interceptor.
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
+
+describe('the reader of the mirror pods', () => {
+  it('the reader tells which pods are mirror pods, and asks for those of its node alone', async () => {
+    const annotations = { 'kubernetes.io/config.mirror': 'x' };
+    const items = [
+      { metadata: { name: 'static-n', namespace: 'default', annotations }, spec: {} },
+      { metadata: { name: 'ordinary', namespace: 'default' }, spec: {} },
+    ];
+    const server = createObjectServer({ '/api/v1/pods': { metadata: { resourceVersion: '1' }, items } });
+    const read = createMirrorPodReader({ client: server.client, log: createRecordingLog(), nodeName: 'n' });
+    const told = await read(new AbortController().signal);
+    assert.deepEqual([...(told?.keys() ?? [])], ['default/static-n']);
+    assert.match(decodeURIComponent(server.requests[0]?.path ?? ''), /fieldSelector=spec\.nodeName=n/);
+  });
+});
 
 const SIGNAL = new AbortController().signal;
 const POD = { file: 'web.yaml', namespace: 'default', podName: 'web-n', priority: 0, labels: {} } as never;

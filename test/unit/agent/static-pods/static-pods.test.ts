@@ -145,9 +145,10 @@ describe('the static pods of a node', () => {
   });
 
   it('a move that fails is logged once, is stuck after five seconds, and keeps no other manifest', async (t) => {
+    let isBroken = true;
     const quick = createQuickDisk();
     const rename: typeof quick.rename = (from, to) =>
-      from.endsWith('a-low.yaml') ? Promise.reject(new Error('EROFS: read-only')) : quick.rename(from, to);
+      isBroken && from.endsWith('a-low.yaml') ? Promise.reject(new Error('EROFS: read-only')) : quick.rename(from, to);
     const { node, clock, log, pods, iteration } = await open(t, { ...quick, rename });
     assert.equal((await iteration(true, 'm')).isDone, false);
     await iteration(true, 'm');
@@ -156,6 +157,25 @@ describe('the static pods of a node', () => {
     assert.deepEqual([...pods.stuck()], []);
     clock.pass(5_000);
     assert.deepEqual([...pods.stuck()], ['a-low.yaml']);
+    isBroken = false;
+    await iteration(true, 'm');
+    assert.deepEqual([...pods.stuck()], []);
+  });
+
+  it('a kubelet is down since its first failure, and since a later one when nobody has asked for a while', async (t) => {
+    const { clock, log, pods, world } = await open(t);
+    world.kubeletUp = false;
+    const since = clock.now();
+    assert.deepEqual(await pods.kubelet(SIGNAL), { kind: 'down', since });
+    clock.pass(9_000);
+    assert.deepEqual(await pods.kubelet(SIGNAL), { kind: 'down', since });
+    assert.equal(log.lines.length, 1);
+    clock.pass(60_000);
+    assert.deepEqual(await pods.kubelet(SIGNAL), { kind: 'down', since: since + 69_000 });
+    world.kubeletUp = true;
+    assert.deepEqual(await pods.kubelet(SIGNAL), { kind: 'up' });
+    world.kubeletStopped = true;
+    assert.deepEqual(await pods.kubelet(SIGNAL), { kind: 'stopped' });
   });
 
   it('no manifest is read where the directories are refused', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CreatedMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
+import { CreatedMaintenances } from '../../../../src/agent/cluster/own-maintenances.ts';
 import { AGENT_LABEL, REQUESTED_BY_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { noticeNames, shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';

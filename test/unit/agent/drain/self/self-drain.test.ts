@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type DrainerFacts, EMPTY_PASS } from '../../../../../src/agent/drain/drainer.ts';
-import { createNodePods } from '../../../../../src/agent/cluster/node-pods.ts';
 import { createMaintenanceTransform } from '../../../../../src/agent/cluster/copy-trimming.ts';
+import { createNodePods } from '../../../../../src/agent/cluster/on-demand-watch.ts';
+import { type DrainerFacts, EMPTY_PASS } from '../../../../../src/agent/drain/drainer.ts';
 import { SelfDrainer } from '../../../../../src/agent/drain/self/self-drain.ts';
 import { AGENT_LABEL } from '../../../../../src/api/names.ts';
 import type { NodeMaintenance, NodeStatus, WaitReason } from '../../../../../src/api/node-maintenance.ts';
+import { DEFAULT_EVICTION_SETTINGS } from '../../../../../src/decide/eviction/settings.ts';
+import { DEFAULT_DRAIN_PLAN } from '../../../../../src/decide/maintenance/drain-plan.ts';
+import { type LeaseLife, WHY_SELF } from '../../../../../src/decide/shutdown/drainer.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
 import type { KubeClient } from '../../../../../src/kube/client.ts';
-import { DEFAULT_EVICTION_SETTINGS } from '../../../../../src/decide/eviction/settings.ts';
-import { type LeaseLife, WHY_SELF } from '../../../../../src/decide/shutdown/drainer.ts';
-import { DEFAULT_DRAIN_PLAN } from '../../../../../src/decide/maintenance/drain-plan.ts';
-import { drainOf, ownMaintenanceOf } from '../../../../support/maintenance/objects.ts';
 import { createRecordingLog } from '../../../../support/agent/recording-log.ts';
+import { drainOf, ownMaintenanceOf } from '../../../../support/maintenance/objects.ts';
 import { createObjectServer, withOpenWatches } from '../../../../support/stand-ins/object-server.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
 

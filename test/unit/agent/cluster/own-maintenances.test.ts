@@ -1,10 +1,12 @@
+import type { ClusterDependencies } from '../../../../src/agent/cluster/dependencies.ts';
+import { createSystemClock } from '../../../../src/host/clock.ts';
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
-  MaintenanceWriter,
-  deadlineAnnotationsOf,
+  CreatedMaintenances,
   maintenanceBody,
-} from '../../../../src/agent/cluster/maintenance-writer.ts';
+  OwnMaintenances,
+} from '../../../../src/agent/cluster/own-maintenances.ts';
 import {
   AGENT_LABEL,
   DEADLINE_ANNOTATION,
@@ -13,20 +15,28 @@ import {
 } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { deadlineOf } from '../../../../src/decide/deadline/maintenance.ts';
+import type { OwnState } from '../../../../src/decide/maintenance/agent-names.ts';
 import { agentNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { collectionPath, NODE_MAINTENANCES } from '../../../../src/kube/resource.ts';
-import { maintenanceOf } from '../../../support/maintenance/objects.ts';
+import { maintenanceOf, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
 import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
 
 const SIGNAL = new AbortController().signal;
 
+/** What writes the maintenances of a node of which no watch knows anything. */
+function writerOf(client: KubeClient, own: Partial<ClusterDependencies> = {}): OwnMaintenances {
+  const clock = createSystemClock();
+  const dependencies = { client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined, ...own };
+  return new OwnMaintenances(dependencies, { get: () => undefined, list: () => [] }, undefined);
+}
+
 describe("the writer of this node's maintenances", () => {
   it('the writer labels the maintenance of a node whose name is no label value, so that its agent knows it again', async () => {
     const nodeName = `${'n'.repeat(60)}.${'a.b-'.repeat(40)}internal`;
     const server = createObjectServer();
-    const writer = new MaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName });
+    const writer = writerOf(server.client, { nodeName });
     const wanted = { name: `shutdown-${nodeName}-0`, reason: 'x', stage: 'Drain', drainPlan: [] } as const;
     const made = await writer.post(wanted, SIGNAL);
     assert.ok(made !== undefined && (made.metadata.labels?.[AGENT_LABEL] ?? '').length <= 63);
@@ -36,7 +46,7 @@ describe("the writer of this node's maintenances", () => {
   it('the writer takes a maintenance whose name exists already for no error: its creation may have had no answer', async () => {
     const server = createObjectServer();
     server.refused.set(`POST ${collectionPath(NODE_MAINTENANCES)}`, 409);
-    const writer = new MaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1' });
+    const writer = writerOf(server.client);
     const wanted = { name: 'm', reason: 'x', stage: 'Drain', drainPlan: [] } as const;
     assert.equal(await writer.post(wanted, SIGNAL), undefined);
     assert.equal(server.asked.length, 1);
@@ -44,7 +54,7 @@ describe("the writer of this node's maintenances", () => {
 
   it('the writer puts the deadline into annotations, and takes a maintenance that is gone for no error', async () => {
     const server = createObjectServer();
-    const writer = new MaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1' });
+    const writer = writerOf(server.client);
     const maintenance = maintenanceOf({}, { name: 'm' });
     await writer.setDeadline(maintenance, { at: 2_000, since: 1_000 }, SIGNAL);
     const body = server.requests[0]?.body as { metadata: { annotations: Record<string, string> } };
@@ -60,7 +70,7 @@ describe("the writer of this node's maintenances", () => {
 
   it('the writer writes how the machine goes down, and again only where it is another way', async () => {
     const server = createObjectServer();
-    const writer = new MaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1' });
+    const writer = writerOf(server.client);
     const wanted = { name: 'm', reason: 'x', stage: 'Drain', drainPlan: [], shutdownKind: 'reboot' } as const;
     const made = await writer.post(wanted, SIGNAL);
     assert.deepEqual(made?.metadata.annotations, { [SHUTDOWN_KIND_ANNOTATION]: 'reboot' });
@@ -82,7 +92,7 @@ describe("the writer of this node's maintenances", () => {
         return { status: 422, headers: {}, body: { message: 'a policy does not know the annotation' } };
       },
     };
-    const writer = new MaintenanceWriter({ client: older, log: SILENT_LOG, nodeName: 'n1' });
+    const writer = writerOf(older);
     const wanted = { name: 'm', reason: 'x', stage: 'Drain', drainPlan: [], shutdownKind: 'reboot' } as const;
     const made = await writer.post(wanted, SIGNAL);
     assert.equal(made?.metadata.name, 'm');
@@ -92,7 +102,7 @@ describe("the writer of this node's maintenances", () => {
   it("the writer writes the deadline by the API server's clock where this machine's is wrong", async () => {
     const server = createObjectServer();
     const aheadMs = (): number => 3_600_000;
-    const writer = new MaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1', aheadMs });
+    const writer = writerOf(server.client, { aheadMs });
     const deadline = { at: 2_000, since: 1_000 };
     const wanted = { name: 'm', reason: 'x', stage: 'Drain', drainPlan: [], deadline } as const;
     const made = await writer.post(wanted, SIGNAL);
@@ -109,7 +119,7 @@ describe("the writer of this node's maintenances", () => {
   it('the writer writes a deadline again only where it is another one', async () => {
     const server = createObjectServer();
     const aheadMs = (): number => -3_600_000;
-    const writer = new MaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1', aheadMs });
+    const writer = writerOf(server.client, { aheadMs });
     const has = (time: string): NodeMaintenance =>
       maintenanceOf({}, { name: 'm', annotations: { [DEADLINE_ANNOTATION]: time } });
     // The API server tells its time in whole seconds.
@@ -136,10 +146,49 @@ describe('the NodeMaintenance that the agent makes', () => {
   it('the maintenance has the annotations of a deadline and of the kind of a shutdown only where these are known', () => {
     assert.equal(maintenanceBody(WANTED, 'node-a').metadata.annotations, undefined);
     const known = maintenanceBody({ ...WANTED, deadline: DEADLINE, shutdownKind: 'reboot' }, 'node-a');
-    assert.deepEqual(known.metadata.annotations, {
-      ...deadlineAnnotationsOf(DEADLINE),
-      'nodemaintenance.x-k8s.io/shutdown-kind': 'reboot',
-    });
+    assert.equal(known.metadata.annotations?.[SHUTDOWN_KIND_ANNOTATION], 'reboot');
     assert.deepEqual(deadlineOf(known), DEADLINE);
+  });
+});
+
+const NAME = 'shutdown-n-1';
+const MADE = ownMaintenanceOf('n', { name: NAME, uid: 'u-1' });
+const OTHER = ownMaintenanceOf('n', { name: NAME, uid: 'u-2' });
+const COMPLETE: NodeMaintenance = { ...MADE, spec: { ...MADE.spec, stage: 'Complete' } };
+
+function deleting(maintenance: NodeMaintenance): NodeMaintenance {
+  return { ...maintenance, metadata: { ...maintenance.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+}
+
+/** What the watch shows one after the other, and the state after it; undefined for an object that is gone. */
+const histories: [string, readonly (NodeMaintenance | undefined)[], OwnState][] = [
+  ['is there', [MADE], 'open'],
+  ['was not shown yet', [], 'open'],
+  ['was deleted', [MADE, undefined], 'deleted'],
+  ['is being deleted', [MADE, deleting(MADE)], 'deleted'],
+  ['is being deleted, and completed by the controller for that', [MADE, deleting(MADE), deleting(COMPLETE)], 'deleted'],
+  ['was deleted, and its name taken by another one', [MADE, OTHER], 'deleted'],
+  ['was completed', [MADE, COMPLETE], 'completed'],
+  ['was completed, and deleted after that', [MADE, COMPLETE, deleting(COMPLETE), undefined], 'completed'],
+];
+
+describe('the NodeMaintenance that the agent made', () => {
+  for (const [what, shown, expected] of histories) {
+    it(`the maintenance that ${what} is ${expected}`, () => {
+      let copy: NodeMaintenance | undefined;
+      const made = new CreatedMaintenances('n', () => copy);
+      made.accept(MADE);
+      for (const next of shown) {
+        copy = next;
+        made.changed(NAME);
+      }
+      assert.equal(made.state(NAME), expected);
+    });
+  }
+
+  it('the maintenance that was completed while no agent ran is not known as its own: the name is taken', () => {
+    const made = new CreatedMaintenances('n', () => COMPLETE);
+    made.changed(NAME);
+    assert.equal(made.state(NAME), 'taken');
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createKubeletStop } from '../../../../../src/agent/drain/offline/kubelet-stop.ts';
+import { createKubeletStop } from '../../../../../src/agent/drain/offline/offline-pods.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
 import { createRecordingLog } from '../../../../support/agent/recording-log.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
