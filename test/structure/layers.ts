@@ -18,9 +18,6 @@ const LAYERS: readonly Layer[] = [
   { parts: ['api', 'errors.ts', 'printable.ts', 'version.ts'], joined: true },
 ];
 
-/** The layers in one line, for the table. */
-export const ORDER = LAYERS.map(({ parts }) => parts.join(' | ')).join(' > ');
-
 /** Whether a file of src imports from a layer above it, or from a part beside it that it must not know. Paths from src. */
 export function isUpward(from: string, to: string): boolean {
   const [source, target] = [rankOf(from), rankOf(to)];

@@ -22,16 +22,3 @@ export function countLines(text: string): Lines {
   }
   return { code, comments, blank };
 }
-
-export interface InterfaceSize {
-  readonly name: string;
-  readonly members: number;
-}
-
-/** The interfaces at the top level of a file with the number of members that each declares, without inherited ones. */
-export function interfacesIn(text: string): readonly InterfaceSize[] {
-  return [...text.matchAll(/^(?:export )?interface (\w+)[^{]*\{\n([\s\S]*?)^\}/gm)].map(([, name, body]) => ({
-    name: name ?? '',
-    members: (body ?? '').match(/^ {2}(?:readonly )?(?:\w+|\[.*\])(?:\?|<.*>)?[:(]/gm)?.length ?? 0,
-  }));
-}
