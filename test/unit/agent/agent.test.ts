@@ -39,27 +39,6 @@ describe('the agent', () => {
     assert.deepEqual(shown(rig.agent), ['watching', false]);
   });
 
-  it('the agent refuses a release where no shutdown is held', () => {
-    const { agent } = createLoopRig(WATCHING);
-    assert.throws(
-      () => {
-        agent.release('in a hurry');
-      },
-      { code: 'USAGE' },
-    );
-  });
-
-  it('a release ends the drain although pods are left', async () => {
-    const rig = createLoopRig(WATCHING);
-    Object.assign(rig.world, { goingDown: YES, maintenance: 'open' });
-    await rig.iterations();
-    assert.deepEqual(shown(rig.agent), ['draining', true]);
-    rig.agent.release('in a hurry');
-    const calls = await rig.iterations();
-    assert.deepEqual(shown(rig.agent), ['released', true]);
-    assert.ok(calls.includes('release the lock'));
-  });
-
   it('an agent that is stopped makes one iteration and gives the lock back, in mid-drain it keeps the lock', async () => {
     const signal = AbortSignal.timeout(60_000);
     const calm = createLoopRig(WATCHING);
@@ -341,22 +320,5 @@ describe('a step that fails', () => {
     await rig.iterations();
     assert.equal(kindOf(rig), 'released');
     assert.match(rig.log.lines.join('\n'), /succeeds again \{"step":"decide the phase"\}/);
-  });
-});
-
-describe('the end of the agent', () => {
-  const stopped = async (record: AgentRecord): Promise<readonly string[]> => {
-    const rig = createLoopRig(record);
-    rig.world.goingDown = record.phase.kind === 'watching' ? { kind: 'no' } : YES;
-    await rig.agent.run(AbortSignal.abort(), new AbortController().signal);
-    return rig.world.calls;
-  };
-
-  it('gives the lock back while it watches', async () => {
-    assert.equal((await stopped(WATCHING)).at(-1), 'end the lock');
-  });
-
-  it('leaves the lock in mid-drain, for the agent that is started next', async () => {
-    assert.ok(!(await stopped(RESTARTED)).includes('end the lock'));
   });
 });

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { Cluster } from '../../../src/agent/cluster.ts';
 import { createNodePods } from '../../../src/agent/cluster/on-demand-watch.ts';
-import { AGENT_LABEL, BOOT_ANNOTATION, DEADLINE_ANNOTATION } from '../../../src/api/names.ts';
+import { AGENT_LABEL, BOOT_ANNOTATION, DEADLINE_ANNOTATION, NODE_LABEL } from '../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import type { Pod } from '../../../src/api/pod.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { EVICTION_REQUESTS, NODE_MAINTENANCES, PODS } from '../../../src/kube/resource.ts';
@@ -58,7 +59,7 @@ describe('the cluster of an agent', () => {
   it('the cluster watches the EvictionRequests that are not over only while they are wanted, and never before it runs', async (t) => {
     const store = createObjectStore();
     const request = {
-      metadata: { name: 'r', namespace: 'default' },
+      metadata: { name: 'r', namespace: 'default', labels: { [NODE_LABEL]: 'n1' } },
       spec: { target: { pod: { name: 'p', uid: 'u' } } },
     };
     const conditions = [{ type: 'Canceled', status: 'True' }];
@@ -83,7 +84,8 @@ describe('the cluster of an agent', () => {
     t.after(() => {
       end.abort();
     });
-    store.put(PODS, { metadata: { name: 'p', namespace: 'default' } });
+    const pod: Pod = { metadata: { name: 'p', namespace: 'default' }, spec: { nodeName: 'n1' } };
+    store.put(PODS, pod);
     const pods = createNodePods(dependenciesOf(store.client), end.signal);
     const first = pods.start();
     await waitFor('the pod is known', async () => first.list().length === 1);

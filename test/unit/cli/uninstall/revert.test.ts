@@ -55,7 +55,7 @@ describe('the end of the product in a cluster', () => {
       'Pod n/marked has no mark for its controller any more.',
     ]);
     const node = cluster.get('Node', 'ours');
-    assert.deepEqual([node?.spec?.unschedulable, node?.metadata.annotations], [undefined, {}]);
+    assert.deepEqual([node?.spec?.unschedulable, node?.metadata.annotations], [undefined, undefined]);
     assert.equal(node?.status?.conditions?.[0]?.status, 'False');
     const left = cluster.get('Node', 'theirs');
     assert.deepEqual([left?.spec?.unschedulable, left?.status?.conditions], [true, theirs.status?.conditions]);
