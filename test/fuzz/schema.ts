@@ -40,7 +40,8 @@ export function part(schema: Schema, ...path: readonly string[]): Schema {
   return path.reduce((at, name) => (name === '[]' ? at.items : at.properties?.[name]) ?? {}, schema);
 }
 
-const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
+/** Without the year 0, which metav1.Time has for no time. */
+const DATE_TIME = /^(?!0000)\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
 
 /** Times that a date-time may be, as far from the present as the API server takes. */
 const TIMES = fc.oneof(

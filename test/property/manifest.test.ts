@@ -10,31 +10,10 @@ function parse(bytes: Buffer): ReturnType<typeof parseManifest> {
 }
 
 const label = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?$/);
-const fragment = fc.constantFrom(
-  ...'apiVersion: v1\n|kind: Pod\n|metadata:\n|  name: a\n|spec: |priority: 1|[|]|{|}|: |- |\n|&a |*a|<<: |? |!!set |!x |"|\'|---\n|%YAML 1.2\n|\t|#|,|> |__proto__: '.split(
-    '|',
-  ),
-);
 
 describe('parseManifest', () => {
   it('parseManifest never throws, whatever the bytes', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 500 }), (bytes) => void parse(Buffer.from(bytes))));
-  });
-
-  it('parseManifest never throws on text that looks like a manifest', () => {
-    fc.assert(
-      fc.property(fc.array(fragment, { maxLength: 40 }), (parts) => void parse(Buffer.from(parts.join('')))),
-      { numRuns: 2000 },
-    );
-  });
-
-  it('parseManifest never throws on JSON, and never changes a prototype', () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), fc.jsonValue(), (metadata, spec) => {
-        parse(Buffer.from(JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata, spec })));
-        assert.equal(Object.keys(Object.prototype).length, 0);
-      }),
-    );
   });
 
   it('parseManifest reads the same pod from JSON and from YAML', () => {

@@ -35,6 +35,7 @@ async function tryInput(trial: FuzzTrial, input: FuzzInput): Promise<void> {
   await trial.run(input);
   const { user, system } = process.threadCpuUsage(began);
   const tookMs = (user + system) / 1000;
+  if (Object.keys(Object.prototype).length > 0) throw new Error('changed the prototype of all objects');
   if (tookMs > MAX_CPU_MS) throw new Error(`took ${Math.round(tookMs)} ms of the processor`);
   const grown = process.memoryUsage.rss() - rss;
   if (grown > MAX_GROWTH) throw new Error(`memory grew by ${Math.round(grown / 2 ** 20)} MiB`);

@@ -16,7 +16,7 @@ import { decideHeartbeat } from '../../../src/decide/eviction/heartbeat.ts';
 import { decideEvictionStep, rememberedAttempts } from '../../../src/decide/eviction/imperative.ts';
 import { drainsOfNode, isEndedByReboot, selectsNode } from '../../../src/decide/maintenance/maintenance.ts';
 import { decideCordon } from '../../../src/decide/maintenance/cordon.ts';
-import { endOptionsOf, interceptorsUntil } from '../../../src/decide/deadline/maintenance.ts';
+import { endOptionsOf, interceptorsUntil, shortenedGraceSec } from '../../../src/decide/deadline/maintenance.ts';
 import { maintenanceWarnings } from '../../../src/decide/maintenance/warnings.ts';
 import { decideNodeConditions } from '../../../src/decide/maintenance/node-conditions.ts';
 import { awaitingPodOf, drainPodsOfNode, resolveSelfDrains } from '../../../src/decide/drain/self-drain.ts';
@@ -29,6 +29,7 @@ import { nodeGoneForGood, rebootNodeOf, takesTurns } from '../../../src/decide/s
 import { type AskedReboot, rebootsOverLimit } from '../../../src/decide/reboot/limit.ts';
 import { drainBegan } from '../../../src/decide/maintenance/recorded-node.ts';
 import { evictionPausedUntil, goesDownSince, whyReturning } from '../../../src/decide/staying-pod/returning-pod.ts';
+import { MAX_GRACE_SEC } from '../../../src/decide/pod.ts';
 import { timeOf } from '../../../src/decide/time.ts';
 import { violations } from '../schema.ts';
 import { assertFinite, type FuzzInput, type FuzzTarget } from '../target.ts';
@@ -118,14 +119,15 @@ function evictions({ maintenances, requests, pods, budgets }: World): void {
     decideGate(pod, (node) => drainsOfNode(maintenances, node));
     for (const budget of budgets) budgetCovers(budget, pod);
     const options = endOptionsOf(pod, pods, maintenances, NOW);
-    assertFinite(
-      [
-        options,
-        interceptorsUntil(pod, pods, maintenances) ?? 0,
-        decideShorterEnd(pod, options.gracePeriodSeconds, NOW) ?? 0,
-      ],
-      'end',
-    );
+    const shorterSec = decideShorterEnd(pod, options.gracePeriodSeconds, NOW);
+    assertFinite([options, interceptorsUntil(pod, pods, maintenances) ?? 0, shorterSec ?? 0], 'end');
+    const graceSec = shortenedGraceSec(pod, pods, maintenances, NOW);
+    for (const [sec, most] of [
+      [graceSec, MAX_GRACE_SEC],
+      [shorterSec, Number.MAX_SAFE_INTEGER],
+    ] as const) {
+      if (sec !== undefined && !(Number.isInteger(sec) && sec >= 1 && sec <= most)) throw new Error(`told ${sec}`);
+    }
     const request = requests.find(({ spec }) => spec.target.pod.uid === pod.metadata.uid);
     if (request === undefined) continue;
     decideLabels(request, pod);

@@ -50,6 +50,7 @@ const SIGNAL = new AbortController().signal;
 function manifest(text: string): void {
   const parsed = parseManifest({ name: 'a.yaml', bytes: Buffer.from(text, 'utf8') }, 'node-1');
   assertFinite(parsed, 'manifest');
+  if (parsed.kind === 'invalid' && !parsed.reason.startsWith('a.yaml: ')) throw new Error(parsed.reason);
   if (parsed.kind !== 'pod') return;
   if (parsed.graceSec < 1 || parsed.graceSec > MAX_GRACE_SEC) throw new Error(`grace period ${parsed.graceSec}`);
   if (!/^[a-z0-9.-]{1,253}$/.test(parsed.podName)) throw new Error(`pod name ${parsed.podName}`);

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { drawSvg } from '../../../../src/cli/report/svg.ts';
-import { formatReport } from '../../../../src/cli/report/text.ts';
 import { axisStepMs } from '../../../../src/cli/report/words.ts';
 import { begunStory, type ShutdownStory, withObservation } from '../../../../src/decide/story/story.ts';
 import { timelineOf } from '../../../../src/show/story/timeline.ts';
@@ -53,11 +52,6 @@ describe('the report of a shutdown', () => {
       const urls = [...text.matchAll(/https?:\/\/[^"'\s<]+/g)].map(([url]) => url);
       assert.deepEqual(new Set(urls), new Set(['http://www.w3.org/2000/svg']));
       assert.doesNotMatch(text, /NaN|Infinity|undefined/);
-    });
-
-    it(`a text of ${pods} pods has no line that controls a terminal`, () => {
-      const text = formatReport(line, 80);
-      assert.doesNotMatch(text, /[[\p{Cc}\p{Cf}]--[\n]]/v);
     });
   }
 

@@ -30,6 +30,14 @@ describe('the deadline of a drain without an API server', () => {
     assert.deepEqual(at(78_000), ['web', 'critical', 'static']);
   });
 
+  it('a drain without a deadline goes on from the targets that it has recorded', () => {
+    const plan = effectiveDrainPlan([]);
+    const { drainTargets } = resolveDrain(plan, [CRITICAL, STATIC], []);
+    const { evicting, drained } = resolveDrain(plan, PODS, drainTargets);
+    assert.deepEqual([evicting.map(({ name }) => name), drained], [['web', 'critical'], false]);
+    assert.equal(resolveDrain(plan, [], drainTargets).drained, true);
+  });
+
   it('the deadline shortens grace periods to what is left, and never makes one longer', () => {
     const gracesAt = (now: number): readonly (number | undefined)[] => {
       const { graces } = decideOfflineDeadline({ since: 0, at: 100_000 }, PODS, [], now);
