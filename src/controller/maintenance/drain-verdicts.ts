@@ -10,7 +10,13 @@ import { throttleDrains } from '../../decide/maintenance/throttle.ts';
 import { type NodeIdentity, recordedNodes } from '../../decide/maintenance/recorded-node.ts';
 import type { DrainPod } from '../../decide/pod.ts';
 import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
-import { drainPodOn, endsOnNode, readySinceOf, waitedUntil } from '../../decide/staying-pod/staying-pods.ts';
+import {
+  drainPodOn,
+  endsOnNode,
+  type GoingDown,
+  readySinceOf,
+  waitedUntil,
+} from '../../decide/staying-pod/staying-pods.ts';
 import type { DrainGroup } from '../cache/drain-groups.ts';
 import { decideVolumes, recordedWait, volumesOn } from '../../decide/volume/wait.ts';
 import type { ControllerContext } from '../context.ts';
@@ -94,14 +100,13 @@ interface DueDrain {
 function withPods({ context }: Scope, draining: readonly Draining[], now: number): readonly DueDrain[] {
   const drainPods = new Map<string, readonly DrainPod[]>();
   const maintenances = draining.map(({ maintenance }) => maintenance);
-  const podsOn = (node: NodeIdentity): readonly DrainPod[] => {
-    const find = (): readonly DrainPod[] => {
-      const object = context.nodes.get(node.name);
-      const since = goesDownSince(maintenances, node, object?.spec?.unschedulable === true);
-      const going = { since, now, readySince: readySinceOf(object) };
-      return context.pods.on(node.name).map((pod) => drainPodOn(pod, going));
-    };
-    const known = drainPods.get(node.name) ?? find();
+  const goingOf = (node: NodeIdentity): GoingDown => {
+    const object = context.nodes.get(node.name);
+    const since = goesDownSince(maintenances, node, object?.spec?.unschedulable === true);
+    return { since, now, readySince: readySinceOf(object) };
+  };
+  const podsOn = (node: NodeIdentity, going: GoingDown): readonly DrainPod[] => {
+    const known = drainPods.get(node.name) ?? context.pods.on(node.name).map((pod) => drainPodOn(pod, going));
     drainPods.set(node.name, known);
     return known;
   };
@@ -116,12 +121,12 @@ function withPods({ context }: Scope, draining: readonly Draining[], now: number
       const { name } = identity;
       const [pods, deadline] = [context.pods.on(name), deadlines.get(name)];
       const { position: due, nextAt = Infinity } = dueTiersOf(maintenance, deadline, pods, now);
-      const object = context.nodes.get(name);
-      const names = volumesOn(object);
+      const going = goingOf(identity);
+      const names = volumesOn(context.nodes.get(name));
       const known = (): number | undefined => recordedOn(identity);
       const volumes = decideVolumes(maintenance, { pods, names, known, maxWaitMs, deadlineAt: deadline?.at }, now);
-      const node = { ...identity, pods: podsOn(identity), volumes, due };
-      const waited = pods.map((pod) => waitedUntil(endsOnNode(pod, readySinceOf(object)))).filter((at) => at > now);
+      const node = { ...identity, pods: podsOn(identity, going), volumes, due };
+      const waited = pods.map((pod) => waitedUntil(endsOnNode(pod, going))).filter((at) => at > now);
       return { node, nextAt: Math.min(nextAt, volumes.until ?? Infinity, ...waited) };
     });
     const nodes = seen.map(({ node }) => node);

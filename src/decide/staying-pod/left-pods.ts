@@ -1,6 +1,6 @@
 /** When a machine that goes down is let go: nothing is left on it but what cannot leave. */
 import type { Pod } from '../../api/pod.ts';
-import { isTerminal, podTypeOf } from '../pod.ts';
+import { endOf, isTerminal, podTypeOf } from '../pod.ts';
 import type { OfflineView } from '../shutdown/offline-view.ts';
 import { CAME_TOO_LATE, comesTooLate } from './returning-pod.ts';
 import { URL_PODS_LEFT } from '../static-pod/url-pods.ts';
@@ -56,16 +56,24 @@ interface LeftScope extends GoingDown {
   readonly nobodyEnds?: string | undefined;
 }
 
-/** Why a machine that goes down does not wait for a pod whose grace period ends, or ended, then; undefined where it does. */
+/** The end of a pod's grace period, in milliseconds since the epoch; undefined for one that was not told to end. */
+interface Ends {
+  /** As it was told. */
+  readonly told: number | undefined;
+  /** As who ends it here can keep it, `endsOnNode`. */
+  readonly here: number | undefined;
+}
+
+/** Why a machine that goes down does not wait for a pod; undefined where it does. */
 function whyGivenUp(
-  endsAt: number | undefined,
+  { told, here }: Ends,
   isAsked: boolean,
   { since, now, nobodyEnds: why }: LeftScope,
 ): string | undefined {
   if (since === undefined) return undefined;
-  if (waitedUntil(endsAt) <= now) return NOT_ENDED;
+  if (waitedUntil(here) <= now) return NOT_ENDED;
   // What was promised, or asked of others, is waited for all the same.
-  return !isAsked && (endsAt ?? now) <= now ? why : undefined;
+  return !isAsked && (told ?? now) <= now ? why : undefined;
 }
 
 /**
@@ -90,11 +98,14 @@ export function leftOf(
       if (podType === 'Static' && deletionTimestamp === undefined && !ends.has(what)) {
         return { what, stays: refusal === undefined ? URL_PODS_LEFT : manifestsRefused(refusal) };
       }
-      const endsAt = endsOnNode(pod, scope.readySince) ?? ends.get(what);
-      return leftAs(what, whyGivenUp(endsAt, podType === 'Default' && endsAt === undefined, scope));
+      const endsAt = endOf(pod)?.endsAt ?? ends.get(what);
+      const isAsked = podType === 'Default' && endsAt === undefined;
+      return leftAs(what, whyGivenUp({ told: endsAt, here: endsOnNode(pod, scope) ?? endsAt }, isAsked, scope));
     });
   const others = [...running].filter((what) => !known.has(what));
-  return [...told, ...others.map((what) => leftAs(what, whyGivenUp(ends.get(what), false, scope)))];
+  const givenUp = (what: string): string | undefined =>
+    whyGivenUp({ told: ends.get(what), here: ends.get(what) }, false, scope);
+  return [...told, ...others.map((what) => leftAs(what, givenUp(what)))];
 }
 
 /** Why static pods stay whose manifests may not be moved; their names follow. */

@@ -31,20 +31,22 @@ export function readySinceOf(node: Pick<Node, 'status'> | undefined): number | u
 }
 
 /**
- * When the grace period of a pod ends on its node, in milliseconds since the epoch; undefined for one that was not told to end. A
- * kubelet that was away when the pod was told to end tells it when it is back, with its whole grace period.
+ * When the grace period of a pod ends on a node that goes down, in milliseconds since the epoch; undefined for one that was not
+ * told to end. A kubelet that was away when the pod was told to end tells it when it is back, with its whole grace period; where
+ * the kubelet is away, the agent does so over the container runtime, at the earliest when the node goes down.
  */
-export function endsOnNode(pod: Pod, readySince = -Infinity): number | undefined {
+export function endsOnNode(pod: Pod, { since, readySince }: Omit<GoingDown, 'now'>): number | undefined {
   const end = endOf(pod);
   if (end === undefined) return undefined;
-  return end.toldAt < readySince ? readySince + end.endsAt - end.toldAt : end.endsAt;
+  return Math.max(end.toldAt, readySince ?? since ?? -Infinity) + end.endsAt - end.toldAt;
 }
 
 /** Why a drain of the pod's node does not wait for it; undefined where it does. */
-function whyNotWaitedFor(pod: Pod, { since, now, readySince }: GoingDown): string | undefined {
+function whyNotWaitedFor(pod: Pod, going: GoingDown): string | undefined {
+  const { since, now } = going;
   if (isFromUrl(pod)) return URL_PODS_LEFT;
   if (comesTooLate(pod, since)) return CAME_TOO_LATE;
-  return since !== undefined && waitedUntil(endsOnNode(pod, readySince)) <= now ? NOT_ENDED : undefined;
+  return since !== undefined && waitedUntil(endsOnNode(pod, going)) <= now ? NOT_ENDED : undefined;
 }
 
 /** The pod for the rules of the drain of its node. */

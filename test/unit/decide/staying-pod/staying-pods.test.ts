@@ -51,13 +51,13 @@ describe('pods that a drain does not wait for', () => {
     assert.deepEqual(found, [1, 0, 1]);
   });
 
-  it('a pod whose kubelet was away when it was told to end has its whole grace period from when that is Ready again', () => {
-    const grace = { deletionTimestamp: '2026-01-01T10:20:00Z', deletionGracePeriodSeconds: 600 };
-    const pod = { ...ORDINARY, metadata: { ...ORDINARY.metadata, ...grace } };
+  it('a pod whose kubelet was away when it was told to end has its whole grace period from when somebody can end it', () => {
     const ready = (status: 'True' | 'Unknown') => ({
       conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T10:19:00Z' }],
     });
-    const waits = (status: 'True' | 'Unknown', minutes: number): number => {
+    const waits = (status: 'True' | 'Unknown', minutes: number, deletionTimestamp = '2026-01-01T10:20:00Z'): number => {
+      const grace = { deletionTimestamp, deletionGracePeriodSeconds: 600 };
+      const pod = { ...ORDINARY, metadata: { ...ORDINARY.metadata, ...grace } };
       const going = {
         since: SINCE,
         now: SINCE + minutes * 60_000,
@@ -66,6 +66,8 @@ describe('pods that a drain does not wait for', () => {
       return waitedFor([drainPodOn(pod, going)]).length;
     };
     assert.deepEqual([waits('True', 35), waits('True', 36), waits('Unknown', 26), waits('Unknown', 27)], [1, 0, 1, 0]);
+    const before = '2026-01-01T09:20:00Z';
+    assert.deepEqual([waits('Unknown', 16, before), waits('Unknown', 17, before)], [1, 0], 'from when it goes down');
   });
 
   it('the drain goes through its plan past such pods, asks them to leave all the same, and ends', () => {
