@@ -111,19 +111,20 @@ export class Judge {
     return troubledMs >= (isHeard ? PATIENCE_MS : FIRST_PATIENCE_MS);
   }
 
+  /** The budget that refuses the eviction of a pod now, also of one that does not run; undefined where none does. */
+  #refusedBy(pod: Pod): string | undefined {
+    if (isTerminal(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
+    const budgets = budgetsOf(this.#fleet.server.objects, pod);
+    return budgets.find(({ status }) => (status?.disruptionsAllowed ?? 0) <= 0)?.metadata.name;
+  }
+
   /** The budget that forbids the end of a pod now; undefined where none does. */
   #closedBudget(pod: Pod): string | undefined {
-    if (!isReady(pod) || isTerminal(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
     // One that was told to end has ended for its budget; a kubelet may start it again.
     const machine = this.#fleet.machines.find(({ name }) => name === pod.spec.nodeName);
-    const runs = machine?.containers.running().some(({ uid, toldAt }) => {
-      return uid === pod.metadata.uid && toldAt === undefined;
-    });
-    if (runs !== true) return undefined;
-    const closed = budgetsOf(this.#fleet.server.objects, pod).find(
-      ({ status }) => (status?.disruptionsAllowed ?? 0) <= 0,
-    );
-    return closed?.metadata.name;
+    const running = machine?.containers.running() ?? [];
+    const runs = running.some(({ uid, toldAt }) => uid === pod.metadata.uid && toldAt === undefined);
+    return runs && isReady(pod) ? this.#refusedBy(pod) : undefined;
   }
 
   /** A pod that a program evicts, which its budget may refuse, or deletes without the Eviction API. */
@@ -131,7 +132,7 @@ export class Judge {
     const place = placeOf(path.split('?')[0] ?? '');
     if (place?.subresource === 'eviction') {
       const pod = this.#fleet.server.objects.get('Pod', `${place.namespace}/${place.name}`)?.object as Pod | undefined;
-      if (pod !== undefined && this.#closedBudget(pod) !== undefined) {
+      if (pod !== undefined && this.#refusedBy(pod) !== undefined) {
         this.#keptAt.set(pod.metadata.uid ?? '', this.#fleet.now());
       }
     }
@@ -214,10 +215,8 @@ export class Judge {
 
   /** When the first drain of the machine that goes on began. */
   #drainBegan({ name }: FleetMachine): number {
-    const maintenances = this.#fleet.server.objects.list('NodeMaintenance') as readonly NodeMaintenance[];
-    const own = maintenances.filter(({ status }) =>
-      nodeStatusesOf(status).some(({ nodeRef }) => nodeRef.name === name),
-    );
+    const all = this.#fleet.server.objects.list('NodeMaintenance') as readonly NodeMaintenance[];
+    const own = all.filter(({ status }) => nodeStatusesOf(status).some(({ nodeRef }) => nodeRef.name === name));
     return Math.min(...own.map(({ metadata }) => this.#begunAt.get(metadata.name) ?? Infinity));
   }
 
@@ -354,10 +353,11 @@ export class Judge {
     for (const container of running) {
       const { toldAt, graceSec, name } = container;
       if (toldAt !== undefined && fleet.now() - toldAt < graceSec * 1_000) return `the grace period of ${name}`;
-      const pod = pods.find(({ metadata }) => metadata.uid === container.uid);
-      if (pod === undefined) continue;
-      const isKept = fleet.now() - (this.#keptAt.get(container.uid) ?? -Infinity) < KEPT_MS;
-      if (isKept && this.#isOtherLeft(machine) && this.#closedBudget(pod) !== undefined) return `the budget of ${name}`;
+    }
+    for (const pod of pods) {
+      const isKept = fleet.now() - (this.#keptAt.get(pod.metadata.uid ?? '') ?? -Infinity) < KEPT_MS;
+      if (isKept && this.#isOtherLeft(machine) && this.#refusedBy(pod) !== undefined)
+        return `the budget of ${pod.metadata.name}`;
     }
     // A kubelet that was away may not have started the pod.
     const isAsked = (pod: Pod): boolean =>
