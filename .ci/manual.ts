@@ -1,7 +1,7 @@
 /** The manual pages and the completion scripts, made from the command line itself. */
 import type { Command } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
-import { completionScript } from '../src/cli/completion/scripts.ts';
+import { completionScript } from '../src/cli/completion/program.ts';
 import { createProgram } from '../src/cli/program.ts';
 import { createTerminal } from '../src/cli/terminal/terminal.ts';
 import type { TarFile } from './tar.ts';

@@ -4,8 +4,7 @@ import { loadAgentConfig } from '../config/load.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { createLog } from '../telemetry/log.ts';
 import { createOwnProgram } from './machine/own-program.ts';
-import { EXIT } from './terminal/exit-code.ts';
-import { failedExitCode } from './terminal/outcome.ts';
+import { EXIT, failedExitCode } from './terminal/exit-code.ts';
 import type { Terminal } from './terminal/terminal.ts';
 
 /** Runs the agent as the only command of this process, for a command line that `agentConfigPath` has read. Returns the exit code. */

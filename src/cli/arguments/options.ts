@@ -1,7 +1,7 @@
 /** The flags that several commands share, with one text each. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../decide/duration.ts';
-import { AGENT_CONFIG_PATH } from './paths.ts';
+import { AGENT_CONFIG_PATH } from '../machine/agent-line.ts';
 
 /** How a command sets the exit code of the program. */
 export type ExitWith = (code: number) => void;

@@ -1,8 +1,12 @@
 /** Reads which admission policies a cluster has, for `nodemaint check`. */
 import type { KubeObject } from '../../api/meta.ts';
 import type { PolicyFacts } from '../../show/checks/cluster-checks.ts';
-import { MUTATING_POLICIES, type PolicyNames, VALIDATING_POLICIES } from '../../show/checks/installed.ts';
-import { policyWarnings } from '../../show/checks/policy-warnings.ts';
+import {
+  MUTATING_POLICIES,
+  type PolicyNames,
+  VALIDATING_POLICIES,
+  policyWarnings,
+} from '../../show/checks/installed.ts';
 
 const REGISTRATION = '/apis/admissionregistration.k8s.io/v1';
 

@@ -2,7 +2,7 @@ import type { AgentStatus } from '../../agent/control/status.ts';
 import { printable } from '../../printable.ts';
 import { createBlock } from '../follow/screen.ts';
 import type { FrameLine } from '../terminal/paint.ts';
-import { progressBar } from '../terminal/progress-bar.ts';
+import { progressBar } from '../terminal/paint.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { formatSpan } from '../../decide/duration.ts';
 

@@ -5,7 +5,7 @@ import process from 'node:process';
 import * as z from 'zod';
 import { askKubelet } from '../../agent/static-pods/find-directory.ts';
 import { createMirrorPodReader } from '../../agent/static-pods/interceptor.ts';
-import { AGENT_CONFIG_PATH } from '../arguments/paths.ts';
+import { AGENT_CONFIG_PATH } from '../machine/agent-line.ts';
 import { readStatus } from '../machine/agent-status.ts';
 import { type LocalNode, openLocalNode, type StaticPodsFlags } from '../machine/local-node.ts';
 import { printChecks } from '../terminal/checks.ts';

@@ -10,7 +10,7 @@ import { EVICTION_REQUESTS, PODS } from '../../kube/resource.ts';
 import { transformPod, transformRequest } from '../../kube/copy/transform.ts';
 import { printable } from '../../printable.ts';
 import { Follower, type FollowStop } from '../follow/follower.ts';
-import { podState } from '../follow/maintenance/pod-line.ts';
+import { podState } from '../follow/maintenance/frame.ts';
 import { createNotes, writeTimedLine } from '../follow/screen.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 

@@ -1,5 +1,7 @@
 /** The command line of the agent's unit, which is read without the library of the other commands. */
-import { AGENT_CONFIG_PATH } from '../arguments/paths.ts';
+
+/** Where the configuration file of the agent is, unless --config names another. */
+export const AGENT_CONFIG_PATH = '/etc/nodemaint/config.yaml';
 
 /** The configuration file that `nodemaint agent [--config FILE]` names; undefined for every other command line. */
 export function agentConfigPath(argv: readonly string[]): string | undefined {

@@ -1,8 +1,12 @@
 import type { DrainPlanEntry, KeptPods } from '../../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
-import { isHindered, previewDrain } from '../../show/preview/drain-preview.ts';
-import type { PreviewDaemonSet, PreviewFacts } from '../../show/preview/preview-facts.ts';
+import {
+  isHindered,
+  previewDrain,
+  type PreviewDaemonSet,
+  type PreviewFacts,
+} from '../../show/preview/drain-preview.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';

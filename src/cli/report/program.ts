@@ -1,8 +1,7 @@
 import { type Command, Option } from 'commander';
 import { configOption, type ExitWith, exitCodes, examples, outputOption } from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import type { HistoryFlags } from './history.ts';
-import type { ReportFlags } from './report.ts';
+import type { HistoryFlags, ReportFlags } from './report.ts';
 
 /** Adds the commands that tell what the last shutdowns of this machine did. */
 export function addReport(program: Command, terminal: Terminal, exitWith: ExitWith): void {
@@ -15,7 +14,7 @@ export function addReport(program: Command, terminal: Terminal, exitWith: ExitWi
     .addHelpText('after', examples('sudo nodemaint history', 'sudo nodemaint history -o json'))
     .addHelpText('after', exitCodes({ 0: 'done', 1: 'the record cannot be read', 2: 'usage error' }))
     .action(async (flags: HistoryFlags) => {
-      const { historyCommand } = await import('./history.ts');
+      const { historyCommand } = await import('./report.ts');
       exitWith(await historyCommand(flags, terminal));
     });
 

@@ -21,7 +21,7 @@ import { formatObject, formatDocument } from '../terminal/document.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { followMaintenance } from '../follow/maintenance/follow.ts';
 import { drainLines } from '../follow/maintenance/frame.ts';
-import { readDrainRequests } from '../follow/maintenance/requests.ts';
+import { readDrainRequests } from '../follow/maintenance/watch.ts';
 import { columnsOf, type ListOutput, type Terminal } from '../terminal/terminal.ts';
 import { overviewTable } from './overview.ts';
 

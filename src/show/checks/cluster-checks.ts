@@ -2,9 +2,8 @@
 import { counted } from '../../decide/counted.ts';
 import { firstNames } from '../../decide/name-list.ts';
 import type { Check } from './node-checks.ts';
-import type { FleetNode } from '../fleet/node-state.ts';
+import { type FleetNode, isSameBuild } from '../fleet/node-state.ts';
 import { type NeededRight, RELEASE_ACCOUNT, type RightsFacts } from './installed.ts';
-import { isSameBuild } from '../fleet/same-build.ts';
 
 /** A fact, or why it could not be read: `forbidden` where the person may not read it. */
 export type Fact<T> =

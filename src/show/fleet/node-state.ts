@@ -10,7 +10,17 @@ import { formatSpan } from '../../decide/duration.ts';
 import { readNodeNote } from '../../decide/maintenance/node-note.ts';
 import { timeOf } from '../../decide/time.ts';
 import { overdueMs, readPresence, type WrittenPresence } from '../../decide/presence/presence.ts';
-import { isSameBuild } from './same-build.ts';
+
+/**
+ * Whether two versions are of one build, such as 0.1.0+2c3e88c0b1aa. One that does not say its commit, as the sources and older
+ * programs do not, may be any build of its version.
+ */
+export function isSameBuild(a: string, b: string): boolean {
+  const [first = '', firstCommit] = a.split('+');
+  const [second = '', secondCommit] = b.split('+');
+  const differs = firstCommit !== undefined && secondCommit !== undefined && firstCommit !== secondCommit;
+  return first === second && !differs;
+}
 
 /** All states of a node; `exempt` is one that has no agent and is not to have one. */
 export const FLEET_STATES = ['guarded', 'unguarded', 'outdated', 'going-down', 'back', 'exempt'] as const;

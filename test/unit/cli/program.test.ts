@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import type { Command } from 'commander';
-import { completionScript } from '../../../src/cli/completion/scripts.ts';
+import { completionScript } from '../../../src/cli/completion/program.ts';
 import { createProgram, runCommandLine } from '../../../src/cli/program.ts';
 import { recordTerminal } from '../../support/stand-ins/recorded-terminal.ts';
 

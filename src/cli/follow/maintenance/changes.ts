@@ -2,8 +2,7 @@ import { counted } from '../../../decide/counted.ts';
 import type { DrainView, LeavingPod, NodeView } from '../../../show/progress/drain-progress.ts';
 import { firstNames } from '../../../decide/name-list.ts';
 import { causeOf } from '../../../show/progress/blocking-causes.ts';
-import { causeText, keptText, requesterText, tierName } from './frame.ts';
-import { isUnrequested, podState } from './pod-line.ts';
+import { causeText, keptText, requesterText, tierName, isUnrequested, podState } from './frame.ts';
 import { printable } from '../../../printable.ts';
 
 /** Turns each view of a maintenance into the lines that are new since the last one. */

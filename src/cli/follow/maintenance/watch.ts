@@ -3,12 +3,45 @@ import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { nodeStatusesOf } from '../../../decide/maintenance/recorded-node.ts';
 import { drainView, type DrainView, type ShownPods, withSeen } from '../../../show/progress/drain-progress.ts';
-import { NODE_MAINTENANCES, PODS } from '../../../kube/resource.ts';
-import { transformPod } from '../../../kube/copy/transform.ts';
+import { NODE_MAINTENANCES, PODS, EVICTION_REQUESTS } from '../../../kube/resource.ts';
+import { transformPod, transformRequest } from '../../../kube/copy/transform.ts';
 import type { ObjectCache } from '../../../kube/watch.ts';
 import { type FollowContext, Follower, type FollowStop } from '../follower.ts';
-import { type FollowedRequests, followDrainRequests } from './requests.ts';
 import type { DrainScreen } from './screen.ts';
+import { NODE_LABEL } from '../../../api/names.ts';
+import { nodeLabel } from '../../../decide/node-label.ts';
+import type { MaintenanceClient } from '../../../kube/maintenance/client.ts';
+
+/** The requests of the moment, by the UID of the pod. */
+type RequestsByPod = ReadonlyMap<string, EvictionRequest>;
+
+function onNodes(nodes: readonly string[]): string {
+  return `${NODE_LABEL} in (${nodes.map(nodeLabel).join(',')})`;
+}
+
+function byPod(requests: readonly EvictionRequest[]): RequestsByPod {
+  return new Map(requests.map((request) => [request.spec.target.pod.uid, request]));
+}
+
+/** Reads the requests of drains on the nodes, by the UID of the pod. Throws API_REFUSED and API_UNREACHABLE. */
+export async function readDrainRequests(
+  client: MaintenanceClient,
+  nodes: readonly string[],
+  signal: AbortSignal,
+): Promise<RequestsByPod> {
+  if (nodes.length === 0) return new Map();
+  const query = new URLSearchParams({ labelSelector: onNodes(nodes) }).toString();
+  return byPod(await client.list<EvictionRequest>(EVICTION_REQUESTS, query, signal));
+}
+
+type FollowedRequests = () => RequestsByPod;
+
+/** Follows the requests of drains on the nodes, or on all nodes unless given. */
+function followDrainRequests(follower: Follower, nodes: readonly string[] | undefined): FollowedRequests {
+  const some = nodes === undefined ? {} : { labelSelector: onNodes(nodes) };
+  const requests = follower.copy({ resource: EVICTION_REQUESTS, ...some }, transformRequest);
+  return () => byPod(requests.list());
+}
 
 /** The maintenance to watch, and its nodes as far as they are known before the controller names them. */
 interface DrainWatchTarget {

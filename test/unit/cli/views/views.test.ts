@@ -7,7 +7,7 @@ import { createDrainScreen } from '../../../../src/cli/follow/maintenance/screen
 import { drainFrame, drainLines } from '../../../../src/cli/follow/maintenance/frame.ts';
 import { formatPreview } from '../../../../src/cli/maintenance/preview-table.ts';
 import { nodesTable } from '../../../../src/cli/nodes/nodes.ts';
-import { historyTable } from '../../../../src/cli/report/history.ts';
+import { historyTable } from '../../../../src/cli/report/report.ts';
 import { formatReport } from '../../../../src/cli/report/text.ts';
 import { formatStatus } from '../../../../src/cli/status/agent-table.ts';
 import { overviewTable } from '../../../../src/cli/status/overview.ts';

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { NEEDED_RIGHTS, type NeededRight, rightsFacts, WEBHOOK_RIGHTS } from '../../../../src/show/checks/installed.ts';
+import {
+  NEEDED_RIGHTS,
+  type NeededRight,
+  rightsFacts,
+  WEBHOOK_RIGHTS,
+  policyWarnings,
+} from '../../../../src/show/checks/installed.ts';
 import { atomText, type GivenRole, givenRoles } from '../../../support/accounts/manifests.ts';
 
 describe('the rights that a check of the cluster looks for', () => {
@@ -39,5 +45,27 @@ describe('the rights that a check of the cluster looks for', () => {
     assert.deepEqual(rightsFacts([], [false, true]), { missing: [], release: 'partly' });
     assert.deepEqual(rightsFacts([deletion], none), { missing: [deletion], release: 'partly' });
     assert.deepEqual(rightsFacts([impersonate], [true, true]), { missing: [impersonate], release: 'partly' });
+  });
+});
+
+/** As kube-apiserver 1.33.13 writes it. */
+const EARLY =
+  "/v1, Kind=Pod: ERROR: <input>:1:6: undeclared reference to 'params' (in container '')\n | !has(params.spec.stage)\n | .....^\n";
+const WRONG = "/v1, Kind=Pod: ERROR: <input>:1:8: undefined field 'spce'\n | object.spce\n | ......^\n";
+
+describe('the warnings of a policy', () => {
+  const named = { name: 'held', hasParams: true };
+
+  it('leave out a check that came before the kind of the parameters was known', () => {
+    assert.deepEqual(policyWarnings({ ...named, warnings: [EARLY] }), []);
+    assert.deepEqual(policyWarnings({ ...named, warnings: [EARLY, WRONG] }), [`held: ${WRONG}`]);
+  });
+
+  it('keep what is wrong', () => {
+    assert.deepEqual(policyWarnings({ ...named, hasParams: false, warnings: [EARLY] }), [`held: ${EARLY}`]);
+    assert.deepEqual(policyWarnings({ ...named, warnings: [EARLY + WRONG] }), [
+      `held: ${(EARLY + WRONG).slice(0, 200)}`,
+    ]);
+    assert.deepEqual(policyWarnings({ ...named, warnings: ['anything else'] }), ['held: anything else']);
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AGENT_STATUS_ANNOTATION, CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../../../src/api/names.ts';
-import { commonVersion, countStates, fleetNode } from '../../../../src/show/fleet/node-state.ts';
+import { commonVersion, countStates, fleetNode, isSameBuild } from '../../../../src/show/fleet/node-state.ts';
 import type { ListedNode } from '../../../../src/api/pod.ts';
 import { type Presence, presenceText } from '../../../../src/decide/presence/presence.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
@@ -153,5 +153,15 @@ describe('the state of a node in the fleet view', () => {
   it('states are counted', () => {
     const nodes = [nodeOf({}), nodeOf({}), nodeOf(undefined)].map((node) => fleetNode(node, '', NOW));
     assert.deepEqual(countStates(nodes), { guarded: 2, unguarded: 1 });
+  });
+});
+
+describe('two builds of one version', () => {
+  it('they are told apart by their commits, where both say one', () => {
+    assert.equal(isSameBuild('0.2.0+aaa', '0.2.0+bbb'), false);
+    assert.equal(isSameBuild('0.2.0+aaa', '0.2.0+aaa-dirty'), false);
+    assert.equal(isSameBuild('0.2.0+aaa', '0.2.0+aaa'), true);
+    assert.equal(isSameBuild('0.2.0', '0.2.0+bbb'), true);
+    assert.equal(isSameBuild('0.1.0', '0.2.0+bbb'), false);
   });
 });

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod, PodDisruptionBudget } from '../../../../src/api/pod.ts';
-import { type Finding, isHindered, previewDrain } from '../../../../src/show/preview/drain-preview.ts';
-import type { PreviewDaemonSet, PreviewFacts } from '../../../../src/show/preview/preview-facts.ts';
+import {
+  type Finding,
+  isHindered,
+  previewDrain,
+  type PreviewDaemonSet,
+  type PreviewFacts,
+} from '../../../../src/show/preview/drain-preview.ts';
 
 const NODE = { metadata: { name: 'n' } };
 

@@ -4,7 +4,7 @@ import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts
 import type { Pod } from '../../../../../src/api/pod.ts';
 import { createDrainChanges } from '../../../../../src/cli/follow/maintenance/changes.ts';
 import { drainFrame } from '../../../../../src/cli/follow/maintenance/frame.ts';
-import { progressBar } from '../../../../../src/cli/terminal/progress-bar.ts';
+import { progressBar } from '../../../../../src/cli/terminal/paint.ts';
 import { selectorOfNodes } from '../../../../../src/decide/maintenance/new-maintenance.ts';
 import { drainView, type DrainView } from '../../../../../src/show/progress/drain-progress.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { failedExitCode } from '../../../../src/cli/terminal/outcome.ts';
+import { failedExitCode } from '../../../../src/cli/terminal/exit-code.ts';
 import { NodemaintError } from '../../../../src/errors.ts';
 
 /** The exit code and what was printed. */
