@@ -364,7 +364,7 @@ export class Judge {
       fleet.workloadOf(pod)?.hasInterceptor === true &&
       fleet.requests().some(({ metadata }) => metadata.name === pod.metadata.uid);
     if (fleet.settings.interceptor === 'beats' && pods.some(isAsked)) return 'an interceptor';
-    if (this.#wouldTakeQuorum(machine)) return 'the control plane';
+    if (this.#wouldTakeQuorum(machine) || machine.isGuarded()) return 'the control plane';
     if (isTroubled) return undefined;
     return this.#whoGoesBefore(machine);
   }

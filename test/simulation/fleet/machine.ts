@@ -136,6 +136,12 @@ export class FleetMachine {
     return phase.kind === 'draining' && phase.mode === 'offline';
   }
 
+  /** Whether its agent was told last that it would take the quorum: it waits for that also while it cannot ask again. */
+  isGuarded(): boolean {
+    const phase = this.phase();
+    return phase.kind === 'draining' && phase.stand === 'guarded';
+  }
+
   /** What `nodemaint status` would show; undefined where no agent runs. */
   status(): ReturnType<Agent['status']> | undefined {
     return this.#running?.agent?.status();
