@@ -19,6 +19,8 @@ const SHORT = policy(OWN_ONLY, /only write short texts/u);
 const DRAINED_ONLY = policy(OWN_ONLY, /only write the condition Drained/u);
 const ANNOTATIONS = policy(OWN_ONLY, /only write the annotations deadline, deadline-since, boot-id and shutdown-kind/u);
 const KIND = policy(OWN_ONLY, /shutdown-kind poweroff, reboot, halt, kexec or soft-reboot/u);
+const REASON = policy(OWN_ONLY, /a reason of at most 1024 characters/u);
+const OTHER_LABELS = policy(OWN_ONLY, /other labels, or change them/u);
 const METADATA = policy(OWN_ONLY, /finalizers or ownerReferences/u);
 const SELECTORS = policy(OWN_ONLY, /at most 100 labels or expressions/u);
 const NAMES = policy('nodemaint-node-maintenances', /only create NodeMaintenances with the name shutdown-NODE-X/u);
@@ -42,18 +44,25 @@ const [ofN1] = byName('n1').nodeSelectorTerms;
 const [ofN2] = byName('n2').nodeSelectorTerms;
 const everywhere = { matchExpressions: [{ key: 'none', operator: 'DoesNotExist' }] };
 const owner = { apiVersion: 'v1', kind: 'Node', name: 'n2', uid: 'u', blockOwnerDeletion: true };
-const manyLabels = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`label-${at}`, 'x']));
-const largePlan = Array.from({ length: 80 }, (_, podPriority) => ({
-  podType: 'Default',
-  podPriority,
-  podSelector: { matchLabels: manyLabels },
-}));
+const labelled = (count: number): object => ({
+  matchLabels: Object.fromEntries(Array.from({ length: count }, (_, at) => [`label-${at}`, 'x'])),
+});
+const planOf = (...selectors: readonly object[]): readonly object[] =>
+  selectors.map((podSelector, podPriority) => ({ podType: 'Default', podPriority, podSelector }));
+const large = { annotations: { 'mallory.example.com/x': 'x'.repeat(200_000) } };
+const longReason = { reason: 'x'.repeat(1_025) };
 
 const makings: readonly Attack[] = [
   making('of node n2', ALONE, {}, { nodeSelector: byName('n2') }),
   making('of n1 and n2', ALONE, {}, { nodeSelector: byName('n1', 'n2') }),
   making('of n1, and of n2 in a second term', ALONE, {}, terms(ofN1 ?? {}, ofN2 ?? {})),
   making('of all nodes, by a label that none has', ALONE, {}, terms(everywhere)),
+  making(
+    'of itself ten times',
+    ALONE,
+    {},
+    terms({ matchFields: Array.from({ length: 10 }, () => ofN1?.matchFields?.[0]) }),
+  ),
   making('of n1 with a label expression', ALONE, {}, terms({ ...ofN1, ...everywhere })),
   making(
     'of all nodes but n1',
@@ -78,16 +87,21 @@ const makings: readonly Attack[] = [
   making('without the label of its agent', LABEL, { labels: {} }),
   making('with a finalizer that nobody takes away', METADATA, { finalizers: ['mallory.example.com/forever'] }),
   making('that node n2 owns, so that n2 cannot be deleted', METADATA, { ownerReferences: [owner] }),
-  making('with an annotation of 200 kB', ANNOTATIONS, {
-    annotations: { 'mallory.example.com/x': 'x'.repeat(200_000) },
-  }),
-  making('with a deadline annotation of 200 kB', ANNOTATIONS, {
-    annotations: { 'nodemaintenance.x-k8s.io/deadline': 'x'.repeat(200_000) },
+  making('with a label of its own beside that of its agent', OTHER_LABELS, { labels: { [AGENT_LABEL]: 'n1', a: 'b' } }),
+  making('with an annotation of 200 kB', ANNOTATIONS, large),
+  making('with a deadline annotation of 65 characters', ANNOTATIONS, {
+    annotations: { 'nodemaintenance.x-k8s.io/deadline': 'x'.repeat(65) },
   }),
   making('that goes down in a way that no machine can', KIND, {
     annotations: { 'nodemaintenance.x-k8s.io/shutdown-kind': 'reboots' },
   }),
-  making('with a plan of 4,000 labels', SELECTORS, {}, { drainPlan: largePlan }),
+  making('with a plan of 102 labels', SELECTORS, {}, { drainPlan: planOf(labelled(34), labelled(34), labelled(34)) }),
+  making(
+    'with a plan of a long label',
+    SELECTORS,
+    {},
+    { drainPlan: planOf({ matchLabels: { ['x'.repeat(400)]: 'x' } }) },
+  ),
   making(
     'with a plan of 101 entries',
     schema(/drainPlan.*must have at most 100 items/u),
@@ -100,12 +114,7 @@ const makings: readonly Attack[] = [
     {},
     { reason: 'x'.repeat(5_000) },
   ),
-  making(
-    'with a reason of 4,000 characters',
-    policy(OWN_ONLY, /a reason of at most 1024 characters/u),
-    {},
-    { reason: 'x'.repeat(4_000) },
-  ),
+  making('with a reason of 1,025 characters', REASON, {}, longReason),
   making('whose name leads out of a folder', apiServer(/metadata.name: Invalid value/u), { name: '../shutdown-n2-0' }),
 ];
 
@@ -125,9 +134,12 @@ const changes: readonly Attack[] = [
   changing('turns its own on n2', schema(/nodeSelector is immutable/u), OWN, { spec: { nodeSelector: byName('n2') } }),
   changing('takes the completion finalizer from that of n2', ALONE, OF_N2, { metadata: { finalizers: null } }),
   changing('gives its own a finalizer', METADATA, OWN, { metadata: { finalizers: ['mallory.example.com/forever'] } }),
-  changing("gives its own the label of n2's agent", policy(OWN_ONLY, /other labels, or change them/u), OWN, {
+  changing("gives its own the label of n2's agent", OTHER_LABELS, OWN, {
     metadata: { labels: { [AGENT_LABEL]: 'n2' } },
   }),
+  changing('gives its own an owner', METADATA, OWN, { metadata: { ownerReferences: [owner] } }),
+  changing('gives its own an annotation of 200 kB', ANNOTATIONS, OWN, { metadata: large }),
+  changing('gives its own a reason of 1,025 characters', REASON, OWN, { spec: longReason }),
   changing('writes a deadline on one of n1 and n2', ALONE, OF_BOTH, {
     metadata: { annotations: { 'nodemaintenance.x-k8s.io/deadline': '2026-01-01T00:00:00Z' } },
   }),
@@ -179,11 +191,21 @@ const statuses: readonly Attack[] = [
   saying('writes 31 conditions of 32 kB', DRAINED_ONLY, OWN, {
     conditions: Array.from({ length: 31 }, (_, at) => ({ ...drained, type: `X-${at}`, message: 'x'.repeat(32_768) })),
   }),
-  saying('writes the condition Drained with a message of 32 kB', DRAINED_ONLY, OWN, {
-    conditions: [{ ...drained, message: 'x'.repeat(32_768) }],
+  saying('writes the condition Drained with a message of 1,025 characters', DRAINED_ONLY, OWN, {
+    conditions: [{ ...drained, message: 'x'.repeat(1_025) }],
   }),
-  saying('writes a message of 32 kB', SHORT, OWN, {
-    nodeStatuses: [ofNode('n1', { drainMessage: 'x'.repeat(32_768) })],
+  saying('writes a message of 1,025 characters', SHORT, OWN, {
+    nodeStatuses: [ofNode('n1', { drainMessage: 'x'.repeat(1_025) })],
+  }),
+  saying('names a pod by 254 characters', SHORT, OWN, {
+    nodeStatuses: [
+      ofNode('n1', {
+        podsBlocking: [{ namespace: 'x', name: 'x'.repeat(254), reason: 'x', message: '', since: TIME }],
+      }),
+    ],
+  }),
+  saying('writes drain targets of 101 labels', SELECTORS, OWN, {
+    nodeStatuses: [ofNode('n1', { drainTargets: planOf(labelled(101)) })],
   }),
   saying('writes 500 drain targets', SHORT, OWN, {
     nodeStatuses: [
