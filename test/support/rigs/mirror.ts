@@ -19,17 +19,16 @@ import { drainOf } from '../maintenance/objects.ts';
 /** Static pods of NODE as the API server and the disk have them, without a kubelet and without our controller. */
 export interface MirrorRig {
   readonly staticPodPath: string;
-  readonly parkedPath: string;
   readonly runDirectory: string;
   readonly configFile: string;
   /** Writes a manifest NAME.yaml. */
-  writeManifest(name: string, labels?: Readonly<Record<string, string>>): Promise<void>;
-  /** Makes the mirror pod of a manifest as a kubelet does; `nodeName` for one of another node. */
-  createMirror(name: string, nodeName?: string): Promise<Pod>;
+  writeManifest(name: string): Promise<void>;
+  /** Makes the mirror pod of a manifest as a kubelet does. */
+  createMirror(name: string): Promise<Pod>;
   /** Makes the request for a pod of this name and UID, labelled with NODE as the controller labels it. */
   createRequest(name: string, uid: string): Promise<void>;
-  /** Does what the controller does at a turn: first those `before` the kubelet, one after the other, then the kubelet. */
-  activate(uid: string, before?: readonly string[], turn?: number): Promise<void>;
+  /** Gives the kubelet its turn, as the controller does. */
+  activate(uid: string): Promise<void>;
   getRequest(uid: string): Promise<EvictionRequest | undefined>;
   /** Does what the NodeMaintenance controller does in a drain. */
   target(drainTargets: readonly DrainPlanEntry[]): Promise<void>;
@@ -53,14 +52,13 @@ export async function buildMirrorRig(rig: EvictionRig): Promise<MirrorRig> {
   let made = false;
   return {
     staticPodPath,
-    parkedPath: path.join(folder, 'nodemaint-parked'),
     runDirectory,
     configFile,
-    writeManifest: async (name, labels = {}) => {
-      const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: NAMESPACE, labels }, spec: {} };
+    writeManifest: async (name) => {
+      const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: NAMESPACE }, spec: {} };
       await writeFile(path.join(staticPodPath, `${name}.yaml`), JSON.stringify(pod));
     },
-    createMirror: async (name, nodeName = NODE) => {
+    createMirror: async (name) => {
       const body = {
         apiVersion: 'v1',
         kind: 'Pod',
@@ -68,7 +66,7 @@ export async function buildMirrorRig(rig: EvictionRig): Promise<MirrorRig> {
           name: `${name}-${NODE}`,
           annotations: { 'kubernetes.io/config.mirror': name, 'kubernetes.io/config.hash': name },
         },
-        spec: { nodeName, containers: [{ name: 'main', image: 'none.invalid/none' }] },
+        spec: { nodeName: NODE, containers: [{ name: 'main', image: 'none.invalid/none' }] },
       };
       const request = { method: 'POST', path: collectionPath(PODS, NAMESPACE), body } as const;
       return (await sendForObject<Pod>(client, request, [], never)) as Pod;
@@ -83,14 +81,12 @@ export async function buildMirrorRig(rig: EvictionRig): Promise<MirrorRig> {
       const request = { method: 'POST', path: collectionPath(EVICTION_REQUESTS, NAMESPACE), body } as const;
       await sendForObject(client, request, [], never);
     },
-    activate: async (uid, before = [], turn = 0) => {
-      const names = [...before, KUBELET_INTERCEPTOR, 'imperative-eviction.k8s.io'];
-      const chain = {
-        targetInterceptors: names.map((name) => ({ name })),
-        interceptors: names.map((name) => ({ name, message: '' })),
-      };
-      const status = { activeInterceptors: [names[turn]], processedInterceptors: names.slice(0, turn) };
-      await patch(pathOf(uid, 'status'), { status: turn === 0 ? { ...chain, ...status } : status });
+    activate: async (uid) => {
+      const names = [KUBELET_INTERCEPTOR, 'imperative-eviction.k8s.io'];
+      const targetInterceptors = names.map((name) => ({ name }));
+      const interceptors = names.map((name) => ({ name, message: '' }));
+      const status = { activeInterceptors: [KUBELET_INTERCEPTOR], processedInterceptors: [] };
+      await patch(pathOf(uid, 'status'), { status: { targetInterceptors, interceptors, ...status } });
     },
     getRequest: (uid) => sendForObject<EvictionRequest>(client, { method: 'GET', path: pathOf(uid) }, [404], never),
     target: async (drainTargets) => {

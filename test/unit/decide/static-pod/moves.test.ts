@@ -103,6 +103,9 @@ describe('static pods', () => {
     const { progress } = decideStaticPods({ ...NOTHING, ...DOWN, live: alive });
     assert.equal(progress[0]?.state, 'terminating');
     assert.match(progress[0].message ?? '', /the kubelet is down; waiting before the manifest a.yaml is moved/);
+    const leave = new Map([[podKey(ETCD), { maintenance: 'm', reason: '' }]]);
+    const etcd = decideStaticPods({ ...NOTHING, ...CONTROL_PLANE, inPlace: [ETCD, POD], leave }).progress[0];
+    assert.match(etcd?.message ?? '', /etcd leaves after the other static pods; waiting for kube-system\/a-node$/);
   });
 
   it('static pods have ended only when the runtime says so', () => {
