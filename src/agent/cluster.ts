@@ -1,6 +1,6 @@
 import type { ClusterDependencies } from './cluster/dependencies.ts';
-import { NodeEvictionRequests } from './cluster/eviction-requests.ts';
 import { NodeMaintenances } from './cluster/maintenance-watch.ts';
+import { NodeEvictionRequests } from './cluster/on-demand-watch.ts';
 import { OwnMaintenances } from './cluster/own-maintenances.ts';
 import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
 import { AgentPresence, type PresenceSources } from './cluster/presence.ts';

@@ -1,22 +1,22 @@
-import { hasDrained, nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
+import type { NodeMaintenances } from './cluster/maintenance-watch.ts';
+import type { NodeEvictionRequests } from './cluster/on-demand-watch.ts';
+import type { PresenceFacts } from './cluster/presence.ts';
+import type { AgentStatus } from './control/status.ts';
+import type { ControllerState } from './drain/controller-lease.ts';
+import type { StaticPodPass } from './drain/pod-pass.ts';
+import type { AgentRecord } from './phase/record.ts';
+import type { ShutdownDetector } from './shutdown/detector.ts';
+import type { LockReconciler } from './shutdown/lock.ts';
 import { interceptorEntry } from '../decide/eviction/heartbeat.ts';
 import { targetKeyOf } from '../decide/eviction/request.ts';
-import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
+import { hasDrained, nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
+import { WAIT_OF_REASON, type Waiting, waitOfSaid } from '../decide/node/waits.ts';
 import type { LastShutdown } from '../decide/presence/last-shutdown.ts';
+import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
 import { describePhase, holdsLock, type Phase } from '../decide/shutdown/phase.ts';
 import { rfc3339, timeOf } from '../decide/time.ts';
 import type { ClusterAccess } from '../kube/access/cluster.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { NodeEvictionRequests } from './cluster/eviction-requests.ts';
-import type { NodeMaintenances } from './cluster/maintenance-watch.ts';
-import type { ControllerState } from './drain/controller-lease.ts';
-import type { ShutdownDetector } from './shutdown/detector.ts';
-import type { LockReconciler } from './shutdown/lock.ts';
-import type { PresenceFacts } from './cluster/presence.ts';
-import type { AgentRecord } from './phase/record.ts';
-import type { StaticPodPass } from './drain/pod-pass.ts';
-import { WAIT_OF_REASON, type Waiting, waitOfSaid } from '../decide/node/waits.ts';
-import type { AgentStatus } from './control/status.ts';
 
 /** What the status is made of. */
 export interface StatusFacts {

@@ -1,9 +1,8 @@
 /** Notices of Amazon EC2, from its instance metadata service, version 2 only. */
 import * as z from 'zod';
-import type { Notice, NoticeKind } from '../decide/notice/notices.ts';
 import { type Metadata, metadataError, parseJson, textOf } from './metadata.ts';
-import type { NoticeSource } from './notice-source.ts';
-import { timed } from './notice-times.ts';
+import { type NoticeSource, timed } from './notice-source.ts';
+import type { Notice, NoticeKind } from '../decide/notice/notices.ts';
 
 const TOKEN_PATH = '/latest/api/token';
 const TOKEN_TTL_SEC = 21_600;

@@ -1,9 +1,8 @@
 /** Notices of Microsoft Azure: the Scheduled Events of its instance metadata service. */
 import * as z from 'zod';
-import type { Notice, NoticeKind } from '../decide/notice/notices.ts';
 import { type Metadata, metadataError, parseJson, textOf } from './metadata.ts';
-import type { NoticeSource } from './notice-source.ts';
-import { timed } from './notice-times.ts';
+import { type NoticeSource, timed } from './notice-source.ts';
+import type { Notice, NoticeKind } from '../decide/notice/notices.ts';
 
 const EVENTS_PATH = '/metadata/scheduledevents?api-version=2020-07-01';
 const NAME_PATH = '/metadata/instance/compute/name?api-version=2021-02-01&format=text';

@@ -1,10 +1,9 @@
 /** Notices from the metadata server of Google Compute Engine. */
 import * as z from 'zod';
-import type { Notice } from '../decide/notice/notices.ts';
-import { parseNoticeTime } from '../decide/notice-time.ts';
 import { type Metadata, metadataError, parseJson, textOf } from './metadata.ts';
-import type { NoticeSource } from './notice-source.ts';
-import { timed } from './notice-times.ts';
+import { type NoticeSource, timed } from './notice-source.ts';
+import { parseNoticeTime } from '../decide/notice-time.ts';
+import type { Notice } from '../decide/notice/notices.ts';
 
 const ROOT = '/computeMetadata/v1/instance';
 const HEADERS = { 'Metadata-Flavor': 'Google' };

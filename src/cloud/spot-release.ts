@@ -1,7 +1,6 @@
 /** Notices of the release of a spot machine: of Alibaba Cloud, five minutes before it, and of Tencent Cloud. */
 import { type Metadata, metadataError, textOf } from './metadata.ts';
-import type { NoticeSource } from './notice-source.ts';
-import { bareTime } from './notice-times.ts';
+import { bareTime, type NoticeSource } from './notice-source.ts';
 
 const TENCENT_PATH = '/latest/meta-data/spot/termination-time';
 

@@ -1,13 +1,24 @@
 /** The files of a configuration: the main one, and the drop-ins that change keys of it. */
+import { createHash } from 'node:crypto';
 import { open, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import * as z from 'zod';
 import { CONFIG_API_VERSION } from '../api/names.ts';
+import { type AgentConfig, agentConfigSchema } from './schema.ts';
 import { mergePatch } from '../decide/merge-patch.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../errors.ts';
 import { CONFIG_LIMITS, createYamlReader } from '../host/files/yaml.ts';
-import { type AgentConfig, agentConfigSchema } from './schema.ts';
+
+const LENGTH = 8;
+
+/** A short hash of a configuration, the same for all nodes that have the same one: the name of the node is left out. */
+export function configHash(config: AgentConfig): string {
+  return createHash('sha256')
+    .update(JSON.stringify({ ...config, nodeName: '' }))
+    .digest('hex')
+    .slice(0, LENGTH);
+}
 
 /** One file of a configuration. */
 export interface AgentConfigFile {

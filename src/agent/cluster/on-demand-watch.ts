@@ -1,18 +1,14 @@
 import type { ClusterDependencies } from './dependencies.ts';
+import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { KubeObject } from '../../api/meta.ts';
+import { KUBELET_INTERCEPTOR, NODE_LABEL } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
+import { isFinished } from '../../decide/eviction/request.ts';
+import { nodeLabel } from '../../decide/node-label.ts';
 import { describeError } from '../../errors.ts';
-import { onNode, PODS } from '../../kube/resource.ts';
-import { createObjectCache, type ObjectCache, type Transform, type WatchScope } from '../../kube/watch.ts';
-
-/** The pods of this node, watched only while a part of the agent needs them. */
-export type NodePods = OnDemandWatch<Pod>;
-
-/** Creates the watch on the pods of this node, which ends with `lifetime`. */
-export function createNodePods(dependencies: ClusterDependencies, lifetime: AbortSignal): NodePods {
-  const scope = { resource: PODS, fieldSelector: onNode(dependencies.nodeName) };
-  return createOnDemandWatch<Pod>({ scope, failure: "watch on the node's pods failed" }, dependencies, () => lifetime);
-}
+import { type InterceptorStep, reportProgress } from '../../kube/eviction/interceptor.ts';
+import { EVICTION_REQUESTS, onNode, PODS } from '../../kube/resource.ts';
+import { createObjectCache, type ObjectCache, type WatchScope } from '../../kube/watch.ts';
 
 /** A watch that runs only while a part of the agent needs it: an idle agent has none. */
 interface OnDemandWatch<T extends KubeObject> {
@@ -24,17 +20,9 @@ interface OnDemandWatch<T extends KubeObject> {
   current(): ObjectCache<T> | undefined;
 }
 
-/** What is watched, and the log message of a watch that fails. */
-interface OnDemandScope<T extends KubeObject> {
-  readonly scope: WatchScope;
-  readonly failure: string;
-  /** What is kept of an object; all of it unless given. */
-  readonly read?: Transform<T>;
-}
-
 /** Creates the watch without starting it. It ends with the signal that `lifetime` returns when it starts. */
-export function createOnDemandWatch<T extends KubeObject>(
-  { scope, failure, read }: OnDemandScope<T>,
+function createOnDemandWatch<T extends KubeObject>(
+  scope: WatchScope,
   dependencies: ClusterDependencies,
   lifetime: () => AbortSignal,
 ): OnDemandWatch<T> {
@@ -44,9 +32,9 @@ export function createOnDemandWatch<T extends KubeObject>(
     start: () => {
       if (running !== undefined) return running.cache;
       const end = new AbortController();
-      const cache = createObjectCache<T>(scope, onChange, dependencies, read);
+      const cache = createObjectCache<T>(scope, onChange, dependencies);
       cache.run(AbortSignal.any([lifetime(), end.signal])).catch((error: unknown) => {
-        log.error({ reason: describeError(error) }, failure);
+        log.error({ resource: scope.resource.plural, reason: describeError(error) }, 'a watch has failed');
       });
       running = { cache, end };
       return cache;
@@ -71,4 +59,56 @@ export function followed<T extends KubeObject>(watch: OnDemandWatch<T>): ObjectC
     watch.start();
   }
   return undefined;
+}
+
+/** The EvictionRequests of pods on this node, watched only while a drain needs them. */
+export class NodeEvictionRequests {
+  readonly #dependencies: ClusterDependencies;
+  readonly #lifetime: () => AbortSignal;
+  readonly #watched;
+
+  /** There is no watch at first. None begins before `lifetime` returns a signal that is not aborted; all end with it. */
+  constructor(dependencies: ClusterDependencies, lifetime: () => AbortSignal) {
+    this.#dependencies = dependencies;
+    this.#lifetime = lifetime;
+    const labelSelector = `${NODE_LABEL}=${nodeLabel(dependencies.nodeName)}`;
+    this.#watched = createOnDemandWatch<EvictionRequest>(
+      { resource: EVICTION_REQUESTS, labelSelector },
+      dependencies,
+      lifetime,
+    );
+  }
+
+  /** Those that are not over, or that are deleted and kept by finalizers; none while they are not watched. */
+  list(): readonly EvictionRequest[] {
+    const all = this.#watched.current()?.list() ?? [];
+    return all.filter((request) => !isFinished(request) || request.metadata.deletionTimestamp !== undefined);
+  }
+
+  /** Whether they are watched and the first list has arrived. */
+  synced(): boolean {
+    return this.#watched.current()?.synced() === true;
+  }
+
+  /** Starts or stops the watch. */
+  watch(wanted: boolean): void {
+    if (this.#lifetime().aborted) return;
+    if (wanted) this.#watched.start();
+    else this.#watched.stop();
+  }
+
+  /** Reports as the interceptor kubelet.k8s.io (KEP-4212, "kubelet: Static Pods"). */
+  async report(request: EvictionRequest, step: InterceptorStep, signal: AbortSignal): Promise<void> {
+    const { client, clock } = this.#dependencies;
+    await reportProgress(client, request, { name: KUBELET_INTERCEPTOR, step, now: clock.now() }, signal);
+  }
+}
+
+/** The pods of this node, watched only while a part of the agent needs them. */
+export type NodePods = OnDemandWatch<Pod>;
+
+/** Creates the watch on the pods of this node, which ends with `lifetime`. */
+export function createNodePods(dependencies: ClusterDependencies, lifetime: AbortSignal): NodePods {
+  const scope = { resource: PODS, fieldSelector: onNode(dependencies.nodeName) };
+  return createOnDemandWatch<Pod>(scope, dependencies, () => lifetime);
 }

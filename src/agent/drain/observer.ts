@@ -1,19 +1,19 @@
+import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
+import type { NodeEvictionRequests } from '../cluster/on-demand-watch.ts';
+import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
+import type { ControllerLease, ControllerState } from './controller-lease.ts';
+import type { GiveBack } from './uncordon-and-ungate.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { maintenancesOfNode } from '../../decide/drain/self-drain.ts';
 import { DEFAULT_EVICTION_SETTINGS, type EvictionSettings } from '../../decide/eviction/settings.ts';
 import { nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
 import { type ControllerLife, WHY_SELF } from '../../decide/shutdown/drainer.ts';
-import { othersReboot } from '../../decide/shutdown/machine-going-down.ts';
 import { idleControllerEvent, type PhaseEvent } from '../../decide/shutdown/events.ts';
+import { othersReboot } from '../../decide/shutdown/machine-going-down.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
-import { longestSilenceMs, type Stall, standOf, traceText } from '../../decide/wait/progress.ts';
 import { isEffective, type RetentionFacts } from '../../decide/static-pod/parked.ts';
+import { longestSilenceMs, type Stall, standOf, traceText } from '../../decide/wait/progress.ts';
 import type { Clock } from '../../host/clock.ts';
-import type { NodeEvictionRequests } from '../cluster/eviction-requests.ts';
-import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
-import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
-import type { ControllerLease, ControllerState } from './controller-lease.ts';
-import type { GiveBack } from './uncordon-and-ungate.ts';
 
 /** What decides, beside the phase, who drains the node. */
 export interface DrainSight {

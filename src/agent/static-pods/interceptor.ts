@@ -4,8 +4,8 @@
  * Otherwise it reports nothing, so that it does not keep the request alive. While a maintenance targets the pod it also
  * acts, without a report, on a request that can no longer make the pod leave.
  */
-import type { NodeEvictionRequests } from '../cluster/eviction-requests.ts';
 import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
+import type { NodeEvictionRequests } from '../cluster/on-demand-watch.ts';
 import { isRunning, type StaticPodView } from './view.ts';
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { KUBELET_INTERCEPTOR } from '../../api/names.ts';

@@ -1,17 +1,16 @@
 /** `nodemaint config check|show|schema`: whether the agent can start with a configuration, and what it would use. */
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { text as textOf } from 'node:stream/consumers';
 import process from 'node:process';
+import { text as textOf } from 'node:stream/consumers';
 import { stringify } from 'yaml';
-import { configJsonSchema } from '../../config/json-schema.ts';
-import { configOf, type AgentConfigFile, DROP_INS, parseConfigFile, readConfigFiles } from '../../config/load.ts';
-import type { AgentConfig } from '../../config/schema.ts';
+import { openLocalNode } from '../machine/local-node.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { type AgentConfigFile, configOf, DROP_INS, parseConfigFile, readConfigFiles } from '../../config/load.ts';
+import { type AgentConfig, configJsonSchema } from '../../config/schema.ts';
 import { errorCodeOf, NodemaintError } from '../../errors.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
-import { openLocalNode } from '../machine/local-node.ts';
 import { parkingProblem } from '../../static-pods/trusted-places.ts';
-import type { Terminal } from '../terminal/terminal.ts';
 
 /** The flags that both commands share. */
 export interface ConfigFlags {

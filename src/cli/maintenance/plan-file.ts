@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import { drainPlanEntrySchema } from '../../config/drain-plan.ts';
+import { drainPlanEntrySchema } from '../../config/schema.ts';
 import { effectiveDrainPlan, planFromKubeletPriorities } from '../../decide/maintenance/drain-plan.ts';
 import { planComplaint } from '../../decide/maintenance/new-maintenance.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';

@@ -2,10 +2,27 @@ import assert from 'node:assert/strict';
 import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { loadAgentConfig } from '../../../src/config/load.ts';
+import { configHash, loadAgentConfig } from '../../../src/config/load.ts';
 import { parseAgentConfig } from '../../support/agent/config.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { NEEDS_ROOT } from '../../support/root.ts';
+
+function hashOf(keys: object): string {
+  const head = { apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1', kind: 'AgentConfiguration' };
+  return configHash(parseAgentConfig(JSON.stringify({ ...head, ...keys }), 'config.yaml'));
+}
+
+describe('the hash of a configuration', () => {
+  it('nodes that differ in nothing but their names have the same one', () => {
+    assert.match(hashOf({}), /^[0-9a-f]{8}$/);
+    assert.equal(hashOf({ nodeName: 'a' }), hashOf({ nodeName: 'b' }));
+  });
+
+  it('another value of any key is another hash, and a default that is written out is none', () => {
+    assert.notEqual(hashOf({ maxHoldSec: 60 }), hashOf({}));
+    assert.equal(hashOf({ onBoot: 'complete' }), hashOf({}));
+  });
+});
 
 const TEXT = '{"apiVersion":"agent.nodemaintenance.x-k8s.io/v1alpha1","kind":"AgentConfiguration"}';
 

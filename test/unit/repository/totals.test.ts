@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { createProgram } from '../../../src/cli/program.ts';
-import { configJsonSchema } from '../../../src/config/json-schema.ts';
+import { configJsonSchema } from '../../../src/config/schema.ts';
 import { type Total, totalsOf } from '../../structure/totals.ts';
 import { recordTerminal } from '../../support/stand-ins/recorded-terminal.ts';
 
@@ -14,8 +14,8 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
  * limit that is raised has a line in CHANGELOG.md that says what was taken out for it.
  */
 const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: number }>> = {
-  'lines in src': { limit: 47_800, target: 31_000 },
-  'files in src': { limit: 484, target: 300 },
+  'lines in src': { limit: 47_750, target: 31_000 },
+  'files in src': { limit: 479, target: 300 },
   'lines in test': { limit: 81_100, target: 65_000 },
   'words in docs': { limit: 67_300, target: 45_000 },
   'admission policies': { limit: 14, target: 14 },

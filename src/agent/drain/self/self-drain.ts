@@ -5,9 +5,8 @@
  * nothing for the shutdown of this node counts as none until the shutdown is over.
  */
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
-import type { NodeEvictionRequests } from '../../cluster/eviction-requests.ts';
 import type { NodeMaintenances } from '../../cluster/maintenance-watch.ts';
-import { followed, type NodePods } from '../../cluster/on-demand-watch.ts';
+import { followed, type NodeEvictionRequests, type NodePods } from '../../cluster/on-demand-watch.ts';
 import type { OwnNode } from '../../cluster/own-node.ts';
 import { drainedFor, type Drainer, type DrainerFacts, type DrainPass, manifestsOf } from '../drainer.ts';
 import type { ProgressObserver } from '../observer.ts';
