@@ -49,11 +49,20 @@ export function openDrain(parts: DrainParts, lifetime: AbortSignal): DrainStep {
   const isAfterShutdown = (): boolean => own.own().length > 0;
   const giveBack = createGiveBack(dependencies, createSelfGates(dependencies), { ownNode, isAfterShutdown });
   const { maintenances, requests, lease } = cluster;
-  const scope = { nodeName: dependencies.nodeName, clock, lease, maintenances, own, requests, giveBack };
+  const nodePods = createNodePods(dependencies, lifetime);
+  const scope = {
+    nodeName: dependencies.nodeName,
+    clock,
+    lease,
+    maintenances,
+    own,
+    requests,
+    pods: nodePods,
+    giveBack,
+  };
   const observer = new ProgressObserver({ ...scope, maxIdleMs: config.progressWaitSec * 1000, announce });
   const byController = createControllerDrainer(own, cluster.interceptor, createBlockedPods(dependencies), ownNode);
   const maxVolumeWaitMs = config.maxVolumeWaitSec * 1000;
-  const nodePods = createNodePods(dependencies, lifetime);
   const kubelet = (signal: AbortSignal): ReturnType<StaticPods['kubelet']> => staticPods.kubelet(signal);
   const told = new ToldPods({ runtime, kubelet, silence, maintenances, pods: nodePods, ownNode, dependencies });
   const shared = { requests, giveBack, maintenances, ownNode, byController, pods: nodePods };

@@ -1,5 +1,6 @@
+import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
-import type { NodeEvictionRequests } from '../cluster/on-demand-watch.ts';
+import type { NodeEvictionRequests, NodePods } from '../cluster/on-demand-watch.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 import type { ControllerLease, ControllerState } from './controller-lease.ts';
 import type { GiveBack } from './uncordon-and-ungate.ts';
@@ -29,6 +30,7 @@ interface ObserverDependencies {
   readonly maintenances: Pick<NodeMaintenances, 'synced' | 'list' | 'watchesAll' | 'wantAll' | 'holdAll'>;
   readonly own: Pick<OwnMaintenances, 'state'>;
   readonly requests: Pick<NodeEvictionRequests, 'list'>;
+  readonly pods: Pick<NodePods, 'current'>;
   readonly giveBack: Pick<GiveBack, 'markForRevert' | 'find' | 'needsRevert' | 'leaveToController'>;
   /** After how long a controller that does nothing for the shutdown of this node is not waited for, in milliseconds. */
   readonly maxIdleMs: number;
@@ -168,11 +170,23 @@ export class ProgressObserver {
     return isUncertain && !this.#parts.maintenances.watchesAll();
   }
 
+  /**
+   * The requests for pods that are still on the node, as far as that is known: where nobody can take back the request for a pod
+   * that is gone, its interceptor may go on for ever.
+   */
+  #requests(): readonly EvictionRequest[] {
+    const all = this.#parts.requests.list();
+    const copy = this.#parts.pods.current();
+    if (copy?.current() !== true) return all;
+    const here = new Set(copy.list().map(({ metadata }) => metadata.uid));
+    return all.filter(({ metadata }) => here.has(metadata.name));
+  }
+
   /** What to go by in the place of what the Lease shows. */
   #judge(life: ControllerLife, own: NodeMaintenance | undefined): ControllerLife {
-    const { clock, lease, maintenances, requests, nodeName, maxIdleMs, announce } = this.#parts;
+    const { clock, lease, maintenances, nodeName, maxIdleMs, announce } = this.#parts;
     const now = clock.monotonic();
-    const trace = { node: nodeStatusOf(own?.status, nodeName), requests: requests.list() };
+    const trace = { node: nodeStatusOf(own?.status, nodeName), requests: this.#requests() };
     const text = traceText(trace);
     const isChanged = this.#work?.text !== text;
     // Whatever the API server refuses, somebody gets further.

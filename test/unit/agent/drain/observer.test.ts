@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ProgressObserver } from '../../../../src/agent/drain/observer.ts';
+import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
 import type { NodeMaintenance, NodeStatus } from '../../../../src/api/node-maintenance.ts';
 import { DEFAULT_EVICTION_SETTINGS } from '../../../../src/decide/eviction/settings.ts';
 import type { LeaseLife } from '../../../../src/decide/shutdown/drainer.ts';
@@ -8,6 +10,7 @@ import type { PhaseEvent } from '../../../../src/decide/shutdown/events.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import type { RetentionFacts } from '../../../../src/decide/static-pod/parked.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
+import type { ObjectCache } from '../../../../src/kube/watch.ts';
 import { ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
@@ -50,8 +53,15 @@ interface World {
   /** Whether the API server lets all maintenances be watched. */
   tellsAll: boolean;
   synced: boolean;
+  requests: EvictionRequest[];
+  /** The pods of the node; undefined where they are not watched. */
+  pods: readonly Pod[] | undefined;
   /** What the API server answers to the question for the Lease: "" for no answer. */
   leaseFails: string | undefined;
+}
+
+function copyOf(pods: readonly Pod[] | undefined): ObjectCache<Pod> | undefined {
+  return pods && ({ current: () => true, list: () => pods } as unknown as ObjectCache<Pod>);
 }
 
 function open(given: Partial<World> = {}) {
@@ -62,6 +72,8 @@ function open(given: Partial<World> = {}) {
     source: 'all',
     tellsAll: true,
     synced: true,
+    requests: [],
+    pods: undefined,
     leaseFails: undefined,
     ...given,
   };
@@ -75,7 +87,8 @@ function open(given: Partial<World> = {}) {
     clock,
     maxIdleMs: 300_000,
     announce: (event) => events.push(event),
-    requests: { list: () => [] },
+    requests: { list: () => world.requests },
+    pods: { current: () => copyOf(world.pods) },
     own: { state: () => 'open' },
     maintenances: {
       synced: () => world.synced,
@@ -233,6 +246,22 @@ describe('the observer of the drain, with a controller that does nothing', () =>
     for (const podsPendingEvacuation of [9, 8, 7]) {
       world.maintenances = [maintenanceWith({ drainPlanPosition: 1, podsPendingEvacuation })];
       assert.equal(await afterMinutes(4), 'alive');
+    }
+  });
+
+  it('says so although an interceptor goes on with a pod that is gone, and not while the pod is there', async () => {
+    for (const [uid, expected] of [
+      ['gone', 'idle'],
+      ['here', 'alive'],
+    ] as const) {
+      const rig = open({ pods: [{ metadata: { name: 'here', uid: 'here' }, spec: {} }] });
+      let found = await rig.look();
+      for (let passed = 0; passed < 60; passed += 1) {
+        const interceptors = [{ name: 'actor.example', message: `At work ${passed}.` }];
+        rig.world.requests = [{ metadata: { name: uid, uid }, status: { interceptors } } as unknown as EvictionRequest];
+        found = await rig.afterMinutes(1);
+      }
+      assert.equal(found, expected, uid);
     }
   });
 
