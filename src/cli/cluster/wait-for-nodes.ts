@@ -1,12 +1,11 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
-import { transformNode } from '../../kube/copy/transform.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { transformNode } from '../../kube/copy/transform.ts';
 import { NODE_MAINTENANCES, NODES } from '../../kube/resource.ts';
-import { createObjectCache } from '../../kube/watch.ts';
-import { timeLimit } from '../arguments/parse.ts';
-import type { Log } from '../../telemetry/log.ts';
+import { Follower, type FollowStop } from '../follow/follower.ts';
+import { createNotes } from '../follow/screen.ts';
 
 /** Nodes and a maintenance as observed; those that do not exist are absent. */
 export interface AwaitedNode {
@@ -16,7 +15,7 @@ export interface AwaitedNode {
 
 /** How waiting ended. */
 interface NodeWaitResult {
-  readonly ending: 'done' | 'timeout' | 'interrupted';
+  readonly ending: 'done' | FollowStop;
   readonly observed: AwaitedNode;
 }
 
@@ -29,44 +28,30 @@ interface AwaitedNodes {
   readonly timeoutMs: number | undefined;
 }
 
-const SILENT: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 /** Up to this many nodes are watched one by one; beyond it, all nodes of the cluster are. */
 const MAX_WATCHES = 8;
-const SYNC_MS = 50;
 
 /**
- * Watches a maintenance and its nodes until they are as awaited, the time is over, or the signal is aborted.
+ * Watches a maintenance and its nodes, without a word, until they are as awaited, the time is over, or the signal is aborted.
+ * Throws API_REFUSED where the server denies it from the beginning.
  */
 export async function waitForNodes(
   { maintenance, nodes, isDone, timeoutMs }: AwaitedNodes,
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<NodeWaitResult> {
-  const ending = new AbortController();
-  const clock = createSystemClock();
-  const dependencies = { client, clock, log: SILENT };
-  const onChange = (): void => {
-    if (isReady() && isDone(observed())) ending.abort();
-  };
-  const scope = { resource: NODE_MAINTENANCES, fieldSelector: `metadata.name=${maintenance}` };
-  const own = createObjectCache<NodeMaintenance>(scope, onChange, dependencies);
-  const selectors = nodes.length <= MAX_WATCHES ? nodes.map((name) => `metadata.name=${name}`) : [undefined];
-  const caches = selectors.map((fieldSelector) => {
-    const narrow = fieldSelector === undefined ? {} : { fieldSelector };
-    return createObjectCache<Node>({ resource: NODES, ...narrow }, onChange, dependencies, transformNode);
+  const follower = new Follower({ client, clock: createSystemClock(), screen: createNotes(() => undefined) });
+  const own = follower.copy<NodeMaintenance>({
+    resource: NODE_MAINTENANCES,
+    fieldSelector: `metadata.name=${maintenance}`,
   });
-  const isReady = (): boolean => own.synced() && caches.every((cache) => cache.synced());
+  const scopes = nodes.length <= MAX_WATCHES ? nodes.map((name) => ({ fieldSelector: `metadata.name=${name}` })) : [{}];
+  const copies = scopes.map((scope) => follower.copy<Node>({ resource: NODES, ...scope }, transformNode));
   const observed = (): AwaitedNode => ({
     maintenance: own.get(maintenance),
-    nodes: caches.flatMap((cache) => cache.list()).filter(({ metadata }) => nodes.includes(metadata.name)),
+    nodes: copies.flatMap((copy) => copy.list()).filter(({ metadata }) => nodes.includes(metadata.name)),
   });
-  const stop = AbortSignal.any([ending.signal, signal, timeLimit(timeoutMs)]);
-  // A first list without objects calls no onChange.
-  const firstReport = async (): Promise<void> => {
-    while (!isReady() && !stop.aborted) await clock.sleep(SYNC_MS, stop).catch(() => undefined);
-    onChange();
-  };
-  await Promise.all([own.run(stop), ...caches.map((cache) => cache.run(stop)), firstReport()]);
-  const how = ending.signal.aborted ? 'done' : signal.aborted ? 'interrupted' : 'timeout';
-  return { ending: how, observed: observed() };
+  const look = (): 'done' | undefined => (follower.synced() && isDone(observed()) ? 'done' : undefined);
+  const ending = await follower.run({ look, timeoutMs }, signal);
+  return { ending, observed: observed() };
 }

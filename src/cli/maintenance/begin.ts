@@ -8,7 +8,6 @@ import { keptBy } from '../../decide/kept-pods/kept-pods.ts';
 import { type Consent, flagOfLoss, keepPodsOf, missingConsent } from '../../decide/kept-pods/consent.ts';
 import { NodemaintError } from '../../errors.ts';
 import { hasCode } from '../../kube/connection-loss.ts';
-import { onNode, PODS } from '../../kube/resource.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import { readDrainPlan } from './plan-file.ts';
 import type { DryRun } from '../arguments/options.ts';
@@ -76,29 +75,20 @@ function warnOfOthers(
   }
 }
 
-/** The pods of a node. Throws API_REFUSED where the person may not list them. */
-async function podsOn(
-  client: MaintenanceClient,
-  { metadata: { name } }: Node,
-  signal: AbortSignal,
-): Promise<readonly Pod[]> {
-  return await client.list<Pod>(PODS, `fieldSelector=${encodeURIComponent(onNode(name))}`, signal);
-}
-
 /** The pods of the members of the control plane, by their node; none of those that the person may not list. */
 async function podsOfMembers(
   client: MaintenanceClient,
   members: readonly Node[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, readonly Pod[]>> {
-  const podsOf = async (node: Node): Promise<readonly Pod[]> => {
-    return await podsOn(client, node, signal).catch((error: unknown) => {
+  const podsOf = async (node: string): Promise<readonly Pod[]> => {
+    return await client.podsOn(node, signal).catch((error: unknown) => {
       // The controller judges the drain by them in any case.
       if (hasCode(error, 'API_REFUSED')) return [];
       throw error;
     });
   };
-  return new Map(await Promise.all(members.map(async (node) => [node.metadata.name, await podsOf(node)] as const)));
+  return new Map(await Promise.all(members.map(async ({ metadata: { name } }) => [name, await podsOf(name)] as const)));
 }
 
 /** Why draining these nodes harms the control plane; undefined where it does not, or none of them is part of it. */
@@ -148,7 +138,7 @@ async function assertConsent(
   signal: AbortSignal,
 ): Promise<void> {
   if (keepPodsOf({ keep: [], lose: consent.lose }).length === 0) return;
-  const lists = await Promise.all(nodes.map((node) => podsOn(client, node, signal)));
+  const lists = await Promise.all(nodes.map(({ metadata }) => client.podsOn(metadata.name, signal)));
   const missing = missingConsent(lists.flat(), consent);
   if (missing !== undefined) throw new NodemaintError('API_REFUSED', `${missing}; nothing was done`);
 }

@@ -10,7 +10,7 @@ import {
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
-import { DISRUPTION_BUDGETS, PODS, type Resource, onNode } from '../../kube/resource.ts';
+import { DAEMON_SETS, DISRUPTION_BUDGETS, type Resource } from '../../kube/resource.ts';
 import { type ClusterFlags, withCluster } from '../cluster/cluster.ts';
 import { formatDocument } from '../terminal/document.ts';
 import { EXIT } from '../terminal/exit-code.ts';
@@ -30,7 +30,6 @@ export interface PreviewFlags extends ClusterFlags {
   readonly exitCode?: boolean;
 }
 
-const DAEMON_SETS: Resource = { root: '/apis/apps/v1', plural: 'daemonsets', namespaced: true };
 const ADMISSION = '/apis/admissionregistration.k8s.io';
 const GATE_BINDING = 'nodemaint-daemonset-gate';
 /** The bindings that gate DaemonSet pods: the mutating one from Kubernetes 1.36 on, the validating one before. */
@@ -111,7 +110,7 @@ export async function readPreviewFacts(
   if (node === undefined) return undefined;
   const [all, pods, budgets, isInstalled] = await Promise.all([
     client.maintenances(signal),
-    client.list<Pod>(PODS, `fieldSelector=${encodeURIComponent(onNode(name))}`, signal),
+    client.podsOn(name, signal),
     client.list<PodDisruptionBudget>(DISRUPTION_BUDGETS, '', signal),
     isGateInstalled(client, signal),
   ]);

@@ -2,12 +2,11 @@
 import { counted } from '../../decide/counted.ts';
 import { AGENT_STATUS_ANNOTATION, RELEASE_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import type { Node, Pod } from '../../api/pod.ts';
+import type { Node } from '../../api/pod.ts';
 import { isTerminal } from '../../decide/pod.ts';
 import { askedRelease, hasGoneDown, heldShutdowns, releaseText } from '../../decide/machine/cluster-release.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { UserAccessFlags } from '../../kube/access/user.ts';
-import { onNode, PODS } from '../../kube/resource.ts';
 import { printable } from '../../printable.ts';
 import { readPresence } from '../../decide/presence/presence.ts';
 import { parseTimeout, usage } from '../arguments/parse.ts';
@@ -50,8 +49,7 @@ async function findHeld({ maintenances }: ClusterClients, name: string, signal: 
 
 /** Asks the person; returns whether to go on. */
 async function isWanted(cluster: ClusterClients, node: string, terminal: Terminal): Promise<boolean> {
-  const query = `fieldSelector=${encodeURIComponent(onNode(node))}`;
-  const pods = await cluster.maintenances.list<Pod>(PODS, query, terminal.stop);
+  const pods = await cluster.maintenances.podsOn(node, terminal.stop);
   const left = pods.filter((pod) => !isTerminal(pod)).length;
   const what = counted(left, 'pod that is still there', 'pods that are still there');
   terminal.write(`This lets the machine of node/${node} go down at once, with ${what}.\n`);

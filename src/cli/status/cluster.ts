@@ -7,7 +7,6 @@ import { nodesOf, resolveTarget } from '../../decide/maintenance/named-target.ts
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import type { AccessFlags } from '../cluster/open-user-cluster.ts';
-import { PODS, onNode } from '../../kube/resource.ts';
 import {
   type ClusterClients,
   formatMaintenance,
@@ -39,12 +38,9 @@ async function readView(
   now: number,
   signal: AbortSignal,
 ): Promise<DrainView> {
-  const podsOf = async (node: string): Promise<readonly Pod[]> => {
-    return await client.list<Pod>(PODS, `fieldSelector=${encodeURIComponent(onNode(node))}`, signal);
-  };
   const requests = await readDrainRequests(client, nodes, signal);
   const pods: Pod[] = [];
-  for (const node of nodes) pods.push(...(await podsOf(node)));
+  for (const node of nodes) pods.push(...(await client.podsOn(node, signal)));
   const requestOf = (pod: Pod): EvictionRequest | undefined => requests.get(pod.metadata.uid ?? '');
   return drainView({ maintenance, nodes, pods, requestOf, seen: new Map() }, now);
 }

@@ -5,16 +5,7 @@ import { releasePod } from '../../controller/daemon-set/gate.ts';
 import { counted } from '../../decide/counted.ts';
 import { isGated } from '../../decide/daemon-set/gate.ts';
 import { createSystemClock } from '../../host/clock.ts';
-import { listAll } from '../../kube/list.ts';
-import {
-  collectionPath,
-  keyOf,
-  NODE_MAINTENANCES,
-  objectPath,
-  PODS,
-  type Resource,
-  sendForObject,
-} from '../../kube/resource.ts';
+import { keyOf, NODE_MAINTENANCES, objectPath, PODS, type Resource, sendForObject } from '../../kube/resource.ts';
 import type { DryRun } from '../arguments/options.ts';
 import { parseTime, usage } from '../arguments/parse.ts';
 import { type AccessFlags, openUserCluster } from '../cluster/open-user-cluster.ts';
@@ -139,13 +130,8 @@ export async function uninstallClusterCommand(flags: UninstallFlags, terminal: T
       terminal.write(`${text}\n`);
     };
     if (flags.yes !== true) {
-      const { items } = await listAll<NodeMaintenance>(
-        client,
-        { path: collectionPath(NODE_MAINTENANCES), query: {}, absent: [404] },
-        (object) => object,
-        terminal.stop,
-      );
-      const names = items.map(({ metadata, spec }) => `${metadata.name} (${spec.stage ?? 'Idle'})`);
+      const found = await listOf<NodeMaintenance>(client, NODE_MAINTENANCES, {}, terminal.stop);
+      const names = found.map(({ metadata, spec }) => `${metadata.name} (${spec.stage ?? 'Idle'})`);
       const count = counted(names.length, 'maintenance', 'maintenances');
       const what = names.length === 0 ? 'no maintenance' : `${count}: ${names.join(', ')}`;
       const [ends, removes] = flags.dryRun === undefined ? ['ends', 'removes'] : ['would end', 'remove'];

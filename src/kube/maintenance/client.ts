@@ -1,13 +1,22 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { NODE_MAINTENANCE_GROUP } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import type { Node } from '../../api/pod.ts';
+import type { Node, Pod } from '../../api/pod.ts';
 import type { MaintenanceChange } from '../../decide/maintenance/new-maintenance.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from '../client.ts';
 import { missingName, notInstalled, refusal } from '../refusal.ts';
 import { type AskPage, readPages } from '../list.ts';
-import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, type Resource, statusMessage } from '../resource.ts';
+import {
+  collectionPath,
+  NODE_MAINTENANCES,
+  NODES,
+  objectPath,
+  onNode,
+  PODS,
+  type Resource,
+  statusMessage,
+} from '../resource.ts';
 
 /**
  * Reads and changes maintenances for a person. Every function throws API_REFUSED with the server's own words and the
@@ -18,7 +27,8 @@ export interface MaintenanceClient {
   maintenances(signal: AbortSignal): Promise<readonly NodeMaintenance[]>;
   /** The node of the name, if there is one. */
   findNode(name: string, signal: AbortSignal): Promise<Node | undefined>;
-  findMaintenance(name: string, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
+  /** The pods that are bound to the node of the name. */
+  podsOn(node: string, signal: AbortSignal): Promise<readonly Pod[]>;
   /** Creates the maintenance; undefined if there is one of the name already. */
   create(maintenance: NodeMaintenance, dryRun: boolean, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
   /** Changes fields of the spec and annotations of the maintenance with this UID; undefined if there is none any more. */
@@ -30,7 +40,7 @@ export interface MaintenanceClient {
   ): Promise<NodeMaintenance | undefined>;
   /** Deletes the maintenance with this UID; returns whether there was one. */
   remove(known: NodeMaintenance, dryRun: boolean, signal: AbortSignal): Promise<boolean>;
-  /** All objects of a collection, such as the pods of a node; none where the server does not have the resource. */
+  /** All objects of a collection, such as all budgets; none where the server does not have the resource. */
   list<T extends KubeObject>(resource: Resource, query: string, signal: AbortSignal): Promise<readonly T[]>;
   /** One object; undefined where it, or its resource, is not there. */
   find<T extends KubeObject>(
@@ -105,8 +115,8 @@ export function createMaintenanceClient(client: KubeClient, warn: (text: string)
     list,
     nodes: (signal) => list<Node>(NODES, '', signal),
     maintenances: (signal) => list<NodeMaintenance>(NODE_MAINTENANCES, '', signal),
+    podsOn: (node, signal) => list<Pod>(PODS, `fieldSelector=${encodeURIComponent(onNode(node))}`, signal),
     findNode: (name, signal) => find<Node>(NODES, { name }, signal),
-    findMaintenance: (name, signal) => find<NodeMaintenance>(NODE_MAINTENANCES, { name }, signal),
     create: async (body, dryRun, signal) => {
       const path = collectionPath(NODE_MAINTENANCES) + writeQuery(dryRun);
       return await send<NodeMaintenance>({ method: 'POST', path, body }, [409], signal);

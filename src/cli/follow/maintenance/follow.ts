@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import { createSystemClock } from '../../../host/clock.ts';
-import { type ChangeFlags, type ClusterClients, type ClusterFlags } from '../../cluster/cluster.ts';
+import type { ChangeFlags, ClusterClients } from '../../cluster/cluster.ts';
 import { commandLine } from '../../cluster/command-line.ts';
 import type { UserAccessFlags } from '../../../kube/access/user.ts';
 import { EXIT } from '../../terminal/exit-code.ts';
@@ -8,9 +8,6 @@ import type { Terminal } from '../../terminal/terminal.ts';
 import { createDrainScreen } from './screen.ts';
 import { STOP_REASONS } from '../follower.ts';
 import { type DrainWatchResult, watchDrain } from './watch.ts';
-
-/** How to show what is followed; with `name` nothing is shown but trouble. */
-type FollowFlags = ClusterFlags | ChangeFlags;
 
 /** The maintenance to follow, and for how long. */
 interface FollowTarget {
@@ -25,7 +22,7 @@ interface FollowTarget {
 export async function followMaintenance(
   { client }: Pick<ClusterClients, 'client'>,
   { maintenance, nodes, timeoutMs }: FollowTarget,
-  flags: FollowFlags,
+  flags: ChangeFlags,
   terminal: Terminal,
 ): Promise<number> {
   const { name, uid = '' } = maintenance.metadata;
@@ -39,7 +36,7 @@ export async function followMaintenance(
 export function concludeFollow(
   { ending, view }: DrainWatchResult,
   name: string,
-  flags: FollowFlags,
+  flags: ChangeFlags,
   terminal: Pick<Terminal, 'say' | 'warn'>,
 ): number {
   const left = (view?.nodes ?? []).filter(({ drained }) => !drained).map((node) => node.name);

@@ -37,14 +37,15 @@ function createBlockScreen(terminal: Terminal): DrainScreen {
   };
 }
 
-/** A document for each change: JSON on one line each, or YAML documents. Notes go to standard error. */
-function createDocumentScreen(terminal: Terminal, output: 'json' | 'yaml'): DrainScreen {
+/** A document for each change: JSON on one line each, or YAML documents; none after a name. Notes go to standard error. */
+function createDocumentScreen(terminal: Terminal, output: 'json' | 'yaml' | 'name'): DrainScreen {
   let last = '';
   return {
     ...createNotes((text) => {
       terminal.warn(`nodemaint: ${printable(text)}\n`);
     }),
     changed: (view) => {
+      if (output === 'name') return;
       const text = formatStreamed('DrainStatus', view, output);
       if (text === last) return;
       last = text;
@@ -53,19 +54,8 @@ function createDocumentScreen(terminal: Terminal, output: 'json' | 'yaml'): Drai
   };
 }
 
-/** Shows notes alone, on standard error. */
-function createSilentScreen(terminal: Terminal): DrainScreen {
-  return {
-    ...createNotes((text) => {
-      terminal.warn(`nodemaint: ${printable(text)}\n`);
-    }),
-    changed: () => undefined,
-  };
-}
-
 /** Makes the screen that fits the output: a block on a terminal, lines elsewhere, documents for machines, nothing after a name. */
 export function createDrainScreen(terminal: Terminal, output: ObjectOutput): DrainScreen {
-  if (output === 'name') return createSilentScreen(terminal);
   if (output !== 'table') return createDocumentScreen(terminal, output);
   return terminal.isTerminal ? createBlockScreen(terminal) : createLineScreen(terminal);
 }
