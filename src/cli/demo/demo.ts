@@ -11,7 +11,7 @@ import { DEMO_MANIFESTS } from '../../demo/manifests.ts';
 import { type DemoRuntime, startDemoRuntime } from '../../demo/runtime.ts';
 import { NodemaintError } from '../../errors.ts';
 import { type Clock, createSystemClock } from '../../host/clock.ts';
-import { type DemoView, drawDemo } from './view.ts';
+import { drawDemo } from './view.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { readStatus } from '../machine/agent-status.ts';
 
@@ -87,7 +87,7 @@ async function readFolder(folder: string): Promise<Readonly<Record<string, strin
 interface Demo {
   readonly paths: DemoPaths;
   readonly clock: Clock;
-  readonly view: DemoView;
+  readonly show: ReturnType<typeof drawDemo>;
   /** Writes a line. */
   readonly say: (text: string) => void;
 }
@@ -124,19 +124,16 @@ async function waitForPods({ clock }: Demo, runtime: DemoRuntime, count: number,
 
 /** The first part: a shutdown is announced, and the agent drains the node. */
 async function showShutdown(demo: Demo, podCount: number, signal: AbortSignal): Promise<void> {
-  const { paths, clock, view, say } = demo;
+  const { paths, show, say } = demo;
   await using runtime = await startDemoRuntime({ ...paths, nodeName: NODE }, signal);
   await waitForPods(demo, runtime, podCount, signal);
   await using _agent = startAgent(paths);
   await waitForAgent(demo, { what: 'the agent starts', isDone: ({ phase }) => phase.kind === 'watching' }, signal);
   say('The agent is running. Now a shutdown is announced: nodemaint trigger --reason "kernel update"\n');
   await askAgent(paths.runDirectory, { verb: 'trigger', reason: 'kernel update' });
-  const onStatus = (status: AgentStatus): void => {
-    view.show(status, clock.now());
-  };
   await waitForAgent(
     demo,
-    { what: 'the pods end', isDone: ({ phase }) => phase.kind === 'released', onStatus },
+    { what: 'the pods end', isDone: ({ phase }) => phase.kind === 'released', onStatus: show },
     signal,
   );
   say('\nAll pods have ended, and the machine may go down. The static pod directory is empty; these are parked:');
@@ -177,7 +174,7 @@ export async function demoCommand(terminal: Terminal, signal: AbortSignal): Prom
     const say = (text: string): void => {
       terminal.write(`${text}\n`);
     };
-    const demo = { paths: await prepare(root), clock: createSystemClock(), view: drawDemo(terminal), say };
+    const demo = { paths: await prepare(root), clock: createSystemClock(), show: drawDemo(terminal), say };
     const before = await readFolder(demo.paths.staticPodPath);
     const count = Object.keys(before).length;
     say(`A demo node in ${root}: ${count} static pods, each a real process; no cluster, no root.`);

@@ -175,9 +175,9 @@ describe('a hostile text in the answer of an agent', () => {
   it('a hostile text of an agent is harmless where a drain is drawn', () => {
     for (const isTTY of [false, true]) {
       const { terminal, shown } = witness(isTTY);
-      const view = drawDemo(terminal);
-      view.show(STATUS, 2);
-      view.show({ ...STATUS, waitingFor: [WAITING] }, 3);
+      const show = drawDemo(terminal);
+      show(STATUS);
+      show({ ...STATUS, waitingFor: [WAITING] });
       assertHarmless(shown(), 'the demo');
     }
   });
