@@ -1,9 +1,19 @@
 /** The commands that run until they are stopped: the agent of a node, and the controller of a cluster. */
 import { type Command, Option } from 'commander';
 import type { ControllerFlags } from './controller.ts';
-import { LOG_FORMAT_HELP, LOG_FORMATS, LOG_LEVELS } from '../telemetry/log-levels.ts';
 import { configOption, examples } from './arguments/options.ts';
 import type { Terminal } from './terminal/terminal.ts';
+import type { LogLevel } from '../telemetry/log.ts';
+import type { LogFormat } from '../telemetry/log-line.ts';
+
+/** The values of --log-level. */
+const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+
+/** The values of --log-format. */
+const LOG_FORMATS: readonly LogFormat[] = ['text', 'json'];
+
+/** The description of --log-format. */
+const LOG_FORMAT_HELP = 'how a line of the log is written; default: text at a terminal, else JSON';
 
 /** Adds `nodemaint agent`, and the hidden command by which it reads the facts of its machine. */
 export function addAgent(program: Command, terminal: Terminal): void {

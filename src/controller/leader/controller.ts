@@ -16,7 +16,6 @@ import { type ControllerMetrics, createControllerMetrics } from '../../telemetry
 import { buildVersion } from '../../version.ts';
 import { createUngatedDaemonSets } from '../../kube/eviction/ungated-daemon-sets.ts';
 import { runElection } from '../../kube/leader/election.ts';
-import { untilSynced } from '../../kube/copy/synced.ts';
 import { byResource, type Copies, createCopies } from '../cache/copies.ts';
 import { createIndexes } from '../cache/indexes.ts';
 import type { ControllerOptions } from '../options.ts';
@@ -25,6 +24,19 @@ import { createEndlessTerm, type Term } from '../../kube/leader/term.ts';
 import { runWebhook } from '../webhook/server.ts';
 import { electionIdentity } from './identity.ts';
 import { createLeader, type Leader } from './leader-loops.ts';
+
+const SYNC_POLL_MS = 50;
+
+/** Waits until every copy has had its first list, or the signal is aborted. */
+async function untilSynced(
+  copies: readonly Pick<ObjectCache<never>, 'synced'>[],
+  clock: Pick<Clock, 'sleep'>,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted && !copies.every((copy) => copy.synced())) {
+    await clock.sleep(SYNC_POLL_MS, signal).catch(() => undefined);
+  }
+}
 
 const COMPONENT = 'nodemaint-controller';
 
