@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { runCommandLine } from '../../../../src/cli/program.ts';
-import { recordTerminal } from '../../../support/stand-ins/recorded-terminal.ts';
+import { runCommandLine } from '../../../src/cli/program.ts';
+import { recordTerminal } from '../../support/stand-ins/recorded-terminal.ts';
 
 /** What a line is answered; the cluster is one that is not there, so that nothing can happen. */
 async function answerTo(...words: readonly string[]): Promise<string> {
