@@ -16,6 +16,7 @@ import {
   PODS,
   type Resource,
   statusMessage,
+  answeredStatus,
 } from '../resource.ts';
 
 /**
@@ -75,7 +76,7 @@ function createSend(client: KubeClient, warn: (text: string) => void): Send {
     if (response.status === 404 && isOurs && missingName(response) === undefined) {
       throw notInstalled(NODE_MAINTENANCES, NODE_MAINTENANCE_GROUP);
     }
-    if (absent.includes(response.status)) return undefined;
+    if (absent.includes(answeredStatus(response))) return undefined;
     throw refusalOf(response);
   };
 }
