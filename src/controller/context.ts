@@ -6,14 +6,11 @@ import type { ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ControllerMetrics } from '../telemetry/controller-metrics.ts';
 import type { UngatedDaemonSets } from '../kube/eviction/ungated-daemon-sets.ts';
-import type { MaintenanceIndex } from './cache/maintenances.ts';
-import type { NodeIndex } from './cache/nodes.ts';
-import type { PodIndex } from './cache/pods.ts';
-import type { RequestIndex } from './cache/requests.ts';
+import type { Indexes } from './cache/indexes.ts';
 import type { ControllerOptions } from './options.ts';
 
 /** What the controller's loops share: one client and one live copy of each resource. */
-export interface ControllerContext {
+export interface ControllerContext extends Indexes {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Log;
@@ -22,9 +19,5 @@ export interface ControllerContext {
   readonly events: EventRecorder;
   /** DaemonSets that come back in spite of the gate. */
   readonly ungated: UngatedDaemonSets;
-  readonly maintenances: MaintenanceIndex;
-  readonly requests: RequestIndex;
-  readonly pods: PodIndex;
-  readonly nodes: NodeIndex;
   readonly budgets: ObjectCache<PodDisruptionBudget>;
 }

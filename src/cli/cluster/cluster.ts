@@ -40,6 +40,14 @@ const KINDS: ReadonlyMap<string, 'node' | 'maintenance'> = new Map(
 const MAINTENANCE_KIND = 'nodemaintenance.nodemaintenance.x-k8s.io';
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
+/** The name of an object, which is given as `text`. Throws USAGE. */
+export function nameIn(text: string, name: string): string {
+  if (name.length <= 253 && NAME.test(name)) return name;
+  throw usage(
+    `"${text}" is not a valid name: use lower case letters and digits, with "-" and "." between them, at most 253 characters`,
+  );
+}
+
 /** NAME, node/NAME or nm/NAME, as kubectl takes and prints them. Throws USAGE. */
 export function parseTarget(text: string): TargetName {
   const [word = '', rest] = text.split(/\/(.*)/s, 2);
@@ -48,12 +56,7 @@ export function parseTarget(text: string): TargetName {
   if (rest !== undefined && kind === undefined) {
     throw usage(`"${text}" is neither a node nor a NodeMaintenance: write NAME, node/NAME or nm/NAME`);
   }
-  if (name.length > 253 || !NAME.test(name)) {
-    throw usage(
-      `"${text}" is not a valid name: use lower case letters and digits, with "-" and "." between them, at most 253 characters`,
-    );
-  }
-  return kind === undefined ? { name } : { kind, name };
+  return { ...(kind === undefined ? {} : { kind }), name: nameIn(text, name) };
 }
 
 /** The names of nodes, each once and sorted: NAME or node/NAME. Throws USAGE. */

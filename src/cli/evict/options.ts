@@ -1,6 +1,7 @@
 import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import { isFullyQualified } from '../../decide/eviction/interceptors.ts';
 import { parseTimeout, usage } from '../arguments/parse.ts';
+import { nameIn } from '../cluster/cluster.ts';
 import { commandLine } from '../cluster/command-line.ts';
 import type { AccessFlags } from '../cluster/open-user-cluster.ts';
 import type { DryRun } from '../arguments/options.ts';
@@ -28,7 +29,6 @@ export interface EvictOptions extends Omit<EvictFlags, 'timeout'> {
 /** The requester of a person who names none. */
 export const DEFAULT_REQUESTER = 'cli.nodemaintenance.x-k8s.io';
 
-const POD_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const POD_WORDS = new Set(['po', 'pod', 'pods']);
 /** The name of a pod as it is given: NAME, or pod/NAME as kubectl takes and prints it. Throws USAGE. */
@@ -38,13 +38,7 @@ export function parsePodName(text: string): string {
   if (rest !== undefined && !POD_WORDS.has(kind)) {
     throw usage(`"${text}" is not a pod: write NAME or pod/NAME; only pods can be evicted`);
   }
-  if (name.trim() === '') throw usage(`"${text}": the name of a pod must not be empty`);
-  if (name.length > 253 || !POD_NAME.test(name)) {
-    throw usage(
-      `"${text}" is not a valid pod name: use lower case letters and digits, with "-" and "." between them, at most 253 characters`,
-    );
-  }
-  return name;
+  return nameIn(text, name);
 }
 
 /** Checks the command line. Throws USAGE where it is invalid. */
