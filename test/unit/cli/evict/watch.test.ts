@@ -132,11 +132,4 @@ describe('the watch of evictions', () => {
     assert.ok(performance.now() - startedAt > 5_000);
     assert.deepEqual([ending, progress.get('web')?.state, run.cleaned], ['over', 'gone', []]);
   });
-
-  it('the watch leaves the request as it is when it is interrupted', async () => {
-    const run = start();
-    await onceShown(run, run.recorded.interrupt);
-    const { ending, progress } = await run.result;
-    assert.deepEqual([ending, progress.get('web')?.state, run.cleaned], ['interrupted', 'requested', []]);
-  });
 });
