@@ -81,7 +81,7 @@ const MORE: readonly Case[] = [
   ['drain n1 --request-timeout soon', 2, /Write a time such as 30s or 2m, or 0 for no limit/],
   ['drain n1 -v=loud', 2, /Write a number from 0 to 10/],
   ['evict deploy/web', 2, /"deploy\/web" is not a pod: write NAME or pod\/NAME/],
-  ['evict pod/', 2, /"pod\/": the name of a pod must not be empty/],
+  ['evict pod/', 2, /"pod\/" is not a valid name/],
   ['evict ', 2, /must not be empty/],
   [`evict ${'x'.repeat(254)}`, 2, /is not a/],
   ['evict a/b/c', 2, /is not a/],
