@@ -82,7 +82,7 @@ const MORE: readonly Case[] = [
   ['drain n1 -v=loud', 2, /Write a number from 0 to 10/],
   ['evict deploy/web', 2, /"deploy\/web" is not a pod: write NAME or pod\/NAME/],
   ['evict pod/', 2, /"pod\/" is not a valid name/],
-  ['evict ', 2, /must not be empty/],
+  ['evict ', 2, /"" is not a valid name/],
   [`evict ${'x'.repeat(254)}`, 2, /is not a/],
   ['evict a/b/c', 2, /is not a/],
   ['evict ..', 2, /is not a/],
