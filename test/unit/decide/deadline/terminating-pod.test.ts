@@ -18,6 +18,7 @@ describe('the end of a pod that is terminating already', () => {
     // It counts from the first order: 10 s are over, 20 are left.
     assert.equal(decideShorterEnd(terminating(10, 600), 20, NOW), 30);
     assert.equal(decideShorterEnd(terminating(30, 50), 10, NOW), 40);
+    assert.equal(decideShorterEnd(terminating(-40, 600), 20, NOW), 1, 'the clock of the API server is ahead');
   });
 
   it('the end of a terminating pod stays where it comes in time, and where no deadline shortens it', () => {
