@@ -90,6 +90,19 @@ describe('the drain without an API server', () => {
     assert.deepEqual([...pass.leave.keys()], ['default/web-n1']);
   });
 
+  it('the drain without an API server goes on from the targets of its record, also where a pod comes late', async () => {
+    const saved: DrainPlanEntry[][] = [];
+    await open([]).drainer.pass(factsOf(saved), SIGNAL);
+    const [offlineTargets = []] = saved;
+    const { drainer, stops } = open([RUNTIME_POD]);
+    const pass = await drainer.pass({ ...factsOf(saved), record: { phase: PHASE, offlineTargets } }, SIGNAL);
+    assert.deepEqual([[...pass.leave.keys()], saved.length], [['default/web-n1'], 1]);
+    assert.deepEqual(
+      stops.flatMap(({ evicting }) => evicting.map(({ name }) => name)),
+      ['app', 'web-n1'],
+    );
+  });
+
   it('the drain without an API server is over with a reason where a manifest does not move and the kubelet cannot be stopped', async () => {
     const pass = await open([], ['web.yaml'], 'it is k3s').drainer.pass(factsOf([]), SIGNAL);
     assert.equal(pass.drained, true);
