@@ -131,12 +131,12 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       'eviction/interceptor-deadline',
     ],
     last: [
-      'controller/flood',
-      'controller/leader',
       'notices/notices',
+      'controller/leader',
+      'controller/flood',
+      'shutdown/watchdog',
       'shutdown/inhibitor-lock',
       'shutdown/lock',
-      'shutdown/watchdog',
     ],
   },
   e2e: {
