@@ -52,18 +52,12 @@ describe('pods that a drain does not wait for', () => {
   });
 
   it('a pod whose kubelet was away when it was told to end has its whole grace period from when somebody can end it', () => {
-    const ready = (status: 'True' | 'Unknown') => ({
-      conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T10:19:00Z' }],
-    });
     const waits = (status: 'True' | 'Unknown', minutes: number, deletionTimestamp = '2026-01-01T10:20:00Z'): number => {
-      const grace = { deletionTimestamp, deletionGracePeriodSeconds: 600 };
-      const pod = { ...ORDINARY, metadata: { ...ORDINARY.metadata, ...grace } };
-      const going = {
-        since: SINCE,
-        now: SINCE + minutes * 60_000,
-        readySince: readySinceOf({ status: ready(status) }),
-      };
-      return waitedFor([drainPodOn(pod, going)]).length;
+      const metadata = { ...ORDINARY.metadata, deletionTimestamp, deletionGracePeriodSeconds: 600 };
+      const conditions = [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T10:19:00Z' }];
+      const readySince = readySinceOf({ status: { conditions } });
+      const going = { since: SINCE, now: SINCE + minutes * 60_000, readySince };
+      return waitedFor([drainPodOn({ ...ORDINARY, metadata }, going)]).length;
     };
     assert.deepEqual([waits('True', 35), waits('True', 36), waits('Unknown', 26), waits('Unknown', 27)], [1, 0, 1, 0]);
     const before = '2026-01-01T09:20:00Z';

@@ -72,16 +72,16 @@ function open(
   return { drainer, stops };
 }
 
+const namesIn = (stops: readonly OfflineStop[]): readonly string[] =>
+  stops.flatMap(({ evicting }) => evicting.map(({ name }) => name));
+
 describe('the drain without an API server', () => {
   it('the drain without an API server saves its targets before it stops pods by them, and keeps static pods to the end', async () => {
     const saved: DrainPlanEntry[][] = [];
     const { drainer, stops } = open([RUNTIME_POD]);
     const pass = await drainer.pass(factsOf(saved), SIGNAL);
     assert.equal(saved.length, 1);
-    assert.deepEqual(
-      stops.flatMap(({ evicting }) => evicting.map(({ name }) => name)),
-      ['app'],
-    );
+    assert.deepEqual(namesIn(stops), ['app']);
     assert.deepEqual([pass.leave.size, pass.drained], [0, false]);
   });
 
@@ -97,10 +97,7 @@ describe('the drain without an API server', () => {
     const { drainer, stops } = open([RUNTIME_POD]);
     const pass = await drainer.pass({ ...factsOf(saved), record: { phase: PHASE, offlineTargets } }, SIGNAL);
     assert.deepEqual([[...pass.leave.keys()], saved.length], [['default/web-n1'], 1]);
-    assert.deepEqual(
-      stops.flatMap(({ evicting }) => evicting.map(({ name }) => name)),
-      ['app', 'web-n1'],
-    );
+    assert.deepEqual(namesIn(stops), ['app', 'web-n1']);
   });
 
   it('the drain without an API server is over with a reason where a manifest does not move and the kubelet cannot be stopped', async () => {
