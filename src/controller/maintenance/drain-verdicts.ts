@@ -98,16 +98,17 @@ interface DueDrain {
 
 /** These drains with the pods of their nodes; several drains of a node have the same list of its pods. */
 function withPods({ context }: Scope, draining: readonly Draining[], now: number): readonly DueDrain[] {
-  const drainPods = new Map<string, readonly DrainPod[]>();
+  const sights = new Map<string, { readonly going: GoingDown; readonly drainPods: readonly DrainPod[] }>();
   const maintenances = draining.map(({ maintenance }) => maintenance);
-  const goingOf = (node: NodeIdentity): GoingDown => {
-    const object = context.nodes.get(node.name);
-    const since = goesDownSince(maintenances, node, object?.spec?.unschedulable === true);
-    return { since, now, readySince: readySinceOf(object) };
-  };
-  const podsOn = (node: NodeIdentity, going: GoingDown): readonly DrainPod[] => {
-    const known = drainPods.get(node.name) ?? context.pods.on(node.name).map((pod) => drainPodOn(pod, going));
-    drainPods.set(node.name, known);
+  const sightOf = (node: NodeIdentity) => {
+    const find = () => {
+      const object = context.nodes.get(node.name);
+      const since = goesDownSince(maintenances, node, object?.spec?.unschedulable === true);
+      const going = { since, now, readySince: readySinceOf(object) };
+      return { going, drainPods: context.pods.on(node.name).map((pod) => drainPodOn(pod, going)) };
+    };
+    const known = sights.get(node.name) ?? find();
+    sights.set(node.name, known);
     return known;
   };
   const deadlines = earliestDeadlines(draining);
@@ -121,11 +122,11 @@ function withPods({ context }: Scope, draining: readonly Draining[], now: number
       const { name } = identity;
       const [pods, deadline] = [context.pods.on(name), deadlines.get(name)];
       const { position: due, nextAt = Infinity } = dueTiersOf(maintenance, deadline, pods, now);
-      const going = goingOf(identity);
+      const { going, drainPods } = sightOf(identity);
       const names = volumesOn(context.nodes.get(name));
       const known = (): number | undefined => recordedOn(identity);
       const volumes = decideVolumes(maintenance, { pods, names, known, maxWaitMs, deadlineAt: deadline?.at }, now);
-      const node = { ...identity, pods: podsOn(identity, going), volumes, due };
+      const node = { ...identity, pods: drainPods, volumes, due };
       const waited = pods.map((pod) => waitedUntil(endsOnNode(pod, going))).filter((at) => at > now);
       return { node, nextAt: Math.min(nextAt, volumes.until ?? Infinity, ...waited) };
     });
