@@ -1,6 +1,6 @@
 import { MIRROR_ANNOTATION } from '../api/names.ts';
 import type { KeptPods, PodType } from '../api/node-maintenance.ts';
-import type { Pod } from '../api/pod.ts';
+import type { Node, NodeCondition, Pod } from '../api/pod.ts';
 import { timeOf } from './time.ts';
 import { isOwnController } from './own-controller.ts';
 import { orderOfLeaving } from './plugin-pods.ts';
@@ -49,6 +49,11 @@ export function isTerminal(pod: Pod): boolean {
 /** Whether the pod is not known to be unready. */
 export function isReady({ status }: Pod): boolean {
   return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value !== 'True') !== true;
+}
+
+/** What the kubelet of the node says of itself; undefined where it has said nothing yet. */
+export function readyConditionOf(node: Pick<Node, 'status'> | undefined): NodeCondition | undefined {
+  return node?.status?.conditions?.find(({ type }) => type === 'Ready');
 }
 
 /** A grace period in seconds, limited to the range from 0 to a year. */

@@ -1,5 +1,6 @@
 import type { SelectorRequirement } from '../../api/meta.ts';
 import type { Node, Pod, Taint, Toleration } from '../../api/pod.ts';
+import { readyConditionOf } from '../pod.ts';
 import { nodeSelectorMatches } from '../selector.ts';
 
 /** The operators that this program knows; one of a later Kubernetes may select the node. */
@@ -45,6 +46,5 @@ export function couldTake({ metadata, spec }: Node, pod: Pod): boolean {
 
 /** Whether the scheduler could place a pod like this one on the node now: the node is Ready, and not cordoned. */
 export function couldTakeNow(node: Node, pod: Pod): boolean {
-  const isReady = node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
-  return isReady && node.spec?.unschedulable !== true && couldTake(node, pod);
+  return readyConditionOf(node)?.status === 'True' && node.spec?.unschedulable !== true && couldTake(node, pod);
 }

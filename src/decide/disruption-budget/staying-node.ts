@@ -4,16 +4,17 @@
  * stay. Where none stays, as when all machines are switched off together, nobody is left whom it could protect.
  */
 import type { Node } from '../../api/pod.ts';
+import { readyConditionOf } from '../pod.ts';
 import { timeOf } from '../time.ts';
 
 /** A node whose kubelet is silent keeps its pods for so long (default toleration of node.kubernetes.io/unreachable). */
 const SILENT_MS = 5 * 60_000;
 
 /** Whether the node runs, as far as is known `now`: it is Ready, or has not been silent for long. */
-function isAlive({ metadata, status }: Node, now: number): boolean {
-  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+function isAlive(node: Node, now: number): boolean {
+  const ready = readyConditionOf(node);
   if (ready?.status === 'True') return true;
-  const since = timeOf(ready?.lastTransitionTime ?? metadata.creationTimestamp);
+  const since = timeOf(ready?.lastTransitionTime ?? node.metadata.creationTimestamp);
   return since === undefined || now - since < SILENT_MS;
 }
 

@@ -6,7 +6,7 @@ import { refusedBy } from '../interceptor/message.ts';
 import { hasCondition } from '../eviction/request.ts';
 import { interceptorEntry } from '../eviction/heartbeat.ts';
 import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';
-import { endOf, graceSecOf, podTypeOf } from '../pod.ts';
+import { endOf, graceSecOf, podTypeOf, readyConditionOf } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
 import { describeVolumes, type NodeVolumes, waitsForVolumes } from '../volume/wait.ts';
 
@@ -35,7 +35,7 @@ function whyNotEnding(pod: Pod, node: Node | undefined, now: number): Why | unde
     return { reason: 'NotEnding', message, since: rfc3339(toldAt) };
   }
   const since = rfc3339(endsAt);
-  const ready = node?.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+  const ready = readyConditionOf(node)?.status;
   if (ready !== undefined && ready !== 'True') {
     const message = `its node ${node?.metadata.name} is not Ready, so that it is unknown whether it has ended`;
     return { reason: 'NodeUnreachable', message, since };

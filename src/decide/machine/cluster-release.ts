@@ -2,6 +2,7 @@
 import { RELEASE_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
+import { isHealthy } from '../maintenance/control-plane-members.ts';
 import { agentNodeOf, stageOf } from '../maintenance/maintenance.ts';
 
 /** The longest text of the annotation that is read, in characters: a name of a user, and a reason. */
@@ -24,13 +25,9 @@ export function heldShutdowns(maintenances: readonly NodeMaintenance[], node: st
   return maintenances.filter((each) => agentNodeOf(each) === node && stageOf(each) === 'Drain');
 }
 
-function isReady({ status }: Node): boolean {
-  return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
-}
-
 /** Whether a machine whose agent held it has gone down since `before`: its kubelet is silent, or it was booted again. */
 export function hasGoneDown(before: Node, now: Node | undefined): boolean {
   if (now === undefined) return true;
   const isOtherBoot = now.status?.nodeInfo?.bootID !== before.status?.nodeInfo?.bootID;
-  return isOtherBoot || (isReady(before) && !isReady(now));
+  return isOtherBoot || (isHealthy(before) && !isHealthy(now));
 }

@@ -1,6 +1,6 @@
 /** Which nodes are members of the control plane, and which of these are at work. */
 import type { Node, Pod } from '../../api/pod.ts';
-import { isReady, podTypeOf } from '../pod.ts';
+import { isReady, podTypeOf, readyConditionOf } from '../pod.ts';
 import { isOurCondition } from './node-conditions.ts';
 
 /** Labels by which kubeadm and others mark the nodes of the control plane. */
@@ -41,8 +41,8 @@ export function isControlPlane({ metadata }: Node): boolean {
 }
 
 /** Whether the kubelet of the node says that it is ready. */
-export function isHealthy({ status }: Node): boolean {
-  return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+export function isHealthy(node: Node): boolean {
+  return readyConditionOf(node)?.status === 'True';
 }
 
 /** What the static pod runs of the control plane; undefined for other pods, also for an etcd that an application has. */

@@ -1,6 +1,6 @@
 /** Pods that a drain asks to leave like all others, and does not wait for, because they would never be gone. */
 import type { Node, Pod } from '../../api/pod.ts';
-import { type DrainPod, drainPodOf, endOf } from '../pod.ts';
+import { type DrainPod, drainPodOf, endOf, readyConditionOf } from '../pod.ts';
 import { timeOf } from '../time.ts';
 import { isFromUrl, URL_PODS_LEFT } from '../static-pod/url-pods.ts';
 import { CAME_TOO_LATE, comesTooLate } from './returning-pod.ts';
@@ -26,7 +26,7 @@ export interface GoingDown {
 
 /** Since when the kubelet of the node has been Ready, in milliseconds since the epoch; undefined where it is not. */
 export function readySinceOf(node: Pick<Node, 'status'> | undefined): number | undefined {
-  const ready = node?.status?.conditions?.find(({ type }) => type === 'Ready');
+  const ready = readyConditionOf(node);
   return ready?.status === 'True' ? timeOf(ready.lastTransitionTime ?? undefined) : undefined;
 }
 

@@ -13,7 +13,16 @@ import { effectiveDrainPlan, entryCovers } from '../../decide/maintenance/drain-
 import { isInProgress, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { firstNames } from '../../decide/name-list.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
-import { drainPodOf, graceSecOf, isInPodGroup, isTerminal, lossOf, type PodLoss, podTypeOf } from '../../decide/pod.ts';
+import {
+  drainPodOf,
+  graceSecOf,
+  isInPodGroup,
+  isTerminal,
+  lossOf,
+  type PodLoss,
+  podTypeOf,
+  readyConditionOf,
+} from '../../decide/pod.ts';
 import { staticPodsStay } from '../../decide/presence/no-agent.ts';
 import { readPresence } from '../../decide/presence/presence.ts';
 import { isFromUrl, URL_POD_STAYS } from '../../decide/static-pod/url-pods.ts';
@@ -92,7 +101,7 @@ function nodeFindings(facts: PreviewFacts): readonly Finding[] {
   const findings: Finding[] = [];
   if (controlPlaneHarm !== undefined) findings.push({ level: 'blocks', message: controlPlaneHarm });
   findings.push(...staticPodFindings(facts), ...agentFindings(facts));
-  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+  const ready = readyConditionOf(node);
   if (ready !== undefined && ready.status !== 'True') {
     findings.push({
       level: 'blocks',
