@@ -19,8 +19,6 @@ import { addCheck } from './check/program.ts';
 import { addNodes } from './nodes/program.ts';
 import { addVersion } from './version/program.ts';
 
-/** What a person is told who writes a command line that this program does not have. */
-
 /** The flags of `kubectl drain` that stand in most runbooks, with what does the same here. */
 const OF_KUBECTL_DRAIN: ReadonlyMap<string, string> = new Map([
   ['--ignore-daemonsets', 'use --keep daemonsets,static'],
@@ -28,7 +26,7 @@ const OF_KUBECTL_DRAIN: ReadonlyMap<string, string> = new Map([
   ['--force', 'use --delete-unmanaged'],
 ]);
 
-/** The message of the command line's library about a wrong usage, and where the help is. */
+/** What a person is told who writes a command line that this program does not have, from the library's message, and where the help is. */
 function usageAdvice(message: string, argv: readonly string[], commands: readonly string[]): string {
   const said = message
     .trim()

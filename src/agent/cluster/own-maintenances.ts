@@ -198,7 +198,7 @@ export class OwnMaintenances {
     this.#created.changed(name);
   }
 
-  /** The drains that this node's agent this.#created. */
+  /** The drains that this node's agent made. */
   own(): readonly NodeMaintenance[] {
     return this.#made().filter((each) => stageOf(each) !== 'Cordon');
   }

@@ -52,7 +52,7 @@ export function createControlDispatcher({ manual, log, wake }: ControlSurroundin
       else if (request.verb === 'restore') manual.restore(request.file);
       else if (request.verb === 'trigger') says = await ready().trigger(request);
       else says = await ready().cancel();
-      log.info({ ...request }, 'told over the control socket');
+      log.info(request, 'told over the control socket');
       wake();
       return { done: request.verb, ...(says === undefined ? {} : { says }) };
     },

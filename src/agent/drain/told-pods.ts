@@ -92,7 +92,7 @@ export class ToldPods {
     return end.left === undefined ? seen : { ...seen, ...end };
   }
 
-  /** Since when the kubelet has been Ready, where a pod was told to end; the API server is asked for it once in a minute. */
+  /** Since when the kubelet has been Ready, where a pod was told to end. The Node that the facts of the phase go by is recent enough. */
   async #readySince(pods: readonly Pod[], signal: AbortSignal): Promise<number | undefined> {
     if (!pods.some(({ metadata }) => metadata.deletionTimestamp !== undefined)) return undefined;
     const own = await this.#parts.ownNode.observe(NODE_EVERY_MS, signal);
