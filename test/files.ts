@@ -55,7 +55,7 @@ const FAILURE_LINES = 60;
 const BUSY_PERCENT = 50;
 const ENOUGH_MEMORY = 4 * 1024 ** 3;
 /** Longer than a file takes to become busy. */
-const LOOK_MS = 15_000;
+const LOOK_MS = 10_000;
 
 /** Runs a file in a process of its own; prints what it printed when it is over. */
 async function runFile(file: string, options: FileOptions): Promise<FileResult> {

@@ -66,13 +66,18 @@ function readinessOf(making: Making, needs: Needs): Readiness {
   };
 }
 
-/** Runs a suite whose files run in one runner, which prints its failures itself. */
-async function runQuick({ name, suite, groups }: Run): Promise<FilesOutcome> {
+/** Runs suites whose files run in one runner, which prints its failures itself: one that only waits fills the time of another. */
+async function runQuick(runs: readonly Run[]): Promise<FilesOutcome> {
   const costs: (Cost & { readonly file: string })[] = [];
+  const name = runs.map((run) => run.name).join(', ');
+  const suites = runs.map(({ suite }) => suite);
+  const timeoutMs = Math.max(...suites.map((suite) => suite.timeoutMs));
   let passed = true;
-  for (const [index, files] of groups.entries()) {
+  for (const index of [0, 1] as const) {
+    const files = runs.toReversed().flatMap(({ groups }) => groups[index]);
     if (files.length === 0) continue;
-    const limits = nodeTestArguments(index === 0 ? suite.concurrency : 1, suite.timeoutMs, REPORTER);
+    const concurrency = index === 0 ? Math.max(...suites.map((suite) => suite.concurrency)) : 1;
+    const limits = nodeTestArguments(concurrency, timeoutMs, REPORTER);
     const words = [process.execPath, ...limits, ...files];
     const ended = await runCommand({ words, variables: { [DECLARED]: '' }, inNamespace: HAS_NAMESPACES });
     passed &&= ended.passed;
@@ -148,9 +153,10 @@ async function main(names: readonly string[], signal: AbortSignal): Promise<numb
   const wanted = new Set([...needs.values()].flat());
   const making = startMaking(TABLE.map(({ need }) => need).filter((need) => wanted.has(need)));
   const outcomes: FilesOutcome[] = [];
-  for (const run of able.filter(({ suite }) => suite.apart !== true)) {
-    console.error(`suite ${run.name}`);
-    outcomes.push(await runQuick(run));
+  const quick = able.filter(({ suite }) => suite.apart !== true);
+  if (quick.length > 0) {
+    console.error(quick.map(({ name }) => `suite ${name}`).join(', '));
+    outcomes.push(await runQuick(quick));
   }
   const runs = able.filter(({ suite }) => suite.apart === true);
   const unprepared = await prepared;

@@ -23,7 +23,7 @@ export interface Suite {
   readonly last?: readonly string[];
 }
 
-const QUICK: Suite = { concurrency: 2, timeoutMs: 120_000, requires: [] };
+const QUICK: Suite = { concurrency: 3, timeoutMs: 120_000, requires: [] };
 const ON_REAL_PARTS = {
   // What tests of real parts start is what ships.
   prepare: ['.ci/bundle.ts', '.ci/image.ts'],
@@ -55,11 +55,9 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       of: 'integration',
       files: [
         'cli/drain',
-        'cli/drain-plugin',
         'cli/evict',
         'cli/fleet',
         'control-plane/control-plane',
-        'controller/chart',
         'controller/leader',
         'controller/rights',
         'controller/webhook',
@@ -85,7 +83,6 @@ export const SUITES: Readonly<Record<string, Suite>> = {
         'maintenance/progression',
         'maintenance/rights',
         'maintenance/shutdown-maintenance',
-        'notices/notices',
         'security/attacks',
         'security/node-identity',
         'shutdown/hooks',
@@ -97,6 +94,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
         'static-pods/static-pods',
       ],
     },
+    first: ['drain/offline', 'drain/drain', 'daemon-set/gating', 'drain/self', 'shutdown/story'],
   },
   integration: {
     ...ON_REAL_PARTS,

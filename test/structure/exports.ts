@@ -9,15 +9,11 @@ export interface Exports {
   readonly unused: readonly string[];
   /** Those that only tests import, and that their own file does not use either: FILE NAME. */
   readonly dead: readonly string[];
-  /** Functions, classes and constants that only tests import; their own file uses them: FILE NAME. */
-  readonly testedAlone: readonly string[];
   /** Names that more than one file exports: NAME, and the files. */
   readonly shared: readonly string[];
 }
 
-const EXPORT = /^export (?:async )?(function\*?|(?:abstract )?class|const|interface|type|enum) (\w+)/gm;
-/** A type that a function takes or returns may be exported for whoever calls it. */
-const TYPE = /^(?:interface|type)$/;
+const EXPORT = /^export (?:async )?(?:function\*?|(?:abstract )?class|const|interface|type|enum) (\w+)/gm;
 const NAMED = /(?:import|export) (?:type )?\{([^}]*)\} from '(\.[^']+)'/g;
 const WHOLE = /(?:import|export) (?:type )?\* (?:as \w+ )?from '(\.[^']+)'/g;
 const DYNAMIC = /(?:\{([^{}]*)\} = await )?import\(\s*'(\.[^']+)'\s*\)(?:\.(\w+)\b)?/g;
@@ -53,17 +49,16 @@ function importsIn(file: string, text: string): readonly string[] {
 interface Export {
   readonly file: string;
   readonly name: string;
-  readonly isType: boolean;
   /** Whether its own file uses it beside the line that exports it. */
   readonly isUsedInside: boolean;
 }
 
 /** What this text exports, each name once. */
 function exportsOf(file: string, text: string): readonly Export[] {
-  const found = new Map([...text.matchAll(EXPORT)].map(([, kind = '', name = '']) => [name, TYPE.test(kind)]));
-  return [...found].map(([name, isType]) => {
+  const found = new Set([...text.matchAll(EXPORT)].map(([, name = '']) => name));
+  return [...found].map((name) => {
     const isUsedInside = [...text.matchAll(new RegExp(`\\b${name}\\b`, 'g'))].length > 1;
-    return { file, name, isType, isUsedInside };
+    return { file, name, isUsedInside };
   });
 }
 
@@ -90,7 +85,6 @@ export async function measureExports(root: string): Promise<Exports> {
     count: exported.length,
     unused: exported.filter((each) => !isUsed(each, used)).map(titleOf),
     dead: forTests.filter(({ isUsedInside }) => !isUsedInside).map(titleOf),
-    testedAlone: forTests.filter(({ isUsedInside, isType }) => isUsedInside && !isType).map(titleOf),
     shared: [...byName]
       .filter(([, all]) => all.length > 1)
       .map(([name, all]) => [name, ...all.map(({ file }) => file)].join(' ')),

@@ -15,7 +15,7 @@ import { goesDownNow } from '../../decide/shutdown/machine-going-down.ts';
 import { effectiveDrains } from '../../decide/static-pod/parked.ts';
 import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
 import { describeError } from '../../errors.ts';
-import { deletePod } from '../../kube/eviction/evictor.ts';
+import { deleteDisrupted } from '../../kube/eviction/evictor.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
 
@@ -52,9 +52,10 @@ function blockedOn(maintenances: readonly NodeMaintenance[], node: string): read
 /** Creates it; a node may delete the pods that are bound to it, and the controller may not. */
 export function createBlockedPods({
   client,
+  clock,
   log,
   nodeName,
-}: Pick<ClusterDependencies, 'client' | 'log' | 'nodeName'>): BlockedPods {
+}: Pick<ClusterDependencies, 'client' | 'clock' | 'log' | 'nodeName'>): BlockedPods {
   const warnOnce = createLogOnce((reason) => {
     log.warn({ reason }, 'cannot end a pod whose budget is not asked, trying again');
   });
@@ -64,7 +65,7 @@ export function createBlockedPods({
     if (pod === undefined || (isBudgetAsked && !isOwnController(pod))) return;
     if (pod.spec.nodeName !== nodeName || podTypeOf(pod) !== 'Default') return;
     if (pod.metadata.deletionTimestamp !== undefined) return;
-    if (await deletePod(client, pod, {}, signal))
+    if (await deleteDisrupted(client, pod, { now: clock.now() }, signal))
       log.info({ pod: keyOf(pod) }, 'ended a pod whose budget is not asked');
   };
   return {

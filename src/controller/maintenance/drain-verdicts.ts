@@ -4,8 +4,9 @@ import { drainOfMaintenance } from '../../decide/drain/observed-drain.ts';
 import type { Drain } from '../../decide/drain/overlapping-drains.ts';
 import { type DrainResolution, resolveDrains } from '../../decide/drain/resolution.ts';
 import { isSameResolution } from '../../decide/drain/same-resolution.ts';
-import { guardJoiningNodes } from '../../decide/maintenance/control-plane-guard.ts';
+import { guardJoiningNodes, guardStaticPods } from '../../decide/maintenance/control-plane-guard.ts';
 import { type ControlPlaneMember, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
+import { takesTurns } from '../../decide/shutdown/machine-going-down.ts';
 import { throttleDrains } from '../../decide/maintenance/throttle.ts';
 import { type NodeIdentity, recordedNodes } from '../../decide/maintenance/recorded-node.ts';
 import type { DrainPod } from '../../decide/pod.ts';
@@ -96,8 +97,29 @@ interface DueDrain {
   readonly nextAt: number;
 }
 
-/** These drains with the pods of their nodes; several drains of a node have the same list of its pods. */
-function withPods({ context }: Scope, draining: readonly Draining[], now: number): readonly DueDrain[] {
+/** A deadline comes closer without an event, and a machine that is in a hurry does not wait for the control plane. */
+const GUARD_AGAIN_MS = 15_000;
+
+/** Those of the drains that have begun whose static pods stay for the control plane, by the names of their nodes, with the reason. */
+function guardedNodes(
+  context: ControllerContext,
+  begun: readonly Draining[],
+  now: number,
+): ReadonlyMap<string, string> {
+  const drains = begun.map((drain) => (takesTurns(drain.maintenance, now) ? { ...drain, forced: false } : drain));
+  return guardStaticPods(membersOf(context), drains);
+}
+
+/**
+ * These drains with the pods of their nodes; several drains of a node have the same list of its pods. `guarded` are the nodes
+ * whose static pods stay, with the reason.
+ */
+function withPods(
+  { context }: Scope,
+  draining: readonly Draining[],
+  guarded: ReadonlyMap<string, string>,
+  now: number,
+): readonly DueDrain[] {
   const sights = new Map<string, { readonly going: GoingDown; readonly drainPods: readonly DrainPod[] }>();
   const maintenances = draining.map(({ maintenance }) => maintenance);
   const sightOf = (node: NodeIdentity) => {
@@ -126,9 +148,11 @@ function withPods({ context }: Scope, draining: readonly Draining[], now: number
       const names = volumesOn(context.nodes.get(name));
       const known = (): number | undefined => recordedOn(identity);
       const volumes = decideVolumes(maintenance, { pods, names, known, maxWaitMs, deadlineAt: deadline?.at }, now);
-      const node = { ...identity, pods: drainPods, volumes, due };
+      const guard = guarded.get(name);
+      const node = { ...identity, pods: drainPods, volumes, due, ...(guard === undefined ? {} : { guard }) };
       const waited = pods.map((pod) => waitedUntil(endsOnNode(pod, going))).filter((at) => at > now);
-      return { node, nextAt: Math.min(nextAt, volumes.until ?? Infinity, ...waited) };
+      const guardAt = guard === undefined ? Infinity : now + GUARD_AGAIN_MS;
+      return { node, nextAt: Math.min(nextAt, volumes.until ?? Infinity, guardAt, ...waited) };
     });
     const nodes = seen.map(({ node }) => node);
     const drain = drainOfMaintenance(maintenance, { nodes, isWhole: true });
@@ -163,6 +187,7 @@ function verdictsOf(
   const moving = withPods(
     scope,
     free.map((each) => withoutWaiting(each, joiningLater.get(each.name))),
+    guardedNodes(scope.context, begun, now),
     now,
   );
   const resolutions = resolveDrains(moving.map(({ drain }) => drain));

@@ -43,6 +43,10 @@ export function drainOutcome({ status }: NodeMaintenance, { nodes, drained }: Dr
       : `All pods that can leave are gone. What stays: ${shortened(staying, MAX_STAYING)}.`;
   const givenUp = volumes.length === 0 ? '' : ` The drain no longer waits for ${describeVolumes(volumes)}.`;
   if (drained) return { drained, reason: 'DrainCompleted', message: `${gone}${givenUp}` };
+  const leaving = nodes.filter(({ evicting, pending }) => evicting.length + pending.length > 0);
+  const [guard] = leaving.map((node) => node.guard);
+  if (guard !== undefined && leaving.every((node) => node.guard !== undefined))
+    return { drained, reason: 'WaitingForControlPlane', message: guard };
   const left = nodes.reduce((sum, { evicting, pending }) => sum + evicting.length + pending.length, 0);
   const waits = volumes.filter(waitsForVolumes);
   const wait = waits.length === 0 ? '' : `The drain waits for ${describeVolumes(waits)}.`;

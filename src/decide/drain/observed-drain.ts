@@ -8,7 +8,7 @@ import { begunNodes, hasBegun, type NodeIdentity, recordedNodes } from '../maint
 import { entriesReached, mostPowerful } from '../maintenance/drain-targets.ts';
 
 /** A node of a drain as it is seen, with the pods that are still on it. */
-interface SeenNode extends NodeIdentity, Pick<DrainNode, 'pods' | 'volumes'> {
+interface SeenNode extends NodeIdentity, Pick<DrainNode, 'pods' | 'volumes' | 'guard'> {
   /** How many entries of the plan a deadline of the node has reached; 0 for none. */
   readonly due: number;
 }

@@ -40,6 +40,8 @@ export interface DrainNode extends NodeIdentity {
   readonly due?: number;
   /** Absent where nothing is known of its volumes, or nobody waits for them. */
   readonly volumes?: NodeVolumes;
+  /** Why its static pods stay for now, as a sentence: the control plane would not be at work without them. */
+  readonly guard?: string;
 }
 
 /** The drains as they stand at one moment. Each answer is found once: nodes and drains may be many. */

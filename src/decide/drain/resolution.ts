@@ -31,6 +31,8 @@ export interface NodeResolution extends NodeIdentity {
   readonly kept?: readonly DrainPod[];
   /** As in DrainNode. */
   readonly volumes?: NodeVolumes;
+  /** As in DrainNode; absent too where other pods have to leave before. */
+  readonly guard?: string;
   /** The older maintenance whose progress this one had to take over (KEP-4212, "fast-forwarded"). */
   readonly fastForwardedBy?: string;
 }
@@ -66,11 +68,12 @@ function mayGoOn(overlap: OverlappingDrains, drain: Drain, position: number): bo
 }
 
 /**
- * Whether a node has volumes for which static pods have to stay: on a control plane, nobody could detach them later, and
- * without an API server nobody could see it.
+ * Whether static pods have to stay on a node: for the control plane, which has lost another member since the drain began; or for
+ * volumes, which nobody could detach later on a control plane, and of which nobody could see it without an API server.
  */
 function keepsStaticPods({ plan, nodes }: Drain, position: number): boolean {
-  return plan[position]?.podType === 'Static' && nodes.some(({ volumes }) => waitsForVolumes(volumes));
+  const keeps = ({ volumes, guard }: DrainNode): boolean => guard !== undefined || waitsForVolumes(volumes);
+  return plan[position]?.podType === 'Static' && nodes.some(keeps);
 }
 
 /** The first entry is targeted at once, and none beyond the last. */
@@ -192,8 +195,9 @@ function resolveNodes(overlap: OverlappingDrains, drain: Drain, reached: number)
     const isQuiet = waitedFor(evicting).length === 0;
     if (isQuiet) wait ??= waiting(overlap, drain);
     const own = isQuiet ? (wait ?? '') : text;
-    const message = isNodeDrained(node) ? drainedMessage(node) : (volumesMessage(node, evicting) ?? own);
     const position = Math.max(reached, within(drain, node.position));
+    const guard = isQuiet && drain.plan[position]?.podType === 'Static' ? node.guard : undefined;
+    const message = isNodeDrained(node) ? drainedMessage(node) : (volumesMessage(node, evicting) ?? guard ?? own);
     return {
       ...identityOf(node),
       drainTargets: overlap.targetsFor(drain, node.name),
@@ -202,6 +206,7 @@ function resolveNodes(overlap: OverlappingDrains, drain: Drain, reached: number)
       staying: stayingOn(drain, node, evicting),
       pending,
       message,
+      ...(guard === undefined ? {} : { guard }),
       ...seenOn(node),
       ...explained,
     };

@@ -9,8 +9,7 @@ import { begunNode, recordedNode } from '../maintenance/recorded-node.ts';
 import { isFinished } from '../eviction/request.ts';
 import { isRequestedBy, otherRequesters } from '../eviction/requester.ts';
 import { drainPodOf } from '../pod.ts';
-import { isBeforeItsTurn } from '../shutdown/machine-going-down.ts';
-import { drainsOfNode, isInProgress, type NodeDrain, selectsNode, stageOf } from '../maintenance/maintenance.ts';
+import { drainsOfNode, type NodeDrain, selectsNode, stageOf } from '../maintenance/maintenance.ts';
 import type { NodeState } from '../maintenance/node-conditions.ts';
 
 /** Whether the maintenance drains and has begun to on this very Node object. */
@@ -36,12 +35,20 @@ function isPlannedOn(maintenance: NodeMaintenance, node: Node): boolean {
 }
 
 /**
- * The cordon and the conditions that may stay on a node: those of the maintenances that select it now. A machine that has not
- * had its turn to reboot keeps its place for the pods of those before it: its maintenance is planned, and nothing else.
+ * Whether the maintenance has the node cordoned: in Cordon, and in Drain where that followed or where its status has targets for
+ * the node, which others may have reached. A node that only waits for its place or its turn keeps its room for the pods of those
+ * before it: an operator of a database does not move its primary to a cordoned node.
  */
+function cordons(maintenance: NodeMaintenance, { metadata }: Node): boolean {
+  if (stageOf(maintenance) !== 'Drain') return stageOf(maintenance) === 'Cordon';
+  const wasCordoned = maintenance.status?.stageStatuses?.some(({ name }) => name === 'Cordon') === true;
+  return wasCordoned || (recordedNode(maintenance.status, metadata)?.drainTargets ?? []).length > 0;
+}
+
+/** The cordon and the conditions that may stay on a node: those of the maintenances that select it now. */
 export function nodeStateOf(maintenances: readonly NodeMaintenance[], node: Node, isEmpty: boolean): NodeState {
   const selecting = maintenances.filter((each) => selectsNode(each, node));
-  const own = selecting.filter((each) => isInProgress(each) && !isBeforeItsTurn(each, node.metadata));
+  const own = selecting.filter((each) => cordons(each, node));
   const draining = own.filter((each) => isBegunOn(each, node));
   const planned = selecting.filter((each) => isPlannedOn(each, node));
   const namesOf = (list: readonly NodeMaintenance[]): readonly string[] =>

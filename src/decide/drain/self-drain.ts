@@ -111,6 +111,8 @@ interface SeenOfDrain {
   /** How many entries of its plan are reached by the deadline. */
   readonly due: number;
   readonly volumes: NodeVolumes;
+  /** As in DrainNode. */
+  readonly guard?: string;
 }
 
 /** Finds it by the earliest deadline of the node's drains. */

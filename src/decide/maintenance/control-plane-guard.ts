@@ -97,6 +97,35 @@ export function guardControlPlane(
 }
 
 /**
+ * The nodes whose static pods stay although their drain has begun: other members of the control plane have fallen away since, and
+ * without these it would not be at work. By name, each with the reason. `drains` are those that are not throttled; one that is
+ * forced goes on, and counts against the others.
+ */
+export function guardStaticPods(
+  members: readonly ControlPlaneMember[],
+  drains: readonly GuardedDrain[],
+): ReadonlyMap<string, string> {
+  const takenBy = ({ nodes, joining, keep }: GuardedDrain): ReadonlySet<string> =>
+    nodesTaken(
+      members,
+      nodes.filter((node) => !joining.includes(node)),
+      keep,
+    );
+  const away = new Set(drains.filter(({ forced }) => forced).flatMap((drain) => [...takenBy(drain)]));
+  const held = new Map<string, string>();
+  for (const drain of inAdmissionOrder(drains)) {
+    if (drain.forced) continue;
+    const taken = takenBy(drain);
+    const verdict = judgeControlPlane(members, taken, away, drain.comesBack);
+    for (const node of taken) {
+      if (verdict.kind === 'unsafe') held.set(node, throttledBy(verdict.message));
+      else away.add(node);
+    }
+  }
+  return held;
+}
+
+/**
  * The nodes that wait although their drain has begun: they joined it later, and would take the last healthy member of the
  * control plane or the quorum of etcd. By the name of the drain and the node, each with the reason. `drains` are those that
  * are not throttled.

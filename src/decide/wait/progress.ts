@@ -14,7 +14,7 @@ import { timeOf } from '../time.ts';
 export type Stand =
   /** It has not begun: it waits for its turn, or for other maintenances. */
   | 'waits'
-  /** The same, because the control plane would lose its quorum: only the cluster, or a person, can say that it may begin. */
+  /** It waits, because the control plane would lose its quorum: only the cluster, or a person, can say that it may go on. */
   | 'guarded'
   /** Pods leave that budgets and interceptors protect, or nothing is known yet. */
   | 'asks'
@@ -23,14 +23,13 @@ export type Stand =
 
 /** The stand of the node's drain for this maintenance; of one that is not known, nothing is. */
 export function standOf(maintenance: NodeMaintenance | undefined, node: string): Stand {
+  const drained = maintenance?.status?.conditions?.find(({ type }) => type === DRAINED);
+  const reason = WAIT_REASONS.find((each) => each === drained?.reason);
+  if (reason === 'WaitingForControlPlane') return 'guarded';
   // One that waits has the targets that other drains have reached.
   const { drainTargets = [] } = begunNode(maintenance?.status, { name: node }) ?? {};
   if (drainTargets.some(({ podType }) => podType !== 'Default')) return 'ends';
-  if (drainTargets.length > 0) return 'asks';
-  const drained = maintenance?.status?.conditions?.find(({ type }) => type === DRAINED);
-  const reason = WAIT_REASONS.find((each) => each === drained?.reason);
-  if (reason === undefined) return 'asks';
-  return reason === 'WaitingForControlPlane' ? 'guarded' : 'waits';
+  return drainTargets.length > 0 || reason === undefined ? 'asks' : 'waits';
 }
 
 /** Interceptors may be silent for 20 minutes, and a drain that others hold may change as seldom: so many times the shortest wait. */

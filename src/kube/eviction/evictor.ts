@@ -1,6 +1,7 @@
 import type { Pod } from '../../api/pod.ts';
 import type { EvictionAnswer } from '../../decide/eviction/api-answer.ts';
 import { decideShorterEnd } from '../../decide/deadline/terminating-pod.ts';
+import { rfc3339 } from '../../decide/time.ts';
 import type { KubeClient } from '../client.ts';
 import { objectPath, PODS, retryAfterMs, sendForObject, statusCauses, statusMessage } from '../resource.ts';
 
@@ -56,6 +57,32 @@ export async function deletePod(
   const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions, ...options };
   const request = { method: 'DELETE', path: objectPath(PODS, pod.metadata), body, behindWebhooks: true } as const;
   return (await sendForObject(client, request, [404, 409], signal)) !== undefined;
+}
+
+/**
+ * Deletes a pod that its node had to end in spite of budgets, or without the API server: it has the condition that an eviction
+ * sets, by which a Job does not count it as failed (upstream pkg/registry/core/pod/storage/eviction.go,
+ * addConditionAndDeletePod). A server that refuses the condition does not keep the pod. `now` is in milliseconds since the epoch.
+ * Returns whether it was there. Throws API_UNREACHABLE and API_REFUSED.
+ */
+export async function deleteDisrupted(
+  client: KubeClient,
+  pod: Pod,
+  { now, ...options }: EndOptions & { readonly now: number },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const condition = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    reason: 'NodeMaintenance',
+    message: 'The node goes down.',
+    lastTransitionTime: rfc3339(now),
+  };
+  // The UID is a precondition: a namesake is left alone.
+  const body = { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } };
+  const path = objectPath(PODS, pod.metadata, 'status');
+  await client.send({ method: 'PATCH', path, body, patch: { kind: 'strategic' }, behindWebhooks: true }, signal);
+  return await deletePod(client, pod, options, signal);
 }
 
 /**

@@ -28,6 +28,8 @@ const PATIENCE_MS = 120_000;
 const FIRST_PATIENCE_MS = 14_000;
 /** The copies of a program are younger than this. */
 const COPY_MS = 5_000;
+/** After so long a machine that lost its power is known to be away. */
+const AWAY_MS = 60_000;
 /** A pod that its budget keeps is asked for at least so often. */
 const KEPT_MS = 20 * 60_000;
 /** A runtime that was away for so long, or lately, explains a pod that nobody could end. */
@@ -56,6 +58,8 @@ export class Judge {
   readonly #takenAt = new Map<string, number>();
   /** When the API server was told that the drain of a maintenance has begun, by its name. */
   readonly #begunAt = new Map<string, number>();
+  /** The same for its static pods. */
+  readonly #staticAt = new Map<string, number>();
   readonly #keptAt = new Map<string, number>();
   /** Boots in which an agent rightly began alone: without a controller nobody guards the quorum, and a drain is not stopped. */
   readonly #alone = new Set<string>();
@@ -213,11 +217,11 @@ export class Judge {
     return isRuntimeAway || (this.#fleet.settings.isOneUnit && (isAlone || this.#mayGoAlone(machine)));
   }
 
-  /** When the first drain of the machine that goes on began. */
-  #drainBegan({ name }: FleetMachine): number {
+  /** When the static pods of the machine were first asked to leave by a drain that goes on. */
+  #staticBegan({ name }: FleetMachine): number {
     const all = this.#fleet.server.objects.list('NodeMaintenance') as readonly NodeMaintenance[];
     const own = all.filter(({ status }) => nodeStatusesOf(status).some(({ nodeRef }) => nodeRef.name === name));
-    return Math.min(...own.map(({ metadata }) => this.#begunAt.get(metadata.name) ?? Infinity));
+    return Math.min(...own.map(({ metadata }) => this.#staticAt.get(metadata.name) ?? Infinity));
   }
 
   #checkQuorum(machine: FleetMachine): void {
@@ -229,9 +233,9 @@ export class Judge {
     for (const other of serving) this.#wentAlone.delete(other.name);
     const isAlone = ({ name, bootId }: FleetMachine): boolean => this.#alone.has(bootId) || this.#wentAlone.has(name);
     if (away.some(isAlone) || this.#mayGoAlone(machine)) return;
-    // What has begun goes on when another one loses its power.
+    // Static pods that leave already go on doing so when another one loses its power, which is not known at once.
     const { powerCutAt } = this.#fleet;
-    if (this.#fleet.now() - powerCutAt < COPY_MS || this.#drainBegan(machine) <= powerCutAt) return;
+    if (Math.min(this.#fleet.now(), this.#staticBegan(machine)) <= powerCutAt + AWAY_MS) return;
     // Who goes for good takes the quorum by a person's will, also from one that had begun before.
     const goesForGood = ({ prepared }: FleetMachine): boolean => prepared?.kind === 'poweroff';
     if (this.#fleet.machines.some((other) => goesForGood(other) && other.askedAt > machine.askedAt)) return;
@@ -290,6 +294,11 @@ export class Judge {
     // One that the controller has begun is not stopped either when that is gone.
     const isAlone = !this.#fleet.machines.some(({ containers }) => containers.running().some(isOfController));
     if (self !== undefined && (isAlone || targetsOf(fresh) > targetsOf(old))) this.#beganAlone(self);
+    const takesStatic = nodeStatusesOf(fresh.status).some(({ drainTargets = [] }) => {
+      return drainTargets.some(({ podType }) => podType === 'Static');
+    });
+    if (takesStatic && !this.#staticAt.has(fresh.metadata.name))
+      this.#staticAt.set(fresh.metadata.name, this.#fleet.now());
     if (hasBegun(fresh.status) && !hasBegun(old.status)) this.#begunAt.set(fresh.metadata.name, this.#fleet.now());
     for (const { nodeRef, drainTargets = [] } of nodeStatusesOf(old.status)) {
       const now = nodeStatusesOf(fresh.status).find((each) => each.nodeRef.name === nodeRef.name);

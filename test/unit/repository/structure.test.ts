@@ -19,7 +19,6 @@ const LIMITS = {
   'agent files that no unit test imports': 5,
   'exports that no other file imports': 0,
   'exports that only tests use': 0,
-  'functions and constants that only tests import': 51,
   'names that more than one file exports': 0,
 } as const;
 
@@ -57,7 +56,6 @@ const FOUND: Readonly<Record<keyof typeof LIMITS, readonly unknown[]>> = {
   'agent files that no unit test imports': structure.untestedAgentFiles,
   'exports that no other file imports': exported.unused,
   'exports that only tests use': exported.dead,
-  'functions and constants that only tests import': exported.testedAlone,
   'names that more than one file exports': exported.shared,
 };
 
@@ -148,7 +146,6 @@ describe('the scripts that read the source', () => {
       count: 7,
       unused: ['src/a.ts unused'],
       dead: ['src/a.ts same', 'src/a.ts Used', 'src/b.ts same', 'src/b.ts Later', 'src/b.ts Shape'],
-      testedAlone: ['src/c.ts everything'],
       shared: ['same src/a.ts src/b.ts'],
     });
   });

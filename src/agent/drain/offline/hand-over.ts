@@ -8,7 +8,7 @@ import { describeError } from '../../../errors.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { syncCordon } from '../../../kube/maintenance/cordon.ts';
-import { deletePod } from '../../../kube/eviction/evictor.ts';
+import { deleteDisrupted } from '../../../kube/eviction/evictor.ts';
 import { listAll } from '../../../kube/list.ts';
 import {
   collectionPath,
@@ -93,7 +93,7 @@ async function recordTargets(
 async function deleteEnded(
   { client, log, nodeName }: { readonly client: KubeClient; readonly log: Log; readonly nodeName: string },
   alive: ReadonlySet<string>,
-  targets: readonly DrainPlanEntry[],
+  { targets, now }: { readonly targets: readonly DrainPlanEntry[]; readonly now: number },
   signal: AbortSignal,
 ): Promise<void> {
   const place = { path: collectionPath(PODS), query: { fieldSelector: onNode(nodeName) } };
@@ -101,7 +101,7 @@ async function deleteEnded(
     const { uid = '', deletionTimestamp } = pod.metadata;
     const ended = podTypeOf(pod) !== 'Static' && !alive.has(uid) && targetsCover(targets, drainPodOf(pod));
     if (!ended || deletionTimestamp !== undefined || isTerminal(pod)) continue;
-    await deletePod(client, pod, {}, signal);
+    await deleteDisrupted(client, pod, { now }, signal);
     log.info({ pod: keyOf(pod) }, 'deleted pod that was drained locally');
   }
 }
@@ -159,7 +159,7 @@ export function createHandOver({
       const view = await offlinePods.observe(signal);
       if (view.kind === 'unseen') return false;
       const alive = new Set(view.pods.map(({ uid }) => uid));
-      await deleteEnded({ client, log, nodeName }, alive, offlineTargets, signal);
+      await deleteEnded({ client, log, nodeName }, alive, reached, signal);
       if (!(await offlinePods.giveBack(signal))) return false;
       log.info({ maintenance: phase.maintenance }, 'the API server is back, handed the drain over');
       return true;

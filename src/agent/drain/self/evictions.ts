@@ -65,7 +65,7 @@ const UNMARKED = 'is to be left to its controller (ControllerTakeOver), but no n
 
 /** Tries the eviction once. Throws API_UNREACHABLE. */
 async function attempt(
-  { client, log }: Pick<ClusterDependencies, 'client' | 'log'>,
+  { client, clock, log }: Pick<ClusterDependencies, 'client' | 'clock' | 'log'>,
   pod: Pod,
   {
     memory,
@@ -85,7 +85,8 @@ async function attempt(
     budgets: [],
     budgetRetryMs: BUDGET_RETRY_MS,
   };
-  const outcome = await attemptToEvict(client, pod, { options, context, whyNotAsked }, signal);
+  const notAsked = { why: whyNotAsked, now: clock.now() };
+  const outcome = await attemptToEvict(client, pod, { options, context, notAsked }, signal);
   log.info({ pod: keyOf(pod), ...outcome }, 'asked for an eviction on own node');
   return outcome;
 }
@@ -132,7 +133,7 @@ export function createSelfEvictions(
       if (step.kind === 'wait') return wait(step.progress.message, step.progress.expectedFinishAt);
       if (!(await mayAct())) return wait('is left to the nodemaint controller, which is alive again');
       const outcome = await attempt(
-        { client, log },
+        { client, clock, log },
         pod,
         { memory, options, whyNotAsked: scope.whyNotAsked, promiseWords: settings().promiseWords },
         signal,

@@ -10,6 +10,7 @@ import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import type { RetentionFacts } from '../../../../src/decide/static-pod/parked.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 import { byName, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
+import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
 
 const PATH = '/api/v1/namespaces/shop/pods/web';
@@ -38,9 +39,10 @@ async function asked(maintenance: NodeMaintenance, pod: Partial<Pod> = {}, statu
   const metadata = { name: 'web', namespace: 'shop', uid: 'u', ...pod.metadata };
   const path = PATH.replace('shop', metadata.namespace);
   const server = createObjectServer({ [path]: { metadata, spec: { nodeName: 'n1', ...pod.spec } } });
-  if (status !== 200) server.refused.set(`DELETE ${PATH}`, status);
+  if (status !== 200) for (const call of [`PATCH ${PATH}/status`, `DELETE ${PATH}`]) server.refused.set(call, status);
   const log = createRecordingLog();
-  await createBlockedPods({ client: server.client, log, nodeName: 'n1' }).end([maintenance], SIGNAL);
+  const clock = createSteppingClock();
+  await createBlockedPods({ client: server.client, clock, log, nodeName: 'n1' }).end([maintenance], SIGNAL);
   return { server, log };
 }
 
@@ -48,7 +50,9 @@ describe('the pods that only budgets keep on a machine that goes down', () => {
   for (const reason of ['PodDisruptionBudget', 'EvictionFailed'] as const)
     it(`the agent ends them (${reason}) with their own grace period where the controller says that budgets are not asked`, async () => {
       const { server } = await asked(shutdown(reason, {}));
-      assert.deepEqual(server.asked, [`GET ${PATH}`, `DELETE ${PATH}`]);
+      assert.deepEqual(server.asked, [`GET ${PATH}`, `PATCH ${PATH}/status`, `DELETE ${PATH}`]);
+      const marked = server.requests.at(-2)?.body as Pod | undefined;
+      assert.equal(marked?.status?.conditions?.[0]?.type, 'DisruptionTarget', 'a Job does not count it as failed');
       assert.deepEqual(server.requests.at(-1)?.body, {
         kind: 'DeleteOptions',
         apiVersion: 'v1',
@@ -59,7 +63,7 @@ describe('the pods that only budgets keep on a machine that goes down', () => {
   it('the agent ends a replica of the controller although its budget is asked, and no other pod of its namespace', async () => {
     const path = `/api/v1/namespaces/${CONTROLLER_NAMESPACE}/pods/web`;
     for (const [name, deletes] of [
-      ['nodemaint-controller', [`DELETE ${path}`]],
+      ['nodemaint-controller', [`PATCH ${path}/status`, `DELETE ${path}`]],
       ['another', []],
     ] as const) {
       const metadata = { name: 'web', namespace: CONTROLLER_NAMESPACE, labels: { 'app.kubernetes.io/name': name } };

@@ -123,6 +123,43 @@ describe('a maintenance', () => {
   });
 });
 
+describe('a member of the control plane whose drain has begun', () => {
+  const member = (name: string, status: 'True' | 'Unknown') => ({
+    metadata: { name, uid: `uid-${name}`, labels: { 'node-role.kubernetes.io/control-plane': '' } },
+    status: { conditions: [{ type: 'Ready', status }] },
+  });
+  const etcd: Pod = {
+    metadata: { name: 'etcd-cp-a', namespace: 'kube-system', uid: 'e', annotations: { [MIRROR_ANNOTATION]: 'h' } },
+    spec: { nodeName: 'cp-a', priority: 2_000_001_000 },
+  };
+  const begun = {
+    nodeRef: { name: 'cp-a' },
+    drainStartTime: rfc3339(NOW),
+    podsPendingEvacuation: 1,
+    podsEvacuating: 0,
+  };
+  const drain = { ...drainOf('m', ['cp-a']), status: { nodeStatuses: [begun] } };
+  /** The types of pods that the node is asked to end, and what the drain waits for. */
+  const observe = (other: 'True' | 'Unknown', each: NodeMaintenance = drain): readonly unknown[] => {
+    const nodes = [member('cp-a', 'True'), member('cp-b', other), member('cp-c', 'True')];
+    const cluster = contextOf({ maintenances: [each], pods: [etcd], nodes });
+    const { status } = createDrainObserver(cluster).observe(each, NOW);
+    const types = status.nodeStatuses?.[0]?.drainTargets?.map(({ podType }) => podType);
+    const drained = status.conditions?.find(({ type }) => type === 'Drained');
+    return [types, drained?.reason, drained?.message];
+  };
+
+  it('its static pods stay while another member is away, and leave when that is back or the drain is forced', () => {
+    assert.deepEqual(observe('True').slice(0, 2), [['Default', 'DaemonSet', 'Static'], 'Draining']);
+    const [types, reason, message] = observe('Unknown');
+    assert.deepEqual([types, reason], [['Default', 'DaemonSet'], 'WaitingForControlPlane']);
+    assert.match(String(message), /draining cp-a leaves 1 of 3 members .*cp-b: node not Ready/);
+    const annotations = { 'nodemaintenance.x-k8s.io/force': 'true' };
+    const forced = { ...drain, metadata: { ...drain.metadata, annotations } };
+    assert.deepEqual(observe('Unknown', forced).slice(0, 2), [['Default', 'DaemonSet', 'Static'], 'Draining']);
+  });
+});
+
 describe('the drain of a node with a static pod', () => {
   const web: Pod = { metadata: { name: 'web', namespace: 'n', uid: 'w' }, spec: { nodeName: 'one', priority: 0 } };
   const etcd: Pod = {

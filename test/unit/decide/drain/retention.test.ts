@@ -124,9 +124,13 @@ describe('what may stay on a node', () => {
     assert.deepEqual(stateOf(inStage('Idle')), { ...nothing, planned: ['m'] });
     assert.deepEqual(stateOf(inStage('Idle', { deletionTimestamp: '2026-05-01T12:00:00Z' })), nothing);
     assert.deepEqual(stateOf(inStage('Cordon')), { ...nothing, maintenances: ['m'], planned: ['m'] });
-    assert.deepEqual(stateOf(inStage('Drain')), { ...nothing, maintenances: ['m'] }, 'it may begin at once');
+    assert.deepEqual(stateOf(inStage('Drain')), nothing, 'it may begin at once');
     const waits = { ...inStage('Drain'), status: { nodeStatuses: [{ nodeRef: { name: node.metadata.name } }] } };
-    assert.deepEqual(stateOf(waits as NodeMaintenance).planned, ['m']);
+    assert.deepEqual(stateOf(waits as NodeMaintenance), { ...nothing, planned: ['m'] }, 'it is not cordoned');
+    const cordonedBefore = { ...waits, status: { ...waits.status, stageStatuses: [{ name: 'Cordon' }] } };
+    const reached = { ...waits, status: { nodeStatuses: [{ nodeRef: { name: node.metadata.name }, drainTargets }] } };
+    for (const cordoned of [cordonedBefore, reached])
+      assert.deepEqual(stateOf(cordoned as NodeMaintenance).maintenances, ['m'], 'what is cordoned stays so');
     assert.deepEqual(stateOf(inStage('Complete')), nothing);
   });
 });

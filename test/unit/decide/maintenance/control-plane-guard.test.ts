@@ -4,6 +4,7 @@ import {
   type GuardedDrain,
   guardControlPlane,
   guardJoiningNodes,
+  guardStaticPods,
   judgeControlPlane,
 } from '../../../../src/decide/maintenance/control-plane-guard.ts';
 import type { ControlPlaneMember } from '../../../../src/decide/maintenance/control-plane-members.ts';
@@ -113,6 +114,21 @@ describe('drains of the control plane', () => {
       { ...worker, nodes: ['w', 'a'], joining: ['a'] },
     ]);
     assert.deepEqual([...(beside.get('m')?.keys() ?? [])], ['a'], 'another drain counts');
+  });
+  it('the static pods of a drain that has begun stay while another member has fallen away', () => {
+    const stays = (members: readonly ControlPlaneMember[], drains: readonly GuardedDrain[]): readonly string[] => [
+      ...guardStaticPods(members, drains).keys(),
+    ];
+    const begun = (node: string, more: Partial<GuardedDrain> = {}): GuardedDrain =>
+      drain(node, [node], { begun: true, comesBack: true, ...more });
+    const crashed = [member('a'), member('b', 'node not Ready'), member('c')];
+    assert.deepEqual(stays(three, [begun('a')]), []);
+    assert.deepEqual(stays(crashed, [begun('a'), begun('w')]), ['a']);
+    assert.deepEqual(stays(crashed, [begun('a', { forced: true })]), []);
+    assert.deepEqual(stays(crashed, [begun('a', { keep: ['Static'] })]), []);
+    assert.deepEqual(stays(three, [begun('a'), begun('b', { createdAt: 1 })]), ['b'], 'one after the other');
+    assert.deepEqual(stays(three, [begun('a'), begun('b', { createdAt: 1, forced: true })]), ['a']);
+    assert.deepEqual(stays(three, [drain('m', ['a', 'b'], { begun: true, joining: ['b'] })]), []);
   });
   it('the guard says what a forced drain would cost and how to go on', () => {
     const all = guardControlPlane(three, [drain('all', ['a', 'b', 'c'])]).get('all') ?? '';

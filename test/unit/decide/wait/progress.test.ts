@@ -117,6 +117,7 @@ describe('the stand of a drain', () => {
     ['that waits for other maintenances', at([], 'Waiting'), 'waits'],
     ['that waits, with the targets of another drain of the node', at(['DaemonSet'], 'WaitingForTurn', {}), 'waits'],
     ['that waits for the control plane', at([], 'WaitingForControlPlane'), 'guarded'],
+    ['whose static pods stay for the control plane', at(['Default', 'DaemonSet'], 'WaitingForControlPlane'), 'guarded'],
     ['whose Default pods leave', at(['Default'], 'Draining'), 'asks'],
     ['that has begun, whatever its condition says', at(['Default'], 'WaitingForTurn'), 'asks'],
     ['whose DaemonSet pods leave', at(['Default', 'DaemonSet']), 'ends'],
