@@ -6,6 +6,9 @@ import type { FleetMachine } from './machine.ts';
 import { GUARDED, type Refused, REFUSALS } from './refusals.ts';
 import type { Settings } from './settings.ts';
 
+/** A program learns within this time that the API server serves again. */
+const HEARD_MS = 5_000;
+
 /** What access depends on. */
 interface AccessParts {
   readonly time: VirtualTime;
@@ -23,8 +26,8 @@ export class Access {
   readonly #refusals = new Map<Refused, number>();
   readonly #cutUntil = new Map<string, number>();
   #downUntil = -Infinity;
-  /** Since when the API server has answered nothing or refused something, by the name of the machine. */
-  readonly #troubleSince = new Map<string, number>();
+  /** Since when, and until when, the API server has answered nothing or refused something, by the name of the machine. */
+  readonly #troubles = new Map<string, { readonly since: number; readonly until: number }>();
 
   constructor(parts: AccessParts) {
     this.#parts = parts;
@@ -38,10 +41,11 @@ export class Access {
     return this.#parts.time.now() >= (this.#cutUntil.get(name) ?? -Infinity) && this.isUp();
   }
 
-  /** For how long a machine has got no answer, or something was refused; 0 where all is well. */
+  /** For how long a machine has got no answer, or something was refused; 0 where all is well, and the machine knows it. */
   troubledMs({ name }: FleetMachine): number {
-    const since = this.#troubleSince.get(name);
-    return since === undefined ? 0 : this.#parts.time.now() - since;
+    const { since, until } = this.#troubles.get(name) ?? { since: 0, until: -Infinity };
+    const now = this.#parts.time.now();
+    return now - until < HEARD_MS ? Math.min(now, until) - since : 0;
   }
 
   /** Why a request of the product is not carried out; undefined where it is. */
@@ -96,11 +100,13 @@ export class Access {
   /** Notes who has trouble now. */
   note(): void {
     for (const machine of this.#parts.machines()) {
+      const now = this.#parts.time.now();
+      const known = this.#troubles.get(machine.name);
       const isTroubled = !this.isReached(machine) || this.#isRefusing();
-      if (!isTroubled) this.#troubleSince.delete(machine.name);
-      else if (!this.#troubleSince.has(machine.name)) {
-        this.#troubleSince.set(machine.name, this.#parts.time.now());
-      }
+      if (isTroubled && (known === undefined || now - known.until >= HEARD_MS))
+        this.#troubles.set(machine.name, { since: now, until: Infinity });
+      else if (known !== undefined && isTroubled !== (known.until === Infinity))
+        this.#troubles.set(machine.name, { ...known, until: isTroubled ? Infinity : now });
     }
   }
 }
