@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest, EvictionRequestStatus } from '../../../../src/api/eviction-request.ts';
 import { EVICT_ONLY_ANNOTATION, EVICTION_IN_PROGRESS_ANNOTATION } from '../../../../src/api/names.ts';
-import type { Pod } from '../../../../src/api/pod.ts';
+import type { Pod, PodDisruptionBudget } from '../../../../src/api/pod.ts';
 import { createImperativeEviction } from '../../../../src/controller/eviction/imperative.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
 import { type Answer, createEvictionScene } from '../../../support/eviction/scene.ts';
@@ -51,6 +51,29 @@ describe('imperative eviction', () => {
     scene.put(request('r-2'));
     const { againMs } = await step(key);
     assert.deepEqual([scene.attempts.length, againMs], [before + 1, 2_000]);
+  });
+});
+
+describe('a new leader', () => {
+  it('a new leader asks for a pod that a budget without room has kept when that changes, and not at once', async () => {
+    const scene = createEvictionScene();
+    const ready = { status: { conditions: [{ type: 'Ready', status: 'True' as const }] } };
+    const message = 'Could not evict a pod due to failing eviction requests, number of retries: 9. x';
+    const key = scene.put(request('r-1', {}, { message }), { ...pod(), ...ready });
+    const budget = (disruptionsAllowed: number): PodDisruptionBudget => ({
+      metadata: { name: 'web', namespace: 'default' },
+      spec: { selector: {} },
+      status: { disruptionsAllowed },
+    });
+    scene.budgets.set('default/web', budget(0));
+    const engine = createImperativeEviction(scene.context);
+    const step = scene.loop(engine);
+    await step(key);
+    assert.equal(scene.attempts.length, 0);
+    scene.budgets.set('default/web', budget(1));
+    assert.deepEqual(engine.budgetChanged('default/web'), [key]);
+    await step(key);
+    assert.equal(scene.attempts.length, 1);
   });
 });
 
