@@ -170,6 +170,18 @@ describe('the rights of a user who makes, changes or deletes a NodeMaintenance',
   });
 });
 
+describe('the names of shutdowns and notices', () => {
+  it('the names belong to the agents: no user makes a maintenance under one, given or generated', async () => {
+    const words = /begin with shutdown- or notice- belong to the agents of the nodes/;
+    for (const metadata of [
+      { name: 'shutdown-node-a-5' },
+      { name: 'notice-node-b-5' },
+      { name: undefined, generateName: 'shutdown-node-a-' },
+    ])
+      assertRefused(await createMaintenance(ofAll, maintenanceOf({}, metadata), 'dryRun'), words);
+  });
+});
+
 describe('the controller', () => {
   it('the controller adds and removes its finalizer, and completes what is deleted, without the right to delete nodes', async () => {
     const name = await madeMaintenance(rig.admin, { stage: 'Drain', nodeSelector: EVERYWHERE });

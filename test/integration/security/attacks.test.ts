@@ -1,43 +1,50 @@
-import { after, before } from 'node:test';
-import { runController } from '../../../src/controller/leader/controller.ts';
-import { controllerOptionsSchema } from '../../../src/controller/options.ts';
-import { createSystemClock } from '../../../src/host/clock.ts';
-import { collectionPath, NODE_MAINTENANCES, sendForObject } from '../../../src/kube/resource.ts';
-import { createLog } from '../../../src/telemetry/log.ts';
-import { CONSEQUENCES, WITHOUT_CONTROLLER } from '../../support/attacks/consequences.ts';
-import { addFamilies, untilInForce } from '../../support/attacks/families.ts';
+/** What a stolen identity of a node, and a thief of the token of nodemaint-controller, try. */
+import { after, before, describe, it } from 'node:test';
+import type { Family } from '../../support/attacks/attack.ts';
+import { CONSEQUENCES } from '../../support/attacks/consequences.ts';
+import { CONTROLLER_ATTACKS } from '../../support/attacks/controller/on-maintenances.ts';
+import { CONTROLLER_REQUEST_ATTACKS } from '../../support/attacks/controller/on-requests.ts';
+import { HELD_POD_ATTACKS } from '../../support/attacks/held-pods.ts';
+import { NODE_MAINTENANCE_ATTACKS } from '../../support/attacks/node-maintenances.ts';
 import { buildScene, type Scene } from '../../support/attacks/scene.ts';
-import { ATTACKERS, ATTACKS } from '../../support/attacks/suite.ts';
-import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const FAMILIES: readonly Family[] = [
+  ...NODE_MAINTENANCE_ATTACKS,
+  HELD_POD_ATTACKS,
+  ...CONTROLLER_ATTACKS,
+  ...CONTROLLER_REQUEST_ATTACKS,
+  CONSEQUENCES,
+];
 
 let scene: Scene;
-const stop = new AbortController();
-let controller: Promise<void> | undefined;
 before(async () => {
   scene = await buildScene();
 });
 after(async () => {
-  stop.abort();
-  await controller;
   await scene[Symbol.asyncDispose]();
 });
 
-const sceneOf = (): Scene => scene;
-addFamilies(ATTACKS, ATTACKERS, sceneOf, (family) => untilInForce(family, scene));
-addFamilies(WITHOUT_CONTROLLER, ATTACKERS, sceneOf, () => Promise.resolve());
-
-async function startController(): Promise<void> {
-  if (controller !== undefined) return;
-  const options = controllerOptionsSchema.parse({});
-  const dependencies = {
-    client: scene.clients.controller,
-    clock: createSystemClock(),
-    log: createLog('error', 'test'),
-  };
-  controller = runController({ ...dependencies, options }, stop.signal);
-  // The wishes of a maintenance that is not there would be withdrawn.
-  const body = maintenanceOf({ stage: 'Drain', nodeSelector: byName('n2') }, { name: 'drain' });
-  const path = collectionPath(NODE_MAINTENANCES);
-  await sendForObject(scene.clients.admin, { method: 'POST', path, body }, [], stop.signal);
+for (const family of FAMILIES) {
+  const { title, control, attacks } = family;
+  describe(title, () => {
+    // Policies come into force some seconds after they are installed; a failure here shows in the control and the attack, too.
+    before(async () => {
+      if (family === CONSEQUENCES) return;
+      const isInForce = async (): Promise<boolean> => {
+        await control.attempt(scene);
+        await attacks[0]?.attempt(scene);
+        return true;
+      };
+      await waitFor(control.name, () => isInForce().catch(() => false), { timeoutMs: 10_000 }).catch(() => undefined);
+    });
+    it(`control: ${control.name}`, async () => {
+      await control.attempt(scene);
+    });
+    for (const attack of attacks) {
+      it(`${attack.name} (${attack.refusedBy})`, async () => {
+        await attack.attempt(scene);
+      });
+    }
+  });
 }
-addFamilies(CONSEQUENCES, ATTACKERS, sceneOf, startController);

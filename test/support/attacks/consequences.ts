@@ -1,51 +1,111 @@
-/** What the API server does not refuse, and what the product itself sees to: a controller runs meanwhile. */
-import { collectionPath, EVENTS, NODE_MAINTENANCES, PODS } from '../../../src/kube/resource.ts';
-import { allowed, type Family } from './attack.ts';
-import { byName, maintenanceOf } from '../maintenance/objects.ts';
-import { EDITOR_AND_AGENT, NODE_AND_AGENT } from './agent-consequences.ts';
-import { NODE_CONSEQUENCES } from './node-consequences.ts';
-import { dry, podBody, RELEASE, TEAM } from './scene.ts';
-import { USER_AGAINST_AGENTS, USER_CONSEQUENCES } from './user-consequences.ts';
+/** What the API server does not refuse a node or a user, and what the product itself sees to. */
+import assert from 'node:assert/strict';
+import { createSelfGates } from '../../../src/agent/drain/gates.ts';
+import { createSystemClock } from '../../../src/host/clock.ts';
+import type { EventSubject } from '../../../src/kube/event/text.ts';
+import { createEventRecorder } from '../../../src/kube/events.ts';
+import { collectionPath, DAEMON_SETS, EVENTS, objectPath, PODS } from '../../../src/kube/resource.ts';
+import { SILENT_LOG } from '../silent-log.ts';
+import { waitFor } from '../wait-for.ts';
+import { allowed, type Attack, type Family, sendAs } from './attack.ts';
+import { dry, heldBody, OTHER_TEAM, type Scene, TEAM } from './scene.ts';
 
-/** Attacks that are carried out while no controller lives. */
-export const WITHOUT_CONTROLLER: readonly Family[] = [
+interface StoredEvent {
+  readonly metadata: { readonly name: string };
+  readonly message: string;
+  readonly count: number;
+}
+
+/** Notes an Event about n2 by the controller's account, while node n1 has made what `before` says under its name. */
+async function eventInSpiteOf(scene: Scene, message: string, before: (event: StoredEvent) => object): Promise<void> {
+  const { admin, controller, n1 } = scene.clients;
+  const subject: EventSubject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n2', uid: 'u-n2' } };
+  const path = collectionPath(EVENTS, 'default');
+  const all = async (): Promise<readonly StoredEvent[]> => {
+    const { body } = await sendAs(admin, { method: 'GET', path });
+    return (body as { items: readonly StoredEvent[] }).items.filter((event) => event.message === message);
+  };
+  const tell = async (): Promise<void> => {
+    const stop = new AbortController();
+    const recorder = createEventRecorder('nodemaint-controller', {
+      client: controller,
+      clock: createSystemClock(),
+      log: SILENT_LOG,
+    });
+    const running = recorder.run(stop.signal);
+    recorder.record(subject, { type: 'Warning', reason: 'WentDown', message });
+    await waitFor('the Event is written', async () => (await all()).some(({ count }) => count === 1));
+    stop.abort();
+    await running;
+  };
+  await tell();
+  const [honest] = await all();
+  assert.ok(honest !== undefined);
+  const metadata = { name: honest.metadata.name, namespace: 'default' };
+  await sendAs(admin, { method: 'DELETE', path: objectPath(EVENTS, metadata) });
+  assert.equal((await sendAs(n1, { method: 'POST', path, body: before({ ...honest, metadata }) })).status, 201);
+  await tell();
+}
+
+/** The agent of n1 lets go of what is held in two namespaces, while pods of one of them are none that it may delete. */
+async function releaseInSpiteOfTraps({ clients }: Scene): Promise<void> {
+  const { admin, n1 } = clients;
+  const make = async (resource: typeof PODS, namespace: string, body: object): Promise<void> => {
+    const path = collectionPath(resource, namespace);
+    assert.equal((await sendAs(admin, { method: 'POST', path, body })).status, 201);
+  };
+  // Agents ask in the namespaces of DaemonSets alone.
+  for (const namespace of [TEAM, OTHER_TEAM]) {
+    const labels = { app: 'none' };
+    const spec = { nodeSelector: { none: 'none' }, containers: [{ name: 'main', image: 'none.invalid/none' }] };
+    await make(DAEMON_SETS, namespace, {
+      apiVersion: 'apps/v1',
+      kind: 'DaemonSet',
+      metadata: { name: 'none' },
+      spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
+    });
+  }
+  await make(PODS, OTHER_TEAM, heldBody('held', 'n1'));
+  const refusals: string[] = [];
+  const gates = createSelfGates({
+    client: n1,
+    clock: createSystemClock(),
+    log: { ...SILENT_LOG, warn: (fields: object) => refusals.push(JSON.stringify(fields)) },
+    nodeName: 'n1',
+    onChange: () => undefined,
+  });
+  gates.arm();
+  await gates.release(AbortSignal.timeout(30_000));
+  assert.equal(gates.isArmed(false), true, 'it is tried again');
+  const path = objectPath(PODS, { name: 'held', namespace: OTHER_TEAM });
+  assert.equal((await sendAs(admin, { method: 'GET', path })).status, 404, refusals.join());
+}
+
+const ATTACKS: readonly Attack[] = [
   {
-    attacker: 'editor',
-    title: 'what the API server lets through while no controller lives',
-    control: allowed('n1', 'the agent of n1 lets go of a held pod', () => ({
-      ...dry('DELETE', `${collectionPath(PODS, TEAM)}?fieldSelector=metadata.name%3Dheld-n1`),
-      as: RELEASE,
-    })),
-    attacks: USER_AGAINST_AGENTS,
+    name: 'makes the Event first whose name the controller would take, about something else',
+    refusedBy: 'controller: a name that is taken is not its own, the Event gets another one',
+    attempt: (scene) => eventInSpiteOf(scene, 'one', (event) => ({ ...event, message: 'All is well.' })),
+  },
+  {
+    name: 'makes that Event as it would be, counted to the end',
+    refusedBy: 'controller: a count that cannot grow is not its own, the Event gets another name',
+    attempt: (scene) => eventInSpiteOf(scene, 'two', (event) => ({ ...event, count: 2 ** 31 - 1 })),
+  },
+  {
+    name: 'gives pods the label held-for, so that the pods of other namespaces stay held',
+    refusedBy: 'agent: a namespace that is refused keeps no other one',
+    attempt: releaseInSpiteOfTraps,
   },
 ];
 
-/** Attacks that are carried out, in this order; the controller runs. */
-export const CONSEQUENCES: readonly Family[] = [
-  {
-    attacker: 'n1',
-    title: 'what the API server lets through',
-    control: allowed('n1', 'makes an Event', () =>
-      dry('POST', collectionPath(EVENTS, 'default'), {
-        body: { apiVersion: 'v1', kind: 'Event', metadata: { name: 'x' }, involvedObject: { namespace: 'default' } },
-      }),
-    ),
-    attacks: NODE_CONSEQUENCES,
-  },
-  {
-    attacker: 'editor',
-    title: 'what the API server lets through',
-    control: allowed('editor', 'makes a pod', () => dry('POST', collectionPath(PODS, TEAM), { body: podBody('mine') })),
-    attacks: [...USER_CONSEQUENCES, ...EDITOR_AND_AGENT],
-  },
-  {
-    attacker: 'n1',
-    title: 'what would be in the way of the agent of n2 without the policies',
-    control: allowed('n2', 'makes its own', () => {
-      const metadata = { name: 'shutdown-n2-1', labels: { 'nodemaintenance.x-k8s.io/agent': 'n2' } };
-      const body = maintenanceOf({ stage: 'Drain', nodeSelector: byName('n2') }, metadata);
-      return dry('POST', collectionPath(NODE_MAINTENANCES), { body });
+/** They are carried out, after all others. */
+export const CONSEQUENCES: Family = {
+  title: 'what the API server lets through',
+  control: allowed('n1', 'makes an Event', () =>
+    dry('POST', collectionPath(EVENTS, 'default'), {
+      body: { apiVersion: 'v1', kind: 'Event', metadata: { name: 'x' }, involvedObject: { namespace: 'default' } },
     }),
-    attacks: NODE_AND_AGENT,
-  },
-];
+  ),
+  attacks: ATTACKS,
+};

@@ -1,9 +1,10 @@
-import { HELD_FOR_LABEL, MAINTENANCE_GATE, NODE_LABEL } from '../../../src/api/names.ts';
+import { HELD_FOR_LABEL, MAINTENANCE_GATE, MAINTENANCE_REQUESTER, NODE_LABEL } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { createKubeClient, type KubeClient, type KubeRequest, type Method } from '../../../src/kube/client.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import {
   collectionPath,
+  EVENTS,
   EVICTION_REQUESTS,
   LEASES,
   NODE_MAINTENANCES,
@@ -14,49 +15,26 @@ import {
   sendForObject,
 } from '../../../src/kube/resource.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
-import { firstStatus, requestFor } from '../rigs/admission.ts';
-import { byName, maintenanceOf } from '../maintenance/objects.ts';
-import { makeMarked, replicaKubeconfig } from './controller/replica.ts';
-import { makeShared } from './shared-pod.ts';
 import { startInstalledCluster } from '../commands/installed-cluster.ts';
+import { byName, maintenanceOf } from '../maintenance/objects.ts';
+import { firstStatus, requestFor } from '../rigs/admission.ts';
+import { makeMarked, replicaKubeconfig } from './controller/replica.ts';
 
 /** Who is on the scene. */
-export type Actor =
-  | 'admin'
-  | 'controller'
-  | 'replica'
-  | 'n1'
-  | 'n2'
-  | 'keeper'
-  | 'editor'
-  | 'anybody'
-  | 'requester'
-  | 'interceptor';
-/** The pods: web-1 and static-n1 are on node n1, the others on n2 or nowhere. */
-export type PodName = 'web-1' | 'web-2' | 'db' | 'static-n1' | 'static-n2' | 'held-n1' | 'held-n2';
+export type Actor = 'admin' | 'controller' | 'replica' | 'n1' | 'n2';
+/** The pods whose eviction is asked for: by a maintenance, and by a maintenance and somebody else. */
+type PodName = 'web-2' | 'shared';
 
 /** A real API server with the product's manifests, two nodes, pods, maintenances, and everybody's identity. */
 export interface Scene extends AsyncDisposable {
-  readonly controlPlane: ControlPlane;
-  /** Of node n2, for its agent. */
-  readonly n2Kubeconfig: string;
   readonly clients: Readonly<Record<Actor, KubeClient>>;
-  readonly pods: Readonly<Record<PodName | 'shared', Pod>>;
+  readonly pods: Readonly<Record<PodName, Pod>>;
 }
 
 export const SYSTEM = 'nodemaint-system';
 export const RELEASE = `system:serviceaccount:${SYSTEM}:nodemaint-agent-release`;
 export const TEAM = 'team-a';
 export const OTHER_TEAM = 'team-b';
-const WHERE: Readonly<Record<PodName, { readonly namespace: string; readonly node?: string }>> = {
-  'web-1': { namespace: TEAM, node: 'n1' },
-  'web-2': { namespace: TEAM, node: 'n2' },
-  db: { namespace: OTHER_TEAM, node: 'n2' },
-  'static-n1': { namespace: 'kube-system', node: 'n1' },
-  'static-n2': { namespace: 'kube-system', node: 'n2' },
-  'held-n1': { namespace: TEAM },
-  'held-n2': { namespace: TEAM },
-};
 
 /** A call that is judged and not carried out, so that no attack gets in the way of another one. */
 export function dry(method: Method, path: string, more: Partial<KubeRequest> = {}): KubeRequest {
@@ -69,41 +47,22 @@ export function patched(resource: Resource, meta: { name: string; namespace?: st
 }
 
 /** The same of the status. */
-export function patchedStatus(
-  resource: Resource,
-  meta: { name: string; namespace?: string },
-  status: object,
-): KubeRequest {
+export function patchedStatus(resource: Resource, meta: { name: string }, status: object): KubeRequest {
   return dry('PATCH', objectPath(resource, meta, 'status'), { body: { status }, patch: { kind: 'merge' } });
 }
 
 /** The name and namespace of the EvictionRequest of a pod. */
-export function requestOf(scene: Scene, pod: PodName | 'shared'): { name: string; namespace: string } {
-  const { uid = '', namespace = '' } = scene.pods[pod].metadata;
-  return { name: uid, namespace };
+export function requestOf(scene: Scene, pod: PodName): { name: string; namespace: string } {
+  return { name: scene.pods[pod].metadata.uid ?? '', namespace: TEAM };
 }
 
-/** A pod that stays where it is put. */
-export function podBody(name: string, metadata: object = {}, spec: object = {}): object {
+function podBody(name: string, metadata: object = {}, spec: object = {}): object {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name, ...metadata },
     spec: { containers: [{ name: 'main', image: 'none.invalid/none' }], ...spec },
   };
-}
-
-/** The mirror pod of a static pod, as its kubelet makes it. */
-export function mirrorBody(
-  name: string,
-  node: string,
-  nodeUid: string,
-  metadata: object = {},
-  spec: object = {},
-): object {
-  const owner = { apiVersion: 'v1', kind: 'Node', name: node, uid: nodeUid, controller: true };
-  const annotations = { 'kubernetes.io/config.mirror': 'a'.repeat(32), 'kubernetes.io/config.hash': 'a'.repeat(32) };
-  return podBody(name, { annotations, ownerReferences: [owner], ...metadata }, { nodeName: node, ...spec });
 }
 
 /**
@@ -118,49 +77,36 @@ export function heldBody(name: string, node: string, metadata: object = {}): obj
   return podBody(name, { labels, ownerReferences: [owner], ...metadata }, spec);
 }
 
-async function makeObjects(controlPlane: ControlPlane, clients: Scene['clients']): Promise<Record<PodName, Pod>> {
-  const never = AbortSignal.timeout(60_000);
-  const make = async <T>(client: KubeClient, path: string, body: object): Promise<T> => {
-    const made = await sendForObject<T>(client, { method: 'POST', path, body }, [], never);
-    if (made === undefined) throw new Error(path);
-    return made;
-  };
+async function make<T>(client: KubeClient, path: string, body: object): Promise<T> {
+  const made = await sendForObject<T>(client, { method: 'POST', path, body }, [], AbortSignal.timeout(60_000));
+  if (made === undefined) throw new Error(path);
+  return made;
+}
+
+/** Makes a pod with an EvictionRequest that the controller has begun. */
+async function makeRequested(
+  { admin, controller }: Scene['clients'],
+  name: PodName,
+  nodeName: string,
+  requesters: readonly string[],
+): Promise<Pod> {
+  const pod = await make<Pod>(admin, collectionPath(PODS, TEAM), podBody(name, {}, { nodeName }));
+  const uid = pod.metadata.uid ?? '';
+  const metadata = { namespace: TEAM, labels: { [NODE_LABEL]: nodeName } };
+  const spec = { requesters: requesters.map((each) => ({ name: each })) };
+  await make(admin, collectionPath(EVICTION_REQUESTS, TEAM), requestFor(name, uid, spec, metadata));
+  const path = objectPath(EVICTION_REQUESTS, { name: uid, namespace: TEAM }, 'status');
+  const body = { status: firstStatus(['actor.example.com', 'imperative-eviction.k8s.io']) };
+  const request: KubeRequest = { method: 'PATCH', path, body, patch: { kind: 'merge' } };
+  await sendForObject(controller, request, [], AbortSignal.timeout(60_000));
+  return pod;
+}
+
+async function makeObjects(controlPlane: ControlPlane, clients: Scene['clients']): Promise<Scene['pods']> {
   const { admin, n1, n2, controller } = clients;
-  const uids = new Map<string, string>();
-  for (const name of ['n1', 'n2', 'n3']) {
-    const node = await make<{ metadata: { uid: string } }>(admin, collectionPath(NODES), {
-      apiVersion: 'v1',
-      kind: 'Node',
-      metadata: { name },
-    });
-    uids.set(name, node.metadata.uid);
-  }
+  for (const name of ['n1', 'n2', 'n3'])
+    await make(admin, collectionPath(NODES), { apiVersion: 'v1', kind: 'Node', metadata: { name } });
   for (const namespace of [TEAM, OTHER_TEAM]) await controlPlane.kubectl(['create', 'namespace', namespace]);
-  const bindings = [
-    ['rolebinding', 'edit', '--clusterrole=edit', '--user=editor', '-n', TEAM],
-    ['clusterrole', 'requests', '--verb=*', '--resource=evictionrequests.coordination.x-k8s.io'],
-    ['clusterrolebinding', 'requests', '--clusterrole=requests', '--user=requester'],
-    [
-      'clusterrole',
-      'drains',
-      '--verb=get,list,watch,create,update,patch,delete',
-      '--resource=nodemaintenances.nodemaintenance.x-k8s.io',
-    ],
-    ['clusterrolebinding', 'drains', '--clusterrole=drains', '--user=keeper'],
-    ['clusterrole', 'keeps-n1', '--verb=delete', '--resource=nodes', '--resource-name=n1'],
-    ['clusterrolebinding', 'keeps-n1', '--clusterrole=keeps-n1', '--user=keeper'],
-    ['clusterrolebinding', 'interceptors', '--clusterrole=nodemaint-interceptor', '--user=interceptor'],
-  ];
-  for (const binding of bindings) await controlPlane.kubectl(['create', ...binding]);
-  const pods: Partial<Record<PodName, Pod>> = {};
-  for (const [name, { namespace, node }] of Object.entries(WHERE) as [PodName, (typeof WHERE)[PodName]][]) {
-    const path = collectionPath(PODS, namespace);
-    if (name.startsWith('static-') && node !== undefined) {
-      pods[name] = await make(node === 'n1' ? n1 : n2, path, mirrorBody(name, node, uids.get(node) ?? ''));
-    } else if (name.startsWith('held-')) {
-      pods[name] = await make(admin, path, heldBody(name, name.slice(-2)));
-    } else pods[name] = await make(admin, path, podBody(name, {}, { nodeName: node }));
-  }
   for (const [name, by, nodes, stage] of [
     ['shutdown-n1-0', n1, ['n1'], 'Cordon'],
     ['shutdown-n2-0', n2, ['n2'], 'Cordon'],
@@ -171,33 +117,31 @@ async function makeObjects(controlPlane: ControlPlane, clients: Scene['clients']
     const body = maintenanceOf({ stage, nodeSelector: byName(...nodes) }, { name, labels });
     await make(by, collectionPath(NODE_MAINTENANCES), body);
   }
+  await makeMarked(admin, AbortSignal.timeout(60_000));
   const ofNone = { labels: { [HELD_FOR_LABEL]: 'n1' } };
-  const gated = { schedulingGates: [{ name: MAINTENANCE_GATE }] };
-  await make(admin, collectionPath(PODS, TEAM), podBody('gated-n1', ofNone, gated));
-  await make(admin, collectionPath(PODS, TEAM), heldBody('mislabelled', 'n2', ofNone));
-  await makeMarked(admin, never);
-  const made = pods as Record<PodName, Pod>;
-  for (const [name, interceptors] of [
-    ['web-1', ['actor.example.com', 'imperative-eviction.k8s.io']],
-    ['web-2', ['actor.example.com', 'imperative-eviction.k8s.io']],
-    ['static-n1', ['kubelet.k8s.io', 'imperative-eviction.k8s.io']],
-    ['static-n2', ['kubelet.k8s.io', 'imperative-eviction.k8s.io']],
-  ] as const) {
-    const { uid = '', namespace = '' } = made[name].metadata;
-    const labels = { [NODE_LABEL]: WHERE[name].node ?? '' };
-    const body = requestFor(name, uid, { requesters: [{ name: 'nodemaintenance.k8s.io' }] }, { namespace, labels });
-    await make(admin, collectionPath(EVICTION_REQUESTS, namespace), body);
-    const path = objectPath(EVICTION_REQUESTS, { name: uid, namespace }, 'status');
-    const status = firstStatus(interceptors);
-    await sendForObject(controller, { method: 'PATCH', path, body: { status }, patch: { kind: 'merge' } }, [], never);
-  }
+  for (const pod of [
+    heldBody('held-n1', 'n1'),
+    podBody('gated-n1', ofNone, { schedulingGates: [{ name: MAINTENANCE_GATE }] }),
+    heldBody('mislabelled', 'n2', ofNone),
+  ])
+    await make(admin, collectionPath(PODS, TEAM), pod);
   await make(controller, collectionPath(LEASES, SYSTEM), {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     metadata: { name: 'nodemaint-controller' },
     spec: { holderIdentity: 'somebody', leaseDurationSeconds: 1 },
   });
-  return made;
+  await make(admin, collectionPath(EVENTS, TEAM), {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: 'of-others' },
+    involvedObject: { kind: 'Pod', namespace: TEAM, name: 'web-2' },
+    reportingComponent: 'kubelet',
+  });
+  return {
+    'web-2': await makeRequested(clients, 'web-2', 'n2', [MAINTENANCE_REQUESTER]),
+    shared: await makeRequested(clients, 'shared', 'n1', [MAINTENANCE_REQUESTER, 'requester.example.com']),
+  };
 }
 
 /** Starts the API server and makes everything; the policies may not be in force yet. */
@@ -211,23 +155,16 @@ export async function buildScene(): Promise<Scene> {
     stack.defer(() => client.close());
     return client;
   };
-  const user = async (name: string, ...groups: readonly string[]): Promise<KubeClient> =>
-    await clientOf(await controlPlane.kubeconfigFor(name, groups));
-  const n2Kubeconfig = await controlPlane.kubeconfigFor('system:node:n2', ['system:nodes']);
+  const node = async (name: string): Promise<KubeClient> =>
+    await clientOf(await controlPlane.kubeconfigFor(`system:node:${name}`, ['system:nodes']));
   const clients: Scene['clients'] = {
     admin: await clientOf(controlPlane.adminKubeconfig),
     controller: await clientOf(controllerKubeconfig),
     replica: await clientOf(await replicaKubeconfig(controlPlane)),
-    n1: await user('system:node:n1', 'system:nodes'),
-    n2: await clientOf(n2Kubeconfig),
-    keeper: await user('keeper'),
-    editor: await user('editor'),
-    anybody: await user('anybody'),
-    requester: await user('requester'),
-    interceptor: await user('interceptor'),
+    n1: await node('n1'),
+    n2: await node('n2'),
   };
-  const own = await makeObjects(controlPlane, clients);
-  const pods = { ...own, shared: await makeShared(clients, TEAM) };
+  const pods = await makeObjects(controlPlane, clients);
   const owned = stack.move();
-  return { controlPlane, n2Kubeconfig, clients, pods, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { clients, pods, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

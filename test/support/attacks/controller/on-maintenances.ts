@@ -44,8 +44,7 @@ const absent = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' };
 const ofDaemonSets = [{ podType: 'DaemonSet', podPriority: 2_147_483_647 }];
 
 const OBJECTS: Family = {
-  attacker: 'controller',
-  title: 'NodeMaintenances',
+  title: 'a thief of the token of nodemaint-controller: NodeMaintenances',
   control: allowed('controller', 'completes the shutdown of a machine that was booted, and gives it back', () =>
     patched(NODE_MAINTENANCES, OF_N3, { spec: { stage: 'Complete' }, metadata: { finalizers: ['example.com/hold'] } }),
   ),
@@ -73,18 +72,14 @@ const OBJECTS: Family = {
     tries('takes its own finalizer away in the middle of the work', FINALIZERS, OF_N3, {
       metadata: { finalizers: ['example.com/hold'] },
     }),
-    tries('completes one of a person', STAGE, OF_PERSON, { spec: { stage: 'Complete' } }),
     tries('completes one that no agent made, though it names a boot', STAGE, MARKED_BY_PERSON, {
       spec: { stage: 'Complete' },
     }),
-    tries('begins a drain', STAGE, OF_PERSON, { spec: { stage: 'Drain' } }),
-    tries('gives another reason', STAGE, OF_PERSON, { spec: { reason: 'none' } }),
   ],
 };
 
 const STATUS: Family = {
-  attacker: 'controller',
-  title: 'NodeMaintenances, status',
+  title: 'a thief of the token of nodemaint-controller: NodeMaintenances, status',
   control: allowed('controller', 'says where the drain of a node is', () =>
     patchedStatus(NODE_MAINTENANCES, OF_N1, {
       stageStatuses: [{ name: 'Cordon', startTimestamp: STARTED }],
@@ -137,8 +132,7 @@ async function renew(
 }
 
 const ELECTION: Family = {
-  attacker: 'controller',
-  title: 'the Lease of the election',
+  title: 'a thief of the token of nodemaint-controller: the Lease of the election',
   control: {
     name: 'renews it under the name of its own pod',
     attempt: async (scene) => {
@@ -150,7 +144,6 @@ const ELECTION: Family = {
     renews('leads in the name of another replica', HOLDER, {
       spec: { holderIdentity: 'nodemaint-controller-5f7c9-y_u' },
     }),
-    renews('leads in the name of nobody who is known', HOLDER, { spec: { holderIdentity: 'thief' } }),
     renews('has the Lease for ten years', LEASE_SPEC, { spec: { leaseDurationSeconds: 315_360_000 } }),
     renews('owns the Lease by an object that does not exist', LEASE_METADATA, {
       metadata: { ownerReferences: [absent] },

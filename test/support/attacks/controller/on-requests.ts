@@ -26,8 +26,7 @@ const made =
     });
 
 const REQUESTS: Family = {
-  attacker: 'controller',
-  title: 'EvictionRequests of others',
+  title: 'a thief of the token of nodemaint-controller: EvictionRequests of others',
   control: allowed('controller', 'asks for the eviction of a pod', made({ requesters: [OWN] })),
   attacks: [
     tries('asks in the name of another requester', OF_OTHERS, made({ requesters: [OWN, OTHER] })),
@@ -36,9 +35,6 @@ const REQUESTS: Family = {
     ),
     tries('deletes a request that is under way', UNDER_WAY, (scene) =>
       dry('DELETE', objectPath(EVICTION_REQUESTS, requestOf(scene, 'web-2'))),
-    ),
-    tries('deletes all requests of a namespace', UNDER_WAY, () =>
-      dry('DELETE', collectionPath(EVICTION_REQUESTS, TEAM)),
     ),
     tries('holds a request with a finalizer', KEEPS, changed({ metadata: { finalizers: ['evil.example.com/x'] } })),
     tries(
@@ -68,8 +64,7 @@ const event = (reporter: string): object => ({
 const REPORTER = policy('nodemaint-controller-own-objects', /only Events that name it as their reporter/u);
 
 const ON_EVENTS: Family = {
-  attacker: 'controller',
-  title: 'Events',
+  title: 'a thief of the token of nodemaint-controller: Events',
   control: allowed('controller', 'makes an Event of its own', () =>
     dry('POST', collectionPath(EVENTS, TEAM), { body: event('nodemaint-controller') }),
   ),
