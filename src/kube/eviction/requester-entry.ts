@@ -1,7 +1,7 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { DEADLINE_ANNOTATION, INTERCEPTOR_DEADLINE_ANNOTATION, MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { KubeClient } from '../client.ts';
-import { collectionPath, EVICTION_REQUESTS, objectPath, sendForObject } from '../resource.ts';
+import { EVICTION_REQUESTS, objectPath, sendForObject } from '../resource.ts';
 
 /**
  * Takes the requester entry of maintenances and the annotations of a deadline off a request (KEP-4563, "Eviction Requester").
@@ -33,20 +33,4 @@ export async function deleteRequest(
   const path = objectPath(EVICTION_REQUESTS, metadata);
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
   return (await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal)) !== undefined;
-}
-
-/**
- * Deletes all requests of a namespace that have these labels, in one call. Returns false where the caller may not delete
- * requests in this way. Throws API_UNREACHABLE and API_REFUSED.
- */
-export async function deleteRequests(
-  client: KubeClient,
-  namespace: string,
-  labels: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const labelSelector = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
-  const query = new URLSearchParams({ labelSelector: labelSelector.join(',') }).toString();
-  const path = `${collectionPath(EVICTION_REQUESTS, namespace)}?${query}`;
-  return (await sendForObject(client, { method: 'DELETE', path, namesOnly: true }, [403], signal)) !== undefined;
 }

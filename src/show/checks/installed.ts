@@ -137,7 +137,7 @@ export const NEEDED_RIGHTS: readonly NeededRight[] = [
     subresource: 'status',
   },
   { who: 'controller', verb: 'create', group: EVICTION_REQUEST_GROUP, resource: 'evictionrequests' },
-  { who: 'controller', verb: 'deletecollection', group: EVICTION_REQUEST_GROUP, resource: 'evictionrequests' },
+  { who: 'controller', verb: 'delete', group: EVICTION_REQUEST_GROUP, resource: 'evictionrequests' },
   { who: 'controller', verb: 'create', group: '', resource: 'pods', subresource: 'eviction' },
   { who: 'controller', verb: 'patch', group: '', resource: 'nodes' },
   { who: 'controller', verb: 'watch', group: 'policy', resource: 'poddisruptionbudgets' },
