@@ -25,8 +25,6 @@ export interface Changes {
   readonly DrainOrder: string;
   /** The pods, by the keys of their requests, whose eviction drains want from now on, or no longer. */
   readonly Wanted: readonly string[];
-  /** A step of one maintenance has changed something for another one; its name. */
-  readonly Resolved: string;
   /** The API server refuses a write of this node, for another reason than before, or no longer. */
   readonly RefusedNode: string;
   /** It refuses the EvictionRequest of this key, or the eviction of a pod that has none. */

@@ -1,8 +1,7 @@
 /** What the leader does: one loop for each noun. Each loop says in its own file which changes concern it. */
 import { once } from 'node:events';
-import { createCurrencyCheck } from '../../kube/copy/currency.ts';
 import { createEvictionConcurrency } from '../../kube/eviction/concurrency.ts';
-import type { CurrentCopy } from '../../kube/leader/readiness.ts';
+import { behindOf, type CurrentCopy } from '../../kube/leader/readiness.ts';
 import { createLoops, type Loop } from '../../kube/loop/loops.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { byResource } from '../cache/copies.ts';
@@ -74,7 +73,8 @@ async function finishing(
 export function createLeader(context: ControllerContext): Leader {
   const { clock, log, metrics } = context;
   // From copies of different ages, as after a restart of the API server, a drain would seem to have come to its end.
-  const mayRun = createCurrencyCheck(byResource<CurrentCopy>(context), context);
+  const copies = byResource<CurrentCopy>(context);
+  const mayRun = (): boolean => behindOf(copies).length === 0;
   const shared = { clock, log, mayRun, observer: (name: string) => metrics.queue(name) };
   const loops = createLoops<Changes>();
   const { tell } = loops;

@@ -3,7 +3,6 @@ import { dueTiersOf, earliestDeadlines } from '../../decide/deadline/maintenance
 import { drainOfMaintenance } from '../../decide/drain/observed-drain.ts';
 import type { Drain } from '../../decide/drain/overlapping-drains.ts';
 import { type DrainResolution, resolveDrains } from '../../decide/drain/resolution.ts';
-import { isSameResolution } from '../../decide/drain/same-resolution.ts';
 import { guardJoiningNodes, guardStaticPods } from '../../decide/maintenance/control-plane-guard.ts';
 import { type ControlPlaneMember, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { takesTurns } from '../../decide/shutdown/machine-going-down.ts';
@@ -44,52 +43,18 @@ interface ResolvedGroup {
   readonly verdicts: ReadonlyMap<string, Verdict>;
 }
 
-/** Resolves drains group by group; a group that has not changed is not resolved again. */
-interface GroupResolver {
-  /** The group of the maintenance, which may be newer than our copy of it. */
-  resolve(maintenance: NodeMaintenance, now: number): ResolvedGroup;
-  /** Forgets a maintenance that is not in the stage Drain any more; it may be the turn of others then. */
-  forget(name: string): void;
-}
-
-/** What the resolver is told, and tells. */
-export interface ResolverParts {
-  /** The maintenance as our last write left it, where our copy does not show that yet. */
-  readonly latest: (copy: NodeMaintenance) => NodeMaintenance;
-  /** Called with the names of other drains for which the change of a group has changed something. */
-  readonly onChange: (name: string) => void;
-}
+/** Finds what the drains of the maintenance's group may do; the maintenance may be newer than our copy of it. */
+type ResolveGroup = (maintenance: NodeMaintenance, now: number) => ResolvedGroup;
 
 interface Memo extends ResolvedGroup {
   readonly revision: number;
   /** The revision of all drains, where their number is limited. */
   readonly turnsAt: number | undefined;
-  /** Those that wait for their turn to reboot, with the reason. */
-  readonly reboots: ReadonlyMap<string, TurnToCome>;
   /** Until when, in milliseconds since the epoch: then a deadline makes the next tier due. */
   readonly until: number;
 }
 
-function isSameWait(a: ReadonlyMap<string, TurnToCome>, b: ReadonlyMap<string, TurnToCome>): boolean {
-  return a.size === b.size && [...a].every(([name, { message }]) => b.get(name)?.message === message);
-}
-
 const NO_WAITING: ReadonlyMap<string, string> = new Map();
-
-/** What all drains of a term are resolved with. */
-interface Scope {
-  readonly context: ControllerContext;
-}
-
-function isSameVerdict(a: Verdict | undefined, b: Verdict | undefined): boolean {
-  if (a?.kind === 'drains' && b?.kind === 'drains') {
-    const isSameWaiting =
-      a.joiningLater.size === b.joiningLater.size &&
-      [...a.joiningLater].every(([node, why]) => b.joiningLater.get(node) === why);
-    return isSameWaiting && isSameResolution(a.resolution, b.resolution);
-  }
-  return a?.kind === 'waits' && b?.kind === 'waits' && a.reason === b.reason && a.why === b.why;
-}
 
 /** A drain with when a time that passes takes it further. */
 interface DueDrain {
@@ -99,6 +64,8 @@ interface DueDrain {
 
 /** A deadline comes closer without an event, and a machine that is in a hurry does not wait for the control plane. */
 const GUARD_AGAIN_MS = 15_000;
+/** Where the number of nodes is limited, drains that end are not told to each one that waits for them. */
+const LIMITED_AGAIN_MS = 2_000;
 
 /** Those of the drains that have begun whose static pods stay for the control plane, by the names of their nodes, with the reason. */
 function guardedNodes(
@@ -115,7 +82,7 @@ function guardedNodes(
  * whose static pods stay, with the reason.
  */
 function withPods(
-  { context }: Scope,
+  context: ControllerContext,
   draining: readonly Draining[],
   guarded: ReadonlyMap<string, string>,
   now: number,
@@ -177,17 +144,17 @@ interface Turns {
 }
 
 function verdictsOf(
-  scope: Scope,
+  context: ControllerContext,
   { drains, judged, throttled, reboots }: Turns,
   now: number,
 ): { readonly verdicts: ReadonlyMap<string, Verdict>; readonly until: number } {
   const begun = judged.filter(({ name }) => !throttled.has(name));
-  const joiningLater = guardJoiningNodes(membersOf(scope.context), begun);
+  const joiningLater = guardJoiningNodes(membersOf(context), begun);
   const free = [...drains.values()].filter(({ name }) => !throttled.has(name));
   const moving = withPods(
-    scope,
+    context,
     free.map((each) => withoutWaiting(each, joiningLater.get(each.name))),
-    guardedNodes(scope.context, begun, now),
+    guardedNodes(context, begun, now),
     now,
   );
   const resolutions = resolveDrains(moving.map(({ drain }) => drain));
@@ -203,8 +170,8 @@ function verdictsOf(
     const why = throttled.get(name);
     const turn = reboots.get(name);
     const reason = turn?.reason ?? 'Waiting';
-    if (why !== undefined)
-      verdicts.set(name, { kind: 'waits', reason, why, nextAt: now + (turn?.againMs ?? Infinity) });
+    const againMs = turn?.againMs ?? (context.options.maxParallelNodes === undefined ? Infinity : LIMITED_AGAIN_MS);
+    if (why !== undefined) verdicts.set(name, { kind: 'waits', reason, why, nextAt: now + againMs });
   }
   return { verdicts, until: Math.min(...[...verdicts.values()].map(({ nextAt }) => nextAt)) };
 }
@@ -235,12 +202,11 @@ function withTurn(
   return [...drains.values()].filter(({ name }) => !waiting.has(name));
 }
 
-/** Where the number of nodes is limited, one drain that ends is the turn of another one anywhere. */
+/** The drains that wait where the number of nodes is limited, with the reason: one that ends is the turn of another one anywhere. */
 function createLimitedTurns(
   context: ControllerContext,
   { known, rebootTurns }: { readonly known: KnownDrains; readonly rebootTurns: RebootTurns },
-  onChange: ResolverParts['onChange'],
-): (given?: NodeMaintenance) => ReadonlyMap<string, string> {
+): (given: NodeMaintenance) => ReadonlyMap<string, string> {
   const { maintenances, options } = context;
   let turns: { readonly revision: number; readonly throttled: ReadonlyMap<string, string> } | undefined;
   return (given) => {
@@ -248,65 +214,46 @@ function createLimitedTurns(
     if (turns?.revision === revision) return turns.throttled;
     const all = withTurn(known.among(maintenances.drains.names, given), rebootTurns, given);
     const throttled = throttleDrains(membersOf(context), all, options.maxParallelNodes);
-    const before = turns?.throttled ?? NO_WAITING;
     turns = { revision, throttled };
-    for (const name of new Set([...before.keys(), ...throttled.keys()])) {
-      if (before.get(name) !== throttled.get(name)) onChange(name);
-    }
     return throttled;
   };
 }
 
-/** Creates the resolver of a term. */
-export function createGroupResolver(context: ControllerContext, { latest, onChange }: ResolverParts): GroupResolver {
+/** Creates it for a term; `latest` is the maintenance as our last write left it, where our copy does not show that yet. */
+export function createGroupResolver(
+  context: ControllerContext,
+  latest: (copy: NodeMaintenance) => NodeMaintenance,
+): ResolveGroup {
   const { maintenances, options } = context;
   const known = createKnownDrains(context, latest);
   const rebootTurns = createRebootTurns(context, (names) => known.among(names), latest);
   const isLimited = options.maxParallelNodes !== undefined;
-  const scope = { context };
   const memos = new WeakMap<DrainGroup, Memo>();
-  /** What each drain was told last. */
-  const told = new Map<string, Verdict>();
-  const turnsOfAll = createLimitedTurns(context, { known, rebootTurns }, onChange);
-  const compute = (
-    group: DrainGroup,
-    given: NodeMaintenance,
-    reboots: ReadonlyMap<string, TurnToCome>,
-    now: number,
-  ): Memo => {
+  const turnsOfAll = createLimitedTurns(context, { known, rebootTurns });
+  const compute = (group: DrainGroup, given: NodeMaintenance, now: number): Memo => {
     const drains = known.among(group.members, given);
     const judged = withTurn(
       known.among(new Set([...drains.keys(), ...guardsOf(context, drains)]), given),
       rebootTurns,
       given,
     );
+    const reboots = rebootTurns.among(group.members, given);
     const limited = isLimited ? turnsOfAll(given) : throttleDrains(membersOf(context), judged, undefined);
     const throttled = new Map([...limited, ...[...reboots].map(([name, { message }]) => [name, message] as const)]);
     const turnsAt = isLimited ? maintenances.drains.revision : undefined;
-    const verdicts = verdictsOf(scope, { drains, judged, throttled, reboots }, now);
-    return { drains, turnsAt, reboots, revision: group.revision, ...verdicts };
+    const verdicts = verdictsOf(context, { drains, judged, throttled, reboots }, now);
+    return { drains, turnsAt, revision: group.revision, ...verdicts };
   };
-  return {
-    forget: (name) => {
-      told.delete(name);
-      if (isLimited) turnsOfAll();
-    },
-    resolve: (maintenance, now) => {
-      const { name } = maintenance.metadata;
-      const group = maintenances.groups.of(name);
-      const memo = memos.get(group);
-      const own = memo?.drains.get(name)?.maintenance;
-      const isSame = own?.spec === maintenance.spec && own.status === maintenance.status;
-      const reboots = rebootTurns.among(group.members, maintenance);
-      const isCurrent = memo?.revision === group.revision && now < memo.until && isSameWait(memo.reboots, reboots);
-      if (isCurrent && isSame && (!isLimited || memo.turnsAt === maintenances.drains.revision)) return memo;
-      const fresh = compute(group, maintenance, reboots, now);
-      memos.set(group, fresh);
-      for (const [each, verdict] of fresh.verdicts) {
-        if (each !== name && !isSameVerdict(told.get(each), verdict)) onChange(each);
-        told.set(each, verdict);
-      }
-      return fresh;
-    },
+  return (maintenance, now) => {
+    const { name } = maintenance.metadata;
+    const group = maintenances.groups.of(name);
+    const memo = memos.get(group);
+    const own = memo?.drains.get(name)?.maintenance;
+    const isSame = own?.spec === maintenance.spec && own.status === maintenance.status;
+    const isCurrent = memo?.revision === group.revision && now < memo.until;
+    if (isCurrent && isSame && (!isLimited || memo.turnsAt === maintenances.drains.revision)) return memo;
+    const fresh = compute(group, maintenance, now);
+    memos.set(group, fresh);
+    return fresh;
   };
 }

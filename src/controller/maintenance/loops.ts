@@ -51,8 +51,8 @@ function concernsOf(
     return nodeName === undefined ? [] : [nodeName];
   };
   return {
-    // Our own writes come back too: what they say is known.
-    Maintenance: (name) => soon([name]),
+    // Our own writes come back too: what they say is known. Drains that share nodes go by what each of them has reached.
+    Maintenance: (name) => soon(maintenances.groups.of(name).members),
     Node: ({ name, maintenances: others, isOtherwiseCordoned }) => [
       ...others,
       ...(isOtherwiseCordoned ? nowOn(name) : soonOn(name)),
@@ -61,7 +61,6 @@ function concernsOf(
     Request: (change) => soonOn(...change.nodes, ...change.pods.flatMap(nodesOfPod)),
     Reach: (node) => soonOn(node),
     DrainOrder: (node) => soonOn(node),
-    Resolved: (name) => [name],
     RefusedNode: on,
     RefusedRequest: (key) => [...intents.of(key).keys(), ...requests.nodesOf(key).flatMap(on)],
   };
@@ -94,9 +93,6 @@ export function maintenanceLoop(context: ControllerContext, drains: Drains): Loo
   const { intents, refused, tell } = drains;
   const reconcile = createMaintenanceReconciler(context, {
     refused,
-    onChange: (name) => {
-      tell('Resolved', name);
-    },
     want: (...wanted) => {
       tell('Wanted', intents.replace(...wanted));
     },

@@ -26,7 +26,7 @@ import type { ControllerContext } from '../context.ts';
 import { type EvictionIntent, requestKeyOf } from './wanted-evictions.ts';
 import type { Draining } from './known-drains.ts';
 import { NOTHING_REFUSED, type Refused, refusedPod } from './refusals.ts';
-import { createGroupResolver, type ResolverParts, type Verdict } from './drain-verdicts.ts';
+import { createGroupResolver, type Verdict } from './drain-verdicts.ts';
 import {
   admitEvictions,
   type EvictionCandidate,
@@ -316,21 +316,20 @@ function observeDrain(
 
 export function createDrainObserver(
   context: ControllerContext,
-  parts: Partial<ResolverParts> & { readonly refused?: Refused } = {},
+  parts: { readonly latest?: (copy: NodeMaintenance) => NodeMaintenance; readonly refused?: Refused } = {},
 ): DrainObserver {
-  const { refused = NOTHING_REFUSED, latest = (copy) => copy, onChange = () => undefined } = parts;
-  const resolver = createGroupResolver(context, { latest, onChange });
+  const { refused = NOTHING_REFUSED, latest = (copy) => copy } = parts;
+  const resolve = createGroupResolver(context, latest);
   const limiter = createEvictionLimiter(context);
   const scope = { context, refused, areBudgetsAsked: createBudgetsAsked(context), limiter };
   return {
     forget: (name) => {
-      resolver.forget(name);
       limiter.forget(name);
     },
     observe: (maintenance, now) => {
       const nothing = { status: {}, resolution: undefined, intents: [] };
       const { name } = maintenance.metadata;
-      const { drains, verdicts } = resolver.resolve(maintenance, now);
+      const { drains, verdicts } = resolve(maintenance, now);
       const [own, verdict] = [drains.get(name), verdicts.get(name)];
       if (own === undefined || verdict === undefined) return nothing;
       if (verdict.kind === 'waits') {

@@ -45,8 +45,6 @@ interface Parts {
 /** What other loops do for a maintenance, and what the API server refuses them. */
 interface DrainEffects {
   readonly refused: Refused;
-  /** Called with the name of a maintenance for which a step of another one has changed something. */
-  readonly onChange: (maintenance: string) => void;
   /** Sets the pods whose eviction the maintenance wants now, and its deadline in milliseconds since the epoch. */
   want(maintenance: string, intents: readonly EvictionIntent[], until?: number): void;
 }
@@ -185,8 +183,7 @@ export function createMaintenanceReconciler(context: ControllerContext, effects:
   const status = createMaintenanceStatusWriter(context.client, context.clock, COUNT_EVERY_MS, () => {
     return context.maintenances.drains.names.size;
   });
-  const { refused, onChange } = effects;
-  const observer = createDrainObserver(context, { refused, onChange, latest: (copy) => status.peek(copy) });
+  const observer = createDrainObserver(context, { refused: effects.refused, latest: (copy) => status.peek(copy) });
   const parts: Parts = { context, observer, status, notifier, effects };
   return async (key, signal) => {
     const copy = context.maintenances.get(key);

@@ -25,8 +25,6 @@ export interface Loop<C> {
   readonly parallel: number;
   readonly reconcile: Reconcile;
   readonly order?: Pick<QueueDependencies, 'isUrgent' | 'hasToWait' | 'restMs'>;
-  /** Asked before each run, beside what all loops ask. */
-  readonly mayRun?: () => boolean;
   /** By the kind of a change: the keys that are looked at for it. */
   readonly concerns: { readonly [K in keyof C]?: (change: C[K]) => Iterable<DueKey> };
 }
@@ -68,11 +66,11 @@ export function createLoops<C>(): Loops<C> {
     tell: (kind, change) => {
       for (const { concerns, queue } of all) for (const at of concerns[kind]?.(change) ?? []) enqueue(queue, at);
     },
-    add: ({ name, parallel, reconcile, order, mayRun: mayThisRun, concerns }, { clock, log, mayRun, observer }) => {
+    add: ({ name, parallel, reconcile, order, concerns }, { clock, log, mayRun, observer }) => {
       const queue = createWorkQueue(name, reconcile, parallel, {
         clock,
         log,
-        mayRun: () => mayRun() && mayThisRun?.() !== false,
+        mayRun,
         ...(observer === undefined ? {} : { observer: observer(name) }),
         ...order,
       });

@@ -52,21 +52,4 @@ describe('the loops of a program', () => {
     stop.abort();
     await running;
   });
-
-  it('a loop runs only while the program and the loop itself may', async () => {
-    const [seen, loops, stop] = [[] as string[], createLoops<Changes>(), new AbortController()];
-    const may = { program: false, loop: false };
-    const loop = loopOf('pods', { Pod: (key) => [key] }, seen);
-    loops.add({ ...loop, mayRun: () => may.loop }, { ...SHARED, mayRun: () => may.program });
-    loops.add(loopOf('others', { Pod: (key) => [key] }, seen), { ...SHARED, mayRun: () => may.program });
-    const running = loops.run(stop.signal);
-    loops.tell('Pod', 'a');
-    may.program = true;
-    await waitFor('the loop that may run has run', () => seen.includes('others a'));
-    assert.deepEqual(seen, ['others a']);
-    may.loop = true;
-    await waitFor('the other one has run too', () => seen.includes('pods a'));
-    stop.abort();
-    await running;
-  });
 });
