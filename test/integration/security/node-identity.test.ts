@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { AGENT_LABEL, DEADLINE_ANNOTATION, KUBELET_INTERCEPTOR, NODE_LABEL } from '../../../src/api/names.ts';
+import type { Pod } from '../../../src/api/pod.ts';
 import { effectiveDrainPlan } from '../../../src/decide/maintenance/drain-plan.ts';
 import { nodeLabel } from '../../../src/decide/node-label.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { NODE_MAINTENANCES, objectPath, statusMessage } from '../../../src/kube/resource.ts';
+import { deleteDisrupted } from '../../../src/kube/eviction/evictor.ts';
+import { collectionPath, NODE_MAINTENANCES, objectPath, PODS, statusMessage } from '../../../src/kube/resource.ts';
 import {
   type AdmissionRig,
   assertAllowed,
@@ -208,4 +210,27 @@ describe('a node and EvictionRequests', () => {
       /only report on EvictionRequests of pods on itself/,
     );
   });
+});
+
+describe('a pod that a node ends without an eviction', () => {
+  for (const [whose, nodeName, refused] of [
+    ['its own', NODE, false],
+    ['of another node', 'node-b', true],
+  ] as const)
+    it(`a pod ${whose} ${refused ? 'is left as it is' : 'has the condition that an eviction sets'}`, async () => {
+      const name = `job-${nodeName}`;
+      const metadata = { name, namespace: 'default', finalizers: ['example.com/seen'] };
+      const spec = { nodeName, containers: [{ name: 'c', image: 'none.invalid/none' }] };
+      const body = { apiVersion: 'v1', kind: 'Pod', metadata, spec };
+      const made = await send(rig.admin, { method: 'POST', path: collectionPath(PODS, 'default'), body });
+      assertAllowed(made);
+      const pod = made.body as Pod;
+      const end = deleteDisrupted(node, pod, { now: Date.now() }, AbortSignal.timeout(10_000));
+      if (refused) await assert.rejects(end, { code: 'API_REFUSED' });
+      else assert.equal(await end, true);
+      const read = await send(rig.admin, { method: 'GET', path: objectPath(PODS, metadata) });
+      const { status, metadata: left } = read.body as Pod;
+      const conditions = status?.conditions?.filter(({ type }) => type === 'DisruptionTarget') ?? [];
+      assert.deepEqual([conditions.length, left.deletionTimestamp !== undefined], refused ? [0, false] : [1, true]);
+    });
 });
