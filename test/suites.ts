@@ -103,7 +103,6 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       'drain/{completed-by-others,kept}',
       'machine/{install-places,installer,package}',
       'metrics/prometheus',
-      'notices/ec2-metadata-mock',
       'release/{architectures,plugin,reproducible}',
     ],
     first: [

@@ -9,12 +9,10 @@ export type Need =
   | 'clients'
   | 'kubernetes'
   | 'helm-docs'
-  | 'kubeconform'
   | 'foreign-crds'
   | 'nfpm'
   | 'kubeadm'
   | 'prometheus'
-  | 'ec2-metadata-mock'
   | 'machine'
   | `root-${'12' | '13' | 'unstable'}`;
 

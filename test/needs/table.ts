@@ -2,9 +2,7 @@
 import { nfpmBinary } from '../../.ci/nfpm.ts';
 import { clientPrograms } from '../control-plane/clients.ts';
 import { machineImage } from '../e2e/machine/image.ts';
-import { ec2MetadataMockBinary } from '../ec2-metadata-mock/binary.ts';
 import { foreignCrds } from '../helm/crds/crds.ts';
-import { kubeconformBinary } from '../helm/kubeconform/kubeconform.ts';
 import { helmDocsBinary } from '../helm/docs/helm-docs.ts';
 import { kubeadmPrograms } from '../kubeadm/programs.ts';
 import { prometheusBinaries } from '../prometheus/prometheus.ts';
@@ -28,9 +26,7 @@ export const TABLE: readonly Row[] = [
   { need: 'root-12', make: async (signal) => await systemRoot('12', signal), module: 'test/systemd/roots.ts' },
   { need: 'foreign-crds', make: foreignCrds, module: 'test/helm/crds/crds.ts' },
   { need: 'nfpm', make: nfpmBinary, module: '.ci/nfpm.ts' },
-  { need: 'ec2-metadata-mock', make: ec2MetadataMockBinary, module: 'test/ec2-metadata-mock/binary.ts' },
   { need: 'helm-docs', make: helmDocsBinary, module: 'test/helm/docs/helm-docs.ts' },
-  { need: 'kubeconform', make: kubeconformBinary, module: 'test/helm/kubeconform/kubeconform.ts' },
   { need: 'machine', make: machineImage, module: 'test/e2e/machine/machine.ts' },
   ...(['13', 'unstable'] as const).map((debian): Row => {
     const make = async (signal: AbortSignal): Promise<unknown> => await systemRoot(debian, signal);

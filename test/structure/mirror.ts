@@ -2,7 +2,7 @@ import { existsSync, globSync } from 'node:fs';
 import path from 'node:path';
 
 /** Tests of the repository and of the tests themselves: they have no file of the source. */
-const OTHERS = /^(?:repository|chaos|e2e|endurance|simulation)\//;
+const OTHERS = /^(?:repository|chaos|e2e|simulation)\//;
 
 /**
  * The unit tests, without their ending, that have no file of the source at their path. A second test of a file begins with

@@ -60,13 +60,6 @@ export async function ruleGroups(): Promise<RuleGroups> {
   return (parse(await readFile(path.join(MONITORING, 'rules.yaml'), 'utf8')) as { spec: RuleGroups }).spec;
 }
 
-/** The same rules for a test that cannot wait for hours: what is to last for minutes or hours lasts for seconds. */
-export async function soonRules(): Promise<RuleGroups> {
-  const text = JSON.stringify(await ruleGroups());
-  const soon = text.replaceAll(/"for":"\d+[mh]"/g, '"for":"5s"').replaceAll(/ offset \d+h/g, ' offset 20s');
-  return JSON.parse(soon) as RuleGroups;
-}
-
 /** The names of the metrics in the rules and in the dashboard. */
 export async function usedMetrics(): Promise<ReadonlySet<string>> {
   const rules = (await ruleGroups()).groups.flatMap((group) => group.rules.map(({ expr }) => expr));

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -20,8 +20,6 @@ export interface Equipment {
   readonly ports?: ReadonlyMap<number, number>;
   /** Enough for a kubelet, a container runtime and a few pods unless told. */
   readonly memoryMib?: number;
-  /** Where its disk is kept when it ends, so that a machine with the same folder goes on with it; a new one unless told. */
-  readonly folder?: string;
 }
 
 /** A real machine with systemd as PID 1, in QEMU; its network is the ports that the host reaches and nothing else. */
@@ -60,7 +58,6 @@ interface Parts {
   readonly sshPort: number;
   readonly ports: ReadonlyMap<number, number>;
   readonly memoryMib: number;
-  readonly isKept: boolean;
 }
 
 const MEMORY_MIB = 2048;
@@ -97,20 +94,19 @@ async function readSerial(folder: string): Promise<string> {
 
 async function prepare(
   image: MachineImage,
-  { ports = new Map(), memoryMib = MEMORY_MIB, folder: kept }: Equipment,
+  { ports = new Map(), memoryMib = MEMORY_MIB }: Equipment,
   signal: AbortSignal,
 ): Promise<Parts> {
   const accelerator = await chooseAccelerator(image.kernel, signal);
-  const folder = kept ?? (await mkdtemp('/var/tmp/nodemaint-machine-'));
+  const folder = await mkdtemp('/var/tmp/nodemaint-machine-');
   const base = ['-b', image.disk, '-F', 'raw'];
-  if (!(await readdir(folder)).includes(path.basename(diskOf(folder))))
-    await run('qemu-img', ['create', '-q', '-f', 'qcow2', ...base, diskOf(folder)], { signal });
+  await run('qemu-img', ['create', '-q', '-f', 'qcow2', ...base, diskOf(folder)], { signal });
   const sshPort = await freePort();
   const allPorts = new Map([...ports, [sshPort, 22]]);
-  return { image, accelerator, folder, sshPort, ports: allPorts, memoryMib, isKept: kept !== undefined };
+  return { image, accelerator, folder, sshPort, ports: allPorts, memoryMib };
 }
 
-/** Boots a machine on a layer over the image, a fresh one unless it is kept, and waits until it lets us in; it ends with this process. */
+/** Boots a machine on a fresh layer over the image, and waits until it lets us in; it ends with this process. */
 export async function bootMachine(image: MachineImage, equipment: Equipment, signal: AbortSignal): Promise<Machine> {
   assertDeclared('machine');
   const parts = await prepare(image, equipment, signal);
@@ -145,7 +141,7 @@ export async function bootMachine(image: MachineImage, equipment: Equipment, sig
   const dispose = async (): Promise<void> => {
     qemu.kill('SIGKILL');
     await qemu.stop();
-    if (!parts.isKept) await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
   };
   try {
     await waitForSsh();

@@ -103,7 +103,7 @@ export async function makeSoleCluster(
 }
 
 /** Waits until everything is as before the machine went down; throws an AssertionError where a manifest is not. */
-export async function assertInOrder(cluster: SoleCluster): Promise<void> {
+async function assertInOrder(cluster: SoleCluster): Promise<void> {
   const { machine, kubectl, manifests } = cluster;
   await until('each maintenance is completed', async () => {
     const stages = await kubectl(['get', 'nm', '-o', 'jsonpath={.items[*].spec.stage}']);

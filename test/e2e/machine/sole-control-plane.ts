@@ -77,10 +77,6 @@ export interface HostAccess {
   readonly folder: string;
 }
 
-function hostConfigIn(folder: string): string {
-  return path.join(folder, 'admin.conf');
-}
-
 /** Makes the machine a cluster of one node, whose control plane are static pods, as kubeadm would. */
 export async function becomeControlPlane(
   machine: Machine,
@@ -89,6 +85,7 @@ export async function becomeControlPlane(
   signal: AbortSignal,
 ): Promise<SoleControlPlane> {
   const binaries = await controlPlaneBinaries(signal);
+  const hostConfig = path.join(access.folder, 'admin.conf');
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-sole-'));
   try {
     const { ca, client, server } = await createAuthority(folder);
@@ -142,12 +139,7 @@ export async function becomeControlPlane(
       '/etc/kubernetes/scheduler.conf': await kubeconfig('scheduler.conf', 'system:kube-scheduler', []),
     });
     const onHost = `https://127.0.0.1:${access.port}`;
-    await writeKubeconfig(
-      hostConfigIn(access.folder),
-      onHost,
-      ca.cert,
-      await client('host', 'admin', ['system:masters']),
-    );
+    await writeKubeconfig(hostConfig, onHost, ca.cert, await client('host', 'admin', ['system:masters']));
     const kubelet = await kubeconfig('kubelet.conf', `system:node:${name}`, ['system:nodes']);
     await startKubelet(machine, {
       kubelet: binaries.kubelet,
@@ -162,12 +154,7 @@ export async function becomeControlPlane(
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-  return await soleControlPlaneAt(access, signal);
-}
-
-/** The cluster of a machine that became one before, by the kubeconfig that was kept; the port may be another one today. */
-export async function soleControlPlaneAt({ port, folder }: HostAccess, signal: AbortSignal): Promise<SoleControlPlane> {
-  const { kubectl } = await controlPlaneBinaries(signal);
-  const always = [`--server=https://127.0.0.1:${port}`, '--request-timeout=60s'];
-  return { kubectl: (args, input) => runKubectl(kubectl, hostConfigIn(folder), [...always, ...args], input) };
+  return {
+    kubectl: (args, input) => runKubectl(binaries.kubectl, hostConfig, ['--request-timeout=60s', ...args], input),
+  };
 }
