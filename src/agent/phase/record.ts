@@ -32,7 +32,12 @@ const shutdown = {
   sinceBootMs: z.number().exactOptional(),
   bootId: z.string(),
   deadline: z
-    .object({ at: z.number(), since: z.number(), of: z.enum(['trigger', 'hold']).exactOptional() })
+    .object({
+      at: z.number(),
+      since: z.number(),
+      of: z.literal('trigger').exactOptional(),
+      isHold: z.literal(true).exactOptional(),
+    })
     .exactOptional(),
   withdrawnDeadline: z.number().exactOptional(),
   completed: z.object({ sinceBootMs: z.number() }).exactOptional(),

@@ -19,7 +19,7 @@ const IDLE_MS = 60_000;
 /** For how many milliseconds the agent waits for an event before its next iteration. */
 export function loopPauseMs({ phase, isBusy, noticeDueInMs, shutdownBeginsInMs }: PauseFacts): number {
   const deadline = phase.kind === 'draining' ? phase.deadline : undefined;
-  if (deadline !== undefined && deadline.of !== 'hold') return DEADLINE_MS;
+  if (deadline !== undefined && deadline.isHold !== true) return DEADLINE_MS;
   const longest = phase.kind !== 'watching' || isBusy ? BUSY_MS : Math.min(IDLE_MS, noticeDueInMs);
   return Math.min(longest, shutdownBeginsInMs);
 }

@@ -16,9 +16,11 @@ export type Canceler = 'root' | 'logind';
 /** Who drains the node: `cluster` over the objects of the API server, `offline` this agent alone from its record. */
 type DrainMode = 'cluster' | 'offline';
 
-/** A deadline, and who named it: a trigger, or the end of the longest hold; older records do not say that of a trigger. */
+/** A deadline, and whether a trigger named it; older records do not say that. */
 export interface ShutdownDeadline extends Deadline {
-  readonly of?: 'trigger' | 'hold';
+  readonly of?: 'trigger';
+  /** True for the end of the longest hold. Version 0.2.0 takes a record with another word in `of` for damaged. */
+  readonly isHold?: true;
 }
 
 /** A shutdown of this node that the agent holds, released or recovers from. */

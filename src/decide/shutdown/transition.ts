@@ -114,7 +114,7 @@ function namedDeadline(
   const at = Math.min(deadline, triggerDeadline, holdEnds);
   if (at === Infinity) return undefined;
   if (at === triggerDeadline) return { at, since, of: 'trigger' };
-  return { at, since, ...(at === deadline ? {} : { of: 'hold' }) };
+  return { at, since, ...(at === deadline ? {} : { isHold: true }) };
 }
 
 /** The drain without the deadline of a trigger that was taken back; the same object where there is none. */
@@ -130,7 +130,7 @@ function tightened(phase: Draining, facts: PhaseFacts): Draining {
   const named = namedDeadline(facts, heldMs(phase, facts));
   if (named === undefined || named.at === deadline?.at) return phase;
   // The end of the hold moves with a clock that is set, and only then.
-  const isHold = deadline?.of === 'hold' && named.of === 'hold';
+  const isHold = deadline?.isHold === true && named.isHold === true;
   const isEarlier = named.at < (deadline?.at ?? Infinity);
   const isNew = isHold ? Math.abs(named.at - deadline.at) > CLOCK_STEP_MS : isEarlier;
   return isNew ? { ...phase, deadline: named } : phase;

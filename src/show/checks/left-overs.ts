@@ -26,9 +26,13 @@ const GONE: readonly string[] = [
   'nodemaint-controller-secrets',
   'nodemaint-controller-webhook',
   'nodemaint-evictionrequests-view',
+  'nodemaint-maintenance-words',
   'nodemaint-node-eviction-requests',
+  'nodemaint-node-maintenance-names',
   'nodemaint-node-maintenance-nodes',
   'nodemaint-nodemaintenances-view',
+  'nodemaint-release',
+  'nodemaint-requested-by-is-true',
 ];
 
 const HOME = 'namespaces/nodemaint-system';

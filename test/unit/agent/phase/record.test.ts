@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { type AgentRecord, readRecord, RECORD_FILE, writeRecord } from '../../../../src/agent/phase/record.ts';
 import type { NodemaintError } from '../../../../src/errors.ts';
+import { FACTS, phaseAfter, YES } from '../../../support/agent/phase-facts.ts';
 import { openTestState } from '../../../support/agent/state.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 
@@ -60,6 +61,15 @@ describe('the record of the phase', () => {
     await writeRecord(state, RECORD);
     const { phase } = await readRecord(state, assert.fail);
     assert.deepEqual(phase, RECORD.phase);
+  });
+
+  it('the record says nothing of the longest hold that version 0.2.0 refuses, which may be put back in the middle of a drain', async (t) => {
+    const folder = await temporaryFolder(t, 'state');
+    const state = await openTestState(folder);
+    const phase = phaseAfter({ kind: 'watching' }, { ...FACTS, goingDown: YES, maxHoldMs: 60_000 });
+    await writeRecord(state, { ...RECORD, phase });
+    assert.deepEqual((await readRecord(state, assert.fail)).phase, phase);
+    assert.match(await readFile(path.join(folder, RECORD_FILE), 'utf8'), /"at": 1060000(?!.*"of")/s);
   });
 
   it('the record keeps how the last shutdown ended, and one of an older agent says nothing of it', async (t) => {

@@ -15,11 +15,17 @@ describe('what is left of an earlier version', () => {
     assert.deepEqual(
       await read({
         'nodemaint-system/deployments': ['nodemaint-controller', 'nodemaint-notify', 'nodemaint-surge'],
-        '/clusterroles': ['nodemaint-controller', 'nodemaint-lifecycle-agent', 'nodemaint-agent', 'cluster-admin'],
+        '/clusterroles': ['nodemaint-controller', 'nodemaint-lifecycle-agent', 'nodemaint-releaser', 'cluster-admin'],
         '/validatingadmissionpolicies': [
           'nodemaint-controller-config-maps',
           'nodemaint-controller-pods',
+          'nodemaint-maintenance-words',
+          'nodemaint-node-maintenance-names',
           'nodemaint-node-maintenance-nodes',
+          'nodemaint-node-maintenances',
+          'nodemaint-release',
+          'nodemaint-requested-by',
+          'nodemaint-requested-by-is-true',
         ],
       }),
       [
@@ -27,7 +33,11 @@ describe('what is left of an earlier version', () => {
         'deployment/nodemaint-surge',
         'clusterrole/nodemaint-lifecycle-agent',
         'validatingadmissionpolicy/nodemaint-controller-config-maps',
+        'validatingadmissionpolicy/nodemaint-maintenance-words',
+        'validatingadmissionpolicy/nodemaint-node-maintenance-names',
         'validatingadmissionpolicy/nodemaint-node-maintenance-nodes',
+        'validatingadmissionpolicy/nodemaint-release',
+        'validatingadmissionpolicy/nodemaint-requested-by-is-true',
       ],
     );
   });

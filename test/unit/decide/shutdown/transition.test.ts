@@ -19,7 +19,7 @@ const NOTICED: Phase = { ...DRAINING, deadline: { at: 1_000_400, since: 0 } };
 const CALLED_OFF: Phase = { ...DRAINING, canceledBy: 'root', voidLogind: 100 };
 const TAKEN_BACK: Phase = { ...RELEASED, canceledBy: 'root' };
 const RELEASED_EARLY: Phase = { ...RELEASED, releasedSinceBootMs: 50_000 };
-const HELD: Phase = { ...DRAINING, deadline: { at: 1_060_000, since: 1_000_000, of: 'hold' } };
+const HELD: Phase = { ...DRAINING, deadline: { at: 1_060_000, since: 1_000_000, isHold: true } };
 const VOID = { kind: 'no', voidLogind: 100 } as const;
 const BY_TRIGGER = { ...YES, origin: 'trigger' } as const;
 const CANCEL = 'cancel: recovering cluster canceled';
@@ -223,7 +223,7 @@ describe('a shutdown', () => {
   it('ends with the longest hold as with a deadline: from its beginning on, whatever else is named and taken back', () => {
     const bounded = { ...FACTS, goingDown: YES, maxHoldMs: 60_000 };
     const held = phaseAfter(WATCHING, bounded);
-    assert.deepEqual(held.kind === 'draining' && held.deadline, { at: 1_060_000, since: FACTS.now, of: 'hold' });
+    assert.deepEqual(held.kind === 'draining' && held.deadline, { at: 1_060_000, since: FACTS.now, isHold: true });
     const later = { now: 1_020_000, sinceBootMs: 70_000 };
     assert.equal(decidePhase(held, { ...bounded, ...later }), undefined);
     const hurried = phaseAfter(held, { ...bounded, ...later, goingDown: { ...YES, triggerDeadline: 1_030_000 } });
