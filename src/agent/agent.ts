@@ -13,7 +13,6 @@ import { othersWarning } from './static-pods/static-pods.ts';
 import type { Cluster } from './cluster.ts';
 import { SystemdStatus } from './control/systemd-status.ts';
 import type { AgentStatus } from './control/status.ts';
-import { keepAnnotations } from './drain/deadline.ts';
 import { createHandOver, type HandOver } from './drain/offline/hand-over.ts';
 import { passOverPods, type StaticPodPass } from './drain/pod-pass.ts';
 import { type Iteration, type Step, StepRunner, type Steps } from './iteration/step.ts';
@@ -359,12 +358,12 @@ export class Agent {
 
   /** The other steps that write to the cluster. */
   #clusterSteps(cluster: Cluster): readonly Step[] {
-    const { config, log, nodeName, notices, drain, lock } = this.#parts;
+    const { config, nodeName, notices, drain, lock } = this.#parts;
     const { maintenances, own, presence, requests } = cluster;
     return [
       {
         name: 'write the deadline and the kind of the shutdown',
-        run: ({ phase }, signal) => keepAnnotations({ cluster, log }, phase, signal),
+        run: ({ phase }, signal) => own.keepAnnotations(phase, signal),
       },
       { name: 'complete the maintenances', run: ({ phase }, signal) => completeOwn(own, config.onBoot, phase, signal) },
       {

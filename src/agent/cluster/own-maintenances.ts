@@ -17,6 +17,7 @@ import { agentNodeOf, isUsable, stageOf } from '../../decide/maintenance/mainten
 import { awaitsVolumes, hasDrained } from '../../decide/maintenance/recorded-node.ts';
 import { nodeLabel } from '../../decide/node-label.ts';
 import type { ShutdownKind } from '../../decide/shutdown/kind.ts';
+import type { Phase } from '../../decide/shutdown/phase.ts';
 import { preciseRfc3339 } from '../../decide/time.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, sendForObject } from '../../kube/resource.ts';
@@ -39,7 +40,7 @@ function deadlineAnnotationsOf({ at, since }: Deadline): Record<string, string> 
 }
 
 /** The object with its label, which says whose agent made it; `deadline` is by the API server's clock. */
-export function maintenanceBody(
+function maintenanceBody(
   { name, reason, stage, drainPlan, deadline, shutdownKind }: ShutdownMaintenance,
   nodeName: string,
 ): NodeMaintenance {
@@ -69,103 +70,19 @@ export function maintenanceBody(
 /** The API server tells its time in whole seconds: deadlines that differ by less are the same. */
 const SAME_MS = 2_000;
 
-function isSame(written: NodeMaintenance, { at }: Pick<Deadline, 'at'>): boolean {
-  const known = deadlineOf(written);
-  return known !== undefined && Math.abs(known.at - at) < SAME_MS;
-}
-
 /** What is to be written; null takes an annotation away. */
 type Annotations = Readonly<Record<string, string | null>>;
 const NO_DEADLINE: Annotations = { [DEADLINE_ANNOTATION]: null, [DEADLINE_SINCE_ANNOTATION]: null };
 
 /**
- * What became of the maintenances that this process made, or found as its own. They are known by their UIDs: another object
- * of the same name was made by another client.
+ * What became of the maintenance of one name that this process made, or found as its own. It is known by its UID: another
+ * object of the same name was made by another client.
  */
-export class CreatedMaintenances {
-  readonly #nodeName: string;
-  readonly #get: (name: string) => NodeMaintenance | undefined;
-  /** UIDs by name. */
-  readonly #accepted = new Map<string, string>();
-  /** Names. */
-  readonly #refused = new Set<string>();
-  /** UIDs, as those that are completed. */
-  readonly #seen = new Set<string>();
-  readonly #completed = new Set<string>();
-
-  /** Knows nothing at first; `get` reads the copy that the watch keeps. */
-  constructor(nodeName: string, get: (name: string) => NodeMaintenance | undefined) {
-    this.#nodeName = nodeName;
-    this.#get = get;
-  }
-
-  /** Forgets what is known of the name, which a new shutdown uses. */
-  forget(name: string): void {
-    const uid = this.#accepted.get(name) ?? '';
-    this.#accepted.delete(name);
-    this.#refused.delete(name);
-    this.#seen.delete(uid);
-    this.#completed.delete(uid);
-  }
-
-  /** Notes that the API server has this maintenance of this agent. */
-  accept({ metadata: { name, uid = '' } }: NodeMaintenance): void {
-    if (this.#accepted.get(name) === uid) return;
-    this.forget(name);
-    this.#accepted.set(name, uid);
-    if (this.#get(name)?.metadata.uid === uid) this.#seen.add(uid);
-  }
-
-  /** Notes that another client has a maintenance of the name. */
-  refuse(name: string): void {
-    this.#refused.add(name);
-  }
-
-  /** Notes that the copy of this name has changed. */
-  changed(name: string): void {
-    const found = this.#get(name);
-    if (found === undefined) this.#refused.delete(name);
-    const uid = found?.metadata.uid ?? '';
-    if (found === undefined || this.#accepted.get(name) !== uid) return;
-    this.#seen.add(uid);
-    // A maintenance that is deleted is completed by the controller, which is not the completion that a person asks for.
-    const isDeleted = found.metadata.deletionTimestamp !== undefined;
-    if (found.spec.stage === 'Complete' && !isDeleted) this.#completed.add(uid);
-  }
-
-  state(name: string): OwnState {
-    const found = this.#get(name);
-    const uid = this.#accepted.get(name);
-    if (uid === undefined) {
-      const isForeign = found !== undefined && !isUsable(found, 'Drain', this.#nodeName);
-      return this.#refused.has(name) || isForeign ? 'taken' : 'absent';
-    }
-    if (this.#completed.has(uid)) return 'completed';
-    // The copy may still show what had the name before.
-    if (found?.metadata.uid !== uid) return this.#seen.has(uid) ? 'deleted' : 'open';
-    return found.metadata.deletionTimestamp === undefined ? 'open' : 'deleted';
-  }
-
-  /** Whether no maintenance has the name, as far as is known. */
-  isFree(name: string): boolean {
-    return this.#get(name) === undefined && !this.#refused.has(name) && !this.isUnseen(name);
-  }
-
-  /** The UID of the maintenance that was accepted under the name. */
-  uidOf(name: string): string | undefined {
-    return this.#accepted.get(name);
-  }
-
-  /** Whether a maintenance was accepted under the name and the watch has not shown it yet. */
-  isUnseen(name: string): boolean {
-    const uid = this.#accepted.get(name);
-    return uid !== undefined && !this.#seen.has(uid);
-  }
-
-  /** Notes that the API server does not have it any more, though the watch has never shown it. */
-  lost(name: string): void {
-    this.#seen.add(this.#accepted.get(name) ?? '');
-  }
+interface Accepted {
+  readonly uid: string;
+  /** Whether the watch has shown it, or the API server does not have it any more. */
+  isSeen: boolean;
+  isCompleted: boolean;
 }
 
 /** The note of the boot is given up after this time: an API server that goes away now must not delay the drain. */
@@ -178,7 +95,10 @@ export class OwnMaintenances {
   readonly #dependencies: ClusterDependencies;
   readonly #maintenances: Pick<NodeMaintenances, 'get' | 'list'>;
   readonly #endsWithBoot: string | undefined;
-  readonly #created: CreatedMaintenances;
+  /** By name. */
+  readonly #accepted = new Map<string, Accepted>();
+  /** Names that other clients have. */
+  readonly #refused = new Set<string>();
   #confirmedAt: number | undefined;
 
   /** Nothing is asked before the first call. `endsWithBoot` is the kernel's boot id, where the node's drains end with the boot. */
@@ -190,12 +110,18 @@ export class OwnMaintenances {
     this.#dependencies = dependencies;
     this.#maintenances = maintenances;
     this.#endsWithBoot = endsWithBoot;
-    this.#created = new CreatedMaintenances(dependencies.nodeName, (name) => maintenances.get(name));
   }
 
   /** Notes that the copy of this name has changed. */
   changed(name: string): void {
-    this.#created.changed(name);
+    const found = this.#maintenances.get(name);
+    if (found === undefined) this.#refused.delete(name);
+    const accepted = this.#accepted.get(name);
+    if (found === undefined || accepted === undefined || accepted.uid !== (found.metadata.uid ?? '')) return;
+    accepted.isSeen = true;
+    // A maintenance that is deleted is completed by the controller, which is not the completion that a person asks for.
+    const isDeleted = found.metadata.deletionTimestamp !== undefined;
+    if (found.spec.stage === 'Complete' && !isDeleted) accepted.isCompleted = true;
   }
 
   /** The drains that this node's agent made. */
@@ -210,7 +136,16 @@ export class OwnMaintenances {
 
   /** What became of the drain that this agent made under the name, or is to make. */
   state(name: string): OwnState {
-    return this.#created.state(name);
+    const found = this.#maintenances.get(name);
+    const accepted = this.#accepted.get(name);
+    if (accepted === undefined) {
+      const isForeign = found !== undefined && !isUsable(found, 'Drain', this.#dependencies.nodeName);
+      return this.#refused.has(name) || isForeign ? 'taken' : 'absent';
+    }
+    if (accepted.isCompleted) return 'completed';
+    // The copy may still show what had the name before.
+    if (found?.metadata.uid !== accepted.uid) return accepted.isSeen ? 'deleted' : 'open';
+    return found.metadata.deletionTimestamp === undefined ? 'open' : 'deleted';
   }
 
   /** Whether the drain that this agent made under the name has drained the node. */
@@ -227,44 +162,98 @@ export class OwnMaintenances {
 
   /** Whether no maintenance of any client has the name, as far as is known. */
   isFree(name: string): boolean {
-    return this.#created.isFree(name);
+    const isUnseen = this.#accepted.get(name)?.isSeen === false;
+    return this.#maintenances.get(name) === undefined && !this.#refused.has(name) && !isUnseen;
   }
 
   /** Forgets what was known of the name, which a new shutdown uses. */
   forget(name: string): void {
-    this.#created.forget(name);
+    this.#accepted.delete(name);
+    this.#refused.delete(name);
   }
 
   /** Makes the maintenance, or finds it made; the state of its name then says which. */
   async create(wanted: ShutdownMaintenance, signal: AbortSignal): Promise<void> {
     const { log, nodeName } = this.#dependencies;
     const { name, reason, stage } = wanted;
-    const created = await this.post(wanted, signal);
-    const got = created ?? (await this.read(name, signal));
+    const created = await this.#post(wanted, signal);
+    const got = created ?? (await this.#read(name, signal));
     if (got === undefined) return;
     if (!isUsable(got, stage, nodeName)) {
-      this.#created.refuse(name);
+      this.#refused.add(name);
       log.warn({ maintenance: name }, 'another client has a maintenance of this name, taking another name');
       return;
     }
-    this.#created.accept(got);
+    this.#accept(got);
     log.info({ maintenance: name, reason }, created === undefined ? 'found own maintenance' : 'created maintenance');
-    if (stage === 'Drain' && this.#endsWithBoot !== undefined)
-      await this.#tryToNoteBoot(name, this.#endsWithBoot, signal);
+    if (stage === 'Drain' && this.#endsWithBoot !== undefined) await this.#noteBoot(name, this.#endsWithBoot, signal);
   }
 
   /** Reads a drain that was made and that the watch has not shown, from the API server; at most every ten seconds. */
   async confirm(name: string, signal: AbortSignal): Promise<void> {
     const now = this.#dependencies.clock.monotonic();
-    if (!this.#created.isUnseen(name) || (this.#confirmedAt !== undefined && now - this.#confirmedAt < CONFIRM_MS))
-      return;
+    const accepted = this.#accepted.get(name);
+    if (accepted?.isSeen !== false || (this.#confirmedAt !== undefined && now - this.#confirmedAt < CONFIRM_MS)) return;
     this.#confirmedAt = now;
-    const found = await this.read(name, signal);
-    if (found?.metadata.uid !== this.#created.uidOf(name)) this.#created.lost(name);
+    const found = await this.#read(name, signal);
+    if (found?.metadata.uid !== accepted.uid) accepted.isSeen = true;
+  }
+
+  /**
+   * Writes an earlier deadline, and a kind that became known later, to the NodeMaintenance of the shutdown, which was made with
+   * the first ones. Takes a deadline that was withdrawn away from there. Sends nothing that it has.
+   */
+  async keepAnnotations(phase: Phase, signal: AbortSignal): Promise<void> {
+    if (phase.kind !== 'draining' || this.state(phase.maintenance) !== 'open') return;
+    const known = this.#maintenances.get(phase.maintenance);
+    if (known === undefined) return;
+    const { deadline, withdrawnDeadline, shutdownKind } = phase;
+    if (deadline !== undefined && !this.#hasDeadline(known, deadline.at)) {
+      await this.#annotate(known, deadlineAnnotationsOf(this.#inCluster(deadline)), signal);
+    } else if (
+      deadline === undefined &&
+      withdrawnDeadline !== undefined &&
+      this.#hasDeadline(known, withdrawnDeadline)
+    ) {
+      await this.#annotate(known, NO_DEADLINE, signal);
+    }
+    const isKnown =
+      shutdownKind === undefined || known.metadata.annotations?.[SHUTDOWN_KIND_ANNOTATION] === shutdownKind;
+    if (!isKnown) await this.#annotate(known, { [SHUTDOWN_KIND_ANNOTATION]: shutdownKind }, signal);
+  }
+
+  /** Asks for the stage Complete; sends nothing where it has it. */
+  async complete(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void> {
+    if (stageOf(maintenance) === 'Complete') return;
+    await this.#patch(maintenance.metadata.name, { spec: { stage: 'Complete' } }, signal);
+    this.#dependencies.log.info({ maintenance: maintenance.metadata.name }, 'completed own maintenance');
+  }
+
+  async remove(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void> {
+    const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
+    await sendForObject(this.#dependencies.client, { method: 'DELETE', path }, [404], signal);
+  }
+
+  /** Notes that the API server has this maintenance of this agent. */
+  #accept({ metadata: { name, uid = '' } }: NodeMaintenance): void {
+    if (this.#accepted.get(name)?.uid === uid) return;
+    this.forget(name);
+    const isSeen = this.#maintenances.get(name)?.metadata.uid === uid;
+    this.#accepted.set(name, { uid, isSeen, isCompleted: false });
+  }
+
+  /** The copy of the maintenance that this agent made under the name. */
+  #ownOf(name: string): NodeMaintenance | undefined {
+    const found = this.#maintenances.get(name);
+    return found?.metadata.uid === this.#accepted.get(name)?.uid ? found : undefined;
+  }
+
+  #made(): readonly NodeMaintenance[] {
+    return this.#maintenances.list().filter((each) => agentNodeOf(each) === this.#dependencies.nodeName);
   }
 
   /** Creates it; returns undefined where the name exists already. */
-  async post(wanted: ShutdownMaintenance, signal: AbortSignal): Promise<NodeMaintenance | undefined> {
+  async #post(wanted: ShutdownMaintenance, signal: AbortSignal): Promise<NodeMaintenance | undefined> {
     const { client, nodeName } = this.#dependencies;
     const timely = { ...wanted, deadline: wanted.deadline && this.#inCluster(wanted.deadline) };
     const post = (body: NodeMaintenance): Promise<NodeMaintenance | undefined> =>
@@ -280,69 +269,27 @@ export class OwnMaintenances {
   }
 
   /** Reads it from the API server; undefined where there is none. */
-  read(name: string, signal: AbortSignal): Promise<NodeMaintenance | undefined> {
+  #read(name: string, signal: AbortSignal): Promise<NodeMaintenance | undefined> {
     const path = objectPath(NODE_MAINTENANCES, { name });
     return sendForObject<NodeMaintenance>(this.#dependencies.client, { method: 'GET', path }, [404], signal);
   }
 
-  /** Writes down when the node is gone; sends nothing where the maintenance has it. */
-  async setDeadline(maintenance: NodeMaintenance, own: Deadline, signal: AbortSignal): Promise<void> {
-    const deadline = this.#inCluster(own);
-    if (isSame(maintenance, deadline)) return;
-    await this.#annotate(maintenance.metadata.name, deadlineAnnotationsOf(deadline), signal);
-  }
-
-  /** Writes down how the machine goes down; sends nothing where the maintenance has it. */
-  async setShutdownKind({ metadata }: NodeMaintenance, kind: ShutdownKind, signal: AbortSignal): Promise<void> {
-    if (metadata.annotations?.[SHUTDOWN_KIND_ANNOTATION] === kind) return;
-    await this.#annotate(metadata.name, { [SHUTDOWN_KIND_ANNOTATION]: kind }, signal);
-  }
-
-  /** Takes the deadline `at`, which was withdrawn, away from the maintenance; sends nothing where it has none or another one. */
-  async clearDeadline(maintenance: NodeMaintenance, at: number, signal: AbortSignal): Promise<void> {
-    if (!isSame(maintenance, this.#inCluster({ at, since: at }))) return;
-    await this.#annotate(maintenance.metadata.name, NO_DEADLINE, signal);
-  }
-
-  /** Notes in the maintenance during which boot it was made, where the API server has the same boot of this node. */
-  async noteBoot(name: string, bootId: string, signal: AbortSignal): Promise<void> {
-    const { client, nodeName } = this.#dependencies;
-    const ask = { method: 'GET', path: objectPath(NODES, { name: nodeName }) } as const;
-    const node = await sendForObject<Node>(client, ask, [404], signal);
-    // Where the API server has an earlier boot of the node, the next change of its boot does not mean that this one is over.
-    if (node?.status?.nodeInfo?.bootID === bootId) await this.#annotate(name, { [BOOT_ANNOTATION]: bootId }, signal);
-  }
-
-  /** Asks for the stage Complete; sends nothing where it has it. */
-  async complete(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void> {
-    if (stageOf(maintenance) === 'Complete') return;
-    await this.#patch(maintenance.metadata.name, { spec: { stage: 'Complete' } }, signal);
-    this.#dependencies.log.info({ maintenance: maintenance.metadata.name }, 'completed own maintenance');
-  }
-
-  async remove(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void> {
-    const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
-    await sendForObject(this.#dependencies.client, { method: 'DELETE', path }, [404], signal);
-  }
-
-  /** The copy of the maintenance that this agent made under the name. */
-  #ownOf(name: string): NodeMaintenance | undefined {
-    const found = this.#maintenances.get(name);
-    return found?.metadata.uid === this.#created.uidOf(name) ? found : undefined;
-  }
-
-  #made(): readonly NodeMaintenance[] {
-    return this.#maintenances.list().filter((each) => agentNodeOf(each) === this.#dependencies.nodeName);
-  }
-
-  /** Not needed for the drain: without the note the agent alone ends the drain after the boot. */
-  async #tryToNoteBoot(name: string, bootId: string, signal: AbortSignal): Promise<void> {
+  /**
+   * Notes in the maintenance during which boot it was made, where the API server has the same boot of this node. Not needed for
+   * the drain: without the note the agent alone ends the drain after the boot.
+   */
+  async #noteBoot(name: string, bootId: string, outer: AbortSignal): Promise<void> {
+    const { client, log, nodeName } = this.#dependencies;
+    const signal = AbortSignal.any([outer, AbortSignal.timeout(NOTE_MS)]);
     try {
-      await this.noteBoot(name, bootId, AbortSignal.any([signal, AbortSignal.timeout(NOTE_MS)]));
+      const ask = { method: 'GET', path: objectPath(NODES, { name: nodeName }) } as const;
+      const node = await sendForObject<Node>(client, ask, [404], signal);
+      // Where the API server has an earlier boot of the node, the next change of its boot does not mean that this one is over.
+      if (node?.status?.nodeInfo?.bootID !== bootId) return;
+      await this.#patch(name, { metadata: { annotations: { [BOOT_ANNOTATION]: bootId } } }, signal);
     } catch (error) {
-      signal.throwIfAborted();
-      const reason = describeError(error);
-      this.#dependencies.log.debug({ maintenance: name, reason }, 'cannot note the boot of the maintenance');
+      outer.throwIfAborted();
+      log.debug({ maintenance: name, reason: describeError(error) }, 'cannot note the boot of the maintenance');
     }
   }
 
@@ -352,8 +299,14 @@ export class OwnMaintenances {
     return { at: at + aheadMs, since: since + aheadMs };
   }
 
-  async #annotate(name: string, annotations: Annotations, signal: AbortSignal): Promise<void> {
-    await this.#patch(name, { metadata: { annotations } }, signal);
+  /** Whether the maintenance has the deadline `at`, which is by this machine's clock. */
+  #hasDeadline(written: NodeMaintenance, at: number): boolean {
+    const known = deadlineOf(written);
+    return known !== undefined && Math.abs(known.at - this.#inCluster({ at, since: at }).at) < SAME_MS;
+  }
+
+  async #annotate({ metadata }: NodeMaintenance, annotations: Annotations, signal: AbortSignal): Promise<void> {
+    await this.#patch(metadata.name, { metadata: { annotations } }, signal);
   }
 
   async #patch(name: string, body: object, signal: AbortSignal): Promise<void> {

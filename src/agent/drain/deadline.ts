@@ -3,45 +3,7 @@ import { decideOfflineDeadline, type OfflineDeadline } from '../../decide/deadli
 import type { RuntimePod } from '../../decide/shutdown/runtime-pods.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import { type DeadlinePod, type StaticDeadline, decideStaticDeadline } from '../../decide/deadline/static-pods.ts';
-import { describeError } from '../../errors.ts';
-import type { Log } from '../../telemetry/log.ts';
-import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
-import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 import { isRunning, type StaticPodView } from '../static-pods/view.ts';
-
-/** Where the deadline is read and written. */
-interface DeadlineCluster {
-  readonly maintenances: Pick<NodeMaintenances, 'get'>;
-  readonly own: Pick<OwnMaintenances, 'state' | 'setDeadline' | 'clearDeadline' | 'setShutdownKind'>;
-}
-
-/**
- * Writes an earlier deadline, and a kind that became known later, to the NodeMaintenance of the shutdown, which was made with
- * the first ones. Takes a deadline that was withdrawn away from there.
- */
-export async function keepAnnotations(
-  { cluster, log }: { readonly cluster: DeadlineCluster; readonly log: Pick<Log, 'warn'> },
-  phase: Phase,
-  signal: AbortSignal,
-): Promise<void> {
-  if (phase.kind !== 'draining') return;
-  const { deadline, withdrawnDeadline, shutdownKind } = phase;
-  if (deadline === undefined && withdrawnDeadline === undefined && shutdownKind === undefined) return;
-  if (cluster.own.state(phase.maintenance) !== 'open') return;
-  const known = cluster.maintenances.get(phase.maintenance);
-  if (known === undefined) return;
-  try {
-    if (deadline !== undefined) await cluster.own.setDeadline(known, deadline, signal);
-    else if (withdrawnDeadline !== undefined) await cluster.own.clearDeadline(known, withdrawnDeadline, signal);
-    if (shutdownKind !== undefined) await cluster.own.setShutdownKind(known, shutdownKind, signal);
-  } catch (error) {
-    signal.throwIfAborted();
-    log.warn(
-      { maintenance: phase.maintenance, reason: describeError(error) },
-      'cannot write the deadline and the kind of the shutdown to the maintenance yet',
-    );
-  }
-}
 
 /** The static pods of the view whose containers run or may run, and those whose manifests are in place. */
 function staticPodsLeft(view: StaticPodView): readonly Omit<DeadlinePod, 'podType'>[] {

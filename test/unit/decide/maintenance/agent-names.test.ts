@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CreatedMaintenances } from '../../../../src/agent/cluster/own-maintenances.ts';
 import { AGENT_LABEL, REQUESTED_BY_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { noticeNames, shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';
@@ -103,83 +102,5 @@ describe('a maintenance', () => {
     assert.equal(isUsable(ownOf({ deletionTimestamp: '2026-01-01T00:00:00Z' }), 'Drain', NODE), false);
     const status = said('True', GONE);
     assert.equal(isUsable({ ...ownOf(), status }, 'Drain', NODE), false);
-  });
-});
-
-/** The memory with a copy that a watch would keep. */
-function rig(): { made: CreatedMaintenances; sees: (maintenance: NodeMaintenance | undefined) => void } {
-  const copy = new Map<string, NodeMaintenance>();
-  const made = new CreatedMaintenances(NODE, (name) => copy.get(name));
-  const sees = (maintenance: NodeMaintenance | undefined): void => {
-    if (maintenance === undefined) copy.delete(NAME);
-    else copy.set(NAME, maintenance);
-    made.changed(NAME);
-  };
-  return { made, sees };
-}
-
-const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' };
-
-const COMPLETE = { stage: 'Complete' };
-
-/** What the watch shows after the API server has accepted the maintenance, and what became of it then. */
-const stories: [string, (NodeMaintenance | undefined)[], string][] = [
-  ['nothing yet', [], 'open'],
-  ['what had the name before', [ownOf({ uid: 'u-0', ...DELETED })], 'open'],
-  ['the maintenance', [ownOf()], 'open'],
-  ['its deletion', [ownOf(), undefined], 'deleted'],
-  ['that it is being deleted', [ownOf(), ownOf(DELETED)], 'deleted'],
-  ['that the controller completes it because of that', [ownOf(), ownOf(DELETED), ownOf(DELETED, COMPLETE)], 'deleted'],
-  ['that somebody completes it', [ownOf(), ownOf({}, COMPLETE)], 'completed'],
-  [
-    'that somebody completes and deletes it',
-    [ownOf(), ownOf({}, COMPLETE), ownOf(DELETED, COMPLETE), undefined],
-    'completed',
-  ],
-  ['another object of the name', [ownOf(), ownOf({ uid: 'u-2' })], 'deleted'],
-];
-
-describe('the state of a maintenance that was made', () => {
-  for (const [what, events, expected] of stories) {
-    it(`a maintenance that was made is ${expected} when the watch shows ${what}`, () => {
-      const { made, sees } = rig();
-      made.accept(ownOf());
-      for (const event of events) sees(event);
-      assert.equal(made.state(NAME), expected);
-    });
-  }
-
-  it('a maintenance that was made is deleted when the watch shows nothing and the API server does not have it', () => {
-    const { made } = rig();
-    made.accept(ownOf());
-    assert.equal(made.isUnseen(NAME), true);
-    made.lost(NAME);
-    assert.equal(made.state(NAME), 'deleted');
-  });
-});
-
-describe('a name', () => {
-  it("a name is taken by a maintenance that is not the agent's, and free again without it", () => {
-    const { made, sees } = rig();
-    assert.deepEqual([made.state(NAME), made.isFree(NAME)], ['absent', true]);
-    sees(ownOf({ labels: {} }));
-    assert.deepEqual([made.state(NAME), made.isFree(NAME)], ['taken', false]);
-    sees(undefined);
-    assert.deepEqual([made.state(NAME), made.isFree(NAME)], ['absent', true]);
-    made.refuse(NAME);
-    assert.deepEqual([made.state(NAME), made.isFree(NAME)], ['taken', false]);
-    sees(undefined);
-    assert.equal(made.isFree(NAME), true);
-  });
-
-  it('a name may be used again by the next shutdown', () => {
-    const { made, sees } = rig();
-    made.accept(ownOf());
-    sees(ownOf());
-    sees(ownOf({}, COMPLETE));
-    sees(undefined);
-    assert.deepEqual([made.state(NAME), made.isFree(NAME)], ['completed', true]);
-    made.forget(NAME);
-    assert.equal(made.state(NAME), 'absent');
   });
 });
