@@ -21,7 +21,7 @@ import { openStoryFiles } from './shutdown/story-files.ts';
 import { openStoryRecorder } from './shutdown/story-recorder.ts';
 import type { StaticPodLocator } from './static-pods/find-directory.ts';
 import type { ManualRequests } from './static-pods/manual.ts';
-import { createStaticPods, type StaticPods } from './static-pods/static-pods.ts';
+import { StaticPods } from './static-pods/static-pods.ts';
 import { beatEveryMs, createLoopWatchdog, type LoopWatchdog } from './watchdog.ts';
 import { configHash } from '../config/load.ts';
 import type { AgentConfig } from '../config/schema.ts';
@@ -214,7 +214,7 @@ async function openNotices(
 function openStaticPods(foundation: Foundation, kubelet: KubeletUnit | undefined): StaticPods {
   const { bootId, config, dependencies, locator, nodeName, machine } = foundation;
   const { kubelets, runtime } = machine;
-  return createStaticPods({
+  return new StaticPods({
     ...dependencies,
     store: () => locator.store(),
     nodeName,

@@ -9,7 +9,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { createOfflinePods } from '../../src/agent/drain/offline/offline-pods.ts';
 import { openDrain } from '../../src/agent/drain.ts';
 import { type AgentRecord, readRecord, RECORD_FILE, writeRecord } from '../../src/agent/phase/record.ts';
-import { createStaticPods, type StaticPodIntent } from '../../src/agent/static-pods/static-pods.ts';
+import { StaticPods, type StaticPodIntent } from '../../src/agent/static-pods/static-pods.ts';
 import { phaseAtStart } from '../../src/decide/shutdown/lost-record.ts';
 import { keepsParked } from '../../src/decide/static-pod/parked.ts';
 import type { Phase } from '../../src/decide/shutdown/phase.ts';
@@ -66,7 +66,7 @@ async function drain(node: SimulatedNode, fault: Fault, dieAfter = MOST_TURNS): 
   };
   const onChange = (): void => undefined;
   const pods = createOfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, signal);
-  const staticPods = createStaticPods({
+  const staticPods = new StaticPods({
     store: () => ({
       paths: node.paths,
       disk: createQuickDisk(),

@@ -6,7 +6,7 @@ import type { Clock } from '../../host/clock.ts';
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
 import { isKubeletUp } from '../../host/kubelet/health.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { createStaticPods } from './static-pods.ts';
+import { StaticPods } from './static-pods.ts';
 import type { StaticPodStore, StaticPodView } from './view.ts';
 
 /** What a person asked for with `nodemaint static-pods`, until it is done: manifests to park, and to give back, by file. */
@@ -76,7 +76,7 @@ export async function carryOutManualRequests(
   signal: AbortSignal,
 ): Promise<void> {
   const { config, clock, find, store } = dependencies;
-  const staticPods = createStaticPods({
+  const staticPods = new StaticPods({
     ...dependencies,
     store: () => store,
     kubeletUp: (until) => isKubeletUp(config.kubeletHealthz, find, until),

@@ -6,7 +6,6 @@ import {
   podKey,
   type StaticPodAction,
   type StaticPodDecision,
-  type StuckManifest,
 } from '../../decide/static-pod/moves.ts';
 import { describeError } from '../../errors.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
@@ -26,158 +25,12 @@ export type KubeletState =
   /** The agent itself has stopped it. */
   | { readonly kind: 'stopped' };
 
-interface KubeletStateDependencies {
-  readonly kubeletUp: (signal: AbortSignal) => Promise<boolean>;
-  /** Whether the agent itself stopped the kubelet, for a drain without an API server. */
-  readonly kubeletStopped: () => Promise<boolean>;
-  readonly clock: Clock;
-  readonly log: Pick<Log, 'warn'>;
-}
-
 /** A kubelet that nobody has asked for this long may have been up meanwhile. */
 const UNASKED_MS = 60_000;
-
-/** Creates the observer of the kubelet, which asks it each time. That it does not answer is logged once. */
-function createKubeletObserver({
-  kubeletUp,
-  kubeletStopped,
-  clock,
-  log,
-}: KubeletStateDependencies): (signal: AbortSignal) => Promise<KubeletState> {
-  let down: { readonly since: Moment; readonly askedAt: number } | undefined;
-  return async (signal) => {
-    // A kubelet that the agent has stopped does not come back before the drain is over: nothing may wait for it.
-    if (await kubeletStopped()) return { kind: 'stopped' };
-    if (await kubeletUp(signal)) {
-      down = undefined;
-      return { kind: 'up' };
-    }
-    const now = momentOf(clock);
-    const since = down !== undefined && now.monotonic - down.askedAt < UNASKED_MS ? down.since : now;
-    if (since === now) log.warn({}, 'the kubelet does not answer at its /healthz; nothing waits for it for long');
-    down = { since, askedAt: now.monotonic };
-    return { kind: 'down', since: asOfNow(since, now) };
-  };
-}
-
-/** Manifests in place that cannot be moved because of the disk: it is full, read-only or broken, or takes no copy. */
-interface StuckManifests {
-  /** Notes that a move failed; returns whether the reason is new. */
-  failed(file: string, reason: string): boolean;
-  moved(file: string): void;
-  /** Forgets all but these. */
-  keep(files: ReadonlySet<string>): void;
-  /** The manifests that are stuck now, by file. */
-  list(): ReadonlyMap<string, StuckManifest>;
-}
-
 /** After this time of failed moves a shutdown continues without the move. */
 const LASTING_MS = 5_000;
-
-/** Makes an empty list; `monotonicNow` gives milliseconds. */
-function createStuckManifests(monotonicNow: () => number): StuckManifests {
-  const stuck = new Map<string, { readonly reason: string; readonly since: number }>();
-  return {
-    failed: (file, reason) => {
-      const known = stuck.get(file);
-      stuck.set(file, { reason, since: known?.since ?? monotonicNow() });
-      return known?.reason !== reason;
-    },
-    moved: (file) => {
-      stuck.delete(file);
-    },
-    keep: (files) => {
-      for (const file of stuck.keys()) if (!files.has(file)) stuck.delete(file);
-    },
-    list: () =>
-      new Map(
-        [...stuck].map(([file, { reason, since }]) => [
-          file,
-          { reason, isLasting: monotonicNow() - since >= LASTING_MS },
-        ]),
-      ),
-  };
-}
-
-interface StaticPodActionDependencies {
-  readonly store: () => Pick<StaticPodStore, 'mover'>;
-  readonly bootId: string;
-  readonly runtime: ContainerRuntime;
-  readonly authorities?: () => readonly string[] | undefined;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-/** Performs the actions in their order; returns whether all succeeded. An action that fails is logged once. */
-type PerformActions = (
-  actions: readonly StaticPodAction[],
-  view: StaticPodView,
-  shutdown: string | undefined,
-  signal: AbortSignal,
-) => Promise<boolean>;
-
-/** Creates what moves manifests and stops pods; `stuck` receives which moves fail. */
-function createStaticPodActions(
-  { store, bootId, runtime, authorities: readAuthorities, clock, log }: StaticPodActionDependencies,
-  stuck: Pick<StuckManifests, 'failed' | 'moved'>,
-): PerformActions {
-  const stops = createSandboxStops(runtime, clock);
-
-  const park = async (
-    { file, leave }: Extract<StaticPodAction, { readonly kind: 'park' }>,
-    view: StaticPodView,
-    shutdown: string | undefined,
-  ): Promise<void> => {
-    const pod = view.inPlace.find((manifest) => manifest.file === file);
-    const { maintenance, reason } = leave;
-    const step = { op: 'park', file, sha256: pod?.sha256 ?? '', maintenance, at: clock.now(), bootId } as const;
-    const authorities = readAuthorities?.();
-    const why = {
-      ...(maintenance === shutdown && { shutdown: true }),
-      ...(authorities && { authorities: [...authorities] }),
-    };
-    // A person's maintenance can wait for the disk; a machine that goes down cannot.
-    const durability: Durability = shutdown === undefined ? 'durable' : 'best-effort';
-    await store().mover.park({ ...step, ...why, ...(pod && { pod }) }, durability);
-    stuck.moved(file);
-    log.info({ manifest: file, maintenance, reason }, 'parked manifest');
-  };
-
-  const perform = async (
-    action: StaticPodAction,
-    view: StaticPodView,
-    shutdown: string | undefined,
-    signal: AbortSignal,
-  ): Promise<void> => {
-    const { file } = action;
-    if (action.kind === 'park') {
-      await park(action, view, shutdown);
-    } else if (action.kind === 'restore') {
-      const outcome = await store().mover.restore(file);
-      log.info({ manifest: file, outcome }, 'restored manifest');
-    } else {
-      const { sandboxId, graceSec } = action;
-      stops.begin(sandboxId, graceSec, stopInPlaceOfKubelet(log, { manifest: file }, sandboxId, graceSec), signal);
-    }
-  };
-
-  return async (actions, view, shutdown, signal) => {
-    let isDone = true;
-    for (const action of actions) {
-      try {
-        await perform(action, view, shutdown, signal);
-      } catch (error) {
-        // One manifest that cannot be moved must not keep the others.
-        signal.throwIfAborted();
-        isDone = false;
-        const reason = describeError(error);
-        const isNews = stuck.failed(action.file, reason);
-        if (isNews) log.error({ manifest: action.file, action: action.kind, reason }, 'static pod action failed');
-      }
-    }
-    return isDone;
-  };
-}
+/** So long the first reading of the static pod directory is waited for; after that it counts as empty. */
+const FIRST_READ_MS = 120_000;
 
 /** Which pods are to leave, and which parked ones stay parked. */
 export interface StaticPodIntent {
@@ -206,44 +59,6 @@ interface StaticPodDependencies {
   readonly log: Log;
   /** Reads the static pods; from their directories unless given. */
   readonly read?: typeof readStaticPods;
-}
-
-/** Observes the static pods and carries out what is decided about them. */
-export interface StaticPods {
-  observe(signal: AbortSignal): Promise<StaticPodView>;
-  /** What is to be done; asks the kubelet, and the runtime where it has to. */
-  decide(view: StaticPodView, intent: StaticPodIntent, signal: AbortSignal): Promise<StaticPodDecision>;
-  /** Carries it out; returns whether all actions succeeded. One that fails is logged once, and the next iteration repeats it. */
-  act(
-    view: StaticPodView,
-    decision: StaticPodDecision,
-    shutdown: string | undefined,
-    signal: AbortSignal,
-  ): Promise<boolean>;
-  /** Manifests that could not be moved for some time, by file. */
-  stuck(): ReadonlySet<string>;
-  /** The kubelet, which is asked. */
-  kubelet(signal: AbortSignal): Promise<KubeletState>;
-}
-
-/** So long the first reading of the static pod directory is waited for; after that it counts as empty. */
-const FIRST_READ_MS = 120_000;
-
-function lastingOf(stuck: StuckManifests): ReadonlySet<string> {
-  return new Set([...stuck.list()].filter(([, { isLasting }]) => isLasting).map(([file]) => file));
-}
-
-/** Reads the runtime and the directories; each failure is logged when it begins. */
-function createReader({ log, ...dependencies }: StaticPodDependencies): StaticPodReader {
-  return {
-    ...dependencies,
-    onDirectory: createLogOnce((reason) => {
-      log.warn({ reason }, 'cannot read the directory of manifests');
-    }),
-    onRuntime: createLogOnce((reason) => {
-      log.warn({ reason }, 'container runtime does not answer');
-    }),
-  };
 }
 
 /**
@@ -276,41 +91,6 @@ export function othersWarning({ ofOthers = [] }: Pick<StaticPodView, 'ofOthers'>
   return [`${ofOthers.join(', ')} were parked in another cluster, and stay parked: remove these files`];
 }
 
-/** Reads the static pods; pods that were ended in place are apart, which only the runtime shows. */
-function createObserver(
-  { store, kubeletStopped, clock, log, read = readStaticPods }: StaticPodDependencies,
-  reader: StaticPodReader,
-  stuck: StuckManifests,
-): StaticPods['observe'] {
-  const parkTimes = createParkTimes(clock);
-  const startedAt = clock.monotonic();
-  let known: readonly Manifest[] | undefined;
-  const warnOfOthers = createLogOnce((reason) => {
-    log.warn({ reason }, 'some manifests stay parked');
-  });
-  /** A directory that cannot be read from the start on must not hold the machine for ever. */
-  const knownNow = (): readonly Manifest[] | undefined =>
-    known ?? (clock.monotonic() - startedAt < FIRST_READ_MS ? undefined : []);
-  const withoutEnded = async (view: StaticPodView, signal: AbortSignal): Promise<StaticPodView> => {
-    const lasting = lastingOf(stuck);
-    if (lasting.size === 0 || !(await kubeletStopped())) return view;
-    const live = view.live ?? (await readLive(reader, signal));
-    const isEnded = (pod: Manifest): boolean => lasting.has(pod.file) && live !== undefined && !live.has(podKey(pod));
-    const rest = view.inPlace.filter((pod) => !isEnded(pod));
-    return { ...view, inPlace: rest, ended: view.inPlace.filter(isEnded), live };
-  };
-  return async (signal) => {
-    const current = store();
-    const refusal = await current.check();
-    if (refusal !== undefined) return { inPlace: [], ended: [], parked: [], live: undefined, refusal };
-    const steps = parkTimes(current.mover.parkSteps());
-    const view = await read(reader, current, { steps, inPlace: knownNow() }, signal);
-    known = view.inPlace;
-    warnOfOthers(othersWarning(view)[0]);
-    return await withoutEnded(view, signal);
-  };
-}
-
 /** The kubelet in the terms of the rules, which wait for no kubelet that the agent has stopped. */
 function kubeletFacts(kubelet: KubeletState): { readonly kubeletDownSince?: number; readonly kubeletStopped: boolean } {
   if (kubelet.kind === 'up') return { kubeletStopped: false };
@@ -318,44 +98,174 @@ function kubeletFacts(kubelet: KubeletState): { readonly kubeletDownSince?: numb
   return { kubeletDownSince: 0, kubeletStopped: true };
 }
 
-/** Collects the facts of one moment and decides by them. */
-function createDecider(
-  dependencies: StaticPodDependencies,
-  reader: StaticPodReader,
-  stuck: StuckManifests,
-  observeKubelet: StaticPods['kubelet'],
-): StaticPods['decide'] {
-  const { clock } = dependencies;
+/** Observes the static pods and carries out what is decided about them. Nothing is read or changed before the first call. */
+export class StaticPods {
+  readonly #dependencies: StaticPodDependencies;
+  readonly #reader: StaticPodReader;
+  readonly #stops;
+  readonly #parkTimes;
+  readonly #warnOfOthers;
+  readonly #startedAt: number;
+  /** The manifests that were in place when the directory was read last. */
+  #known: readonly Manifest[] | undefined;
   /** Since when each parked manifest may be restored, by file. */
-  let freeSince = new Map<string, Moment>();
-  return async (view, intent, signal) => {
-    const now = momentOf(clock);
+  #freeSince = new Map<string, Moment>();
+  /** Manifests in place that cannot be moved because of the disk: it is full, read-only or broken, or takes no copy. */
+  readonly #stuck = new Map<string, { readonly reason: string; readonly since: number }>();
+  /** Since when the kubelet does not answer, and when it was asked last, on the monotonic clock. */
+  #down: { readonly since: Moment; readonly askedAt: number } | undefined;
+
+  constructor(dependencies: StaticPodDependencies) {
+    const { clock, log, runtime } = dependencies;
+    this.#dependencies = dependencies;
+    this.#reader = {
+      ...dependencies,
+      onDirectory: createLogOnce((reason) => {
+        log.warn({ reason }, 'cannot read the directory of manifests');
+      }),
+      onRuntime: createLogOnce((reason) => {
+        log.warn({ reason }, 'container runtime does not answer');
+      }),
+    };
+    this.#stops = createSandboxStops(runtime, clock);
+    this.#parkTimes = createParkTimes(clock);
+    this.#warnOfOthers = createLogOnce((reason) => {
+      log.warn({ reason }, 'some manifests stay parked');
+    });
+    this.#startedAt = clock.monotonic();
+  }
+
+  /** Reads the static pods; pods that were ended in place are apart, which only the runtime shows. */
+  async observe(signal: AbortSignal): Promise<StaticPodView> {
+    const { store, kubeletStopped, clock, read = readStaticPods } = this.#dependencies;
+    const current = store();
+    const refusal = await current.check();
+    if (refusal !== undefined) return { inPlace: [], ended: [], parked: [], live: undefined, refusal };
+    const steps = this.#parkTimes(current.mover.parkSteps());
+    // A directory that cannot be read from the start on must not hold the machine for ever.
+    const isNew = clock.monotonic() - this.#startedAt < FIRST_READ_MS;
+    const view = await read(this.#reader, current, { steps, inPlace: this.#known ?? (isNew ? undefined : []) }, signal);
+    this.#known = view.inPlace;
+    this.#warnOfOthers(othersWarning(view)[0]);
+    const lasting = this.stuck();
+    if (lasting.size === 0 || !(await kubeletStopped())) return view;
+    const live = view.live ?? (await readLive(this.#reader, signal));
+    const isEnded = (pod: Manifest): boolean => lasting.has(pod.file) && live !== undefined && !live.has(podKey(pod));
+    const rest = view.inPlace.filter((pod) => !isEnded(pod));
+    return { ...view, inPlace: rest, ended: view.inPlace.filter(isEnded), live };
+  }
+
+  /** What is to be done; asks the kubelet, and the runtime where it has to. */
+  async decide(view: StaticPodView, intent: StaticPodIntent, signal: AbortSignal): Promise<StaticPodDecision> {
+    const now = momentOf(this.#dependencies.clock);
     const free = view.parked.filter((pod) => !intent.keepParked(pod));
-    freeSince = new Map(free.map(({ file }) => [file, freeSince.get(file) ?? now]));
+    this.#freeSince = new Map(free.map(({ file }) => [file, this.#freeSince.get(file) ?? now]));
     const parked = new Set(view.parked.map(({ file }) => file));
     const isToMove = view.inPlace.some((pod) => intent.leave.has(podKey(pod)) || parked.has(pod.file));
-    const kubelet: KubeletState = isToMove ? await observeKubelet(signal) : { kind: 'up' };
-    const live = kubelet.kind === 'up' ? view.live : (view.live ?? (await readLive(reader, signal)));
-    const since = new Map([...freeSince].map(([file, moment]) => [file, asOfNow(moment, now)]));
+    const kubelet: KubeletState = isToMove ? await this.kubelet(signal) : { kind: 'up' };
+    const live = kubelet.kind === 'up' ? view.live : (view.live ?? (await readLive(this.#reader, signal)));
+    const freeSince = new Map([...this.#freeSince].map(([file, moment]) => [file, asOfNow(moment, now)]));
     const leaving = view.inPlace.filter((pod) => intent.leave.has(podKey(pod)) || intent.shutdown !== undefined);
-    stuck.keep(new Set([...leaving, ...view.ended].map(({ file }) => file)));
-    const disk = { stuck: stuck.list(), freeSince: since };
-    return decideStaticPods({ now: now.wall, ...view, live, ...intent, ...kubeletFacts(kubelet), ...disk });
-  };
-}
+    const kept = new Set([...leaving, ...view.ended].map(({ file }) => file));
+    for (const file of this.#stuck.keys()) if (!kept.has(file)) this.#stuck.delete(file);
+    const lasting = this.stuck();
+    const stuck = new Map(
+      [...this.#stuck].map(([file, { reason }]) => [file, { reason, isLasting: lasting.has(file) }]),
+    );
+    return decideStaticPods({ now: now.wall, ...view, live, ...intent, ...kubeletFacts(kubelet), stuck, freeSince });
+  }
 
-/** Creates the parts; nothing is read or changed before the first call. */
-export function createStaticPods(dependencies: StaticPodDependencies): StaticPods {
-  const { clock } = dependencies;
-  const reader = createReader(dependencies);
-  const stuck = createStuckManifests(() => clock.monotonic());
-  const perform = createStaticPodActions(dependencies, stuck);
-  const kubelet = createKubeletObserver(dependencies);
-  return {
-    observe: createObserver(dependencies, reader, stuck),
-    decide: createDecider(dependencies, reader, stuck, kubelet),
-    kubelet,
-    act: (view, decision, shutdown, signal) => perform(decision.actions, view, shutdown, signal),
-    stuck: () => lastingOf(stuck),
-  };
+  /** Carries it out, in its order; returns whether all actions succeeded. One that fails is logged once, and the next iteration repeats it. */
+  async act(
+    view: StaticPodView,
+    { actions }: StaticPodDecision,
+    shutdown: string | undefined,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { clock, log } = this.#dependencies;
+    let isDone = true;
+    for (const action of actions) {
+      const { file, kind } = action;
+      try {
+        await this.#perform(action, view, shutdown, signal);
+      } catch (error) {
+        // One manifest that cannot be moved must not keep the others.
+        signal.throwIfAborted();
+        isDone = false;
+        const reason = describeError(error);
+        const known = this.#stuck.get(file);
+        this.#stuck.set(file, { reason, since: known?.since ?? clock.monotonic() });
+        if (known?.reason !== reason) log.error({ manifest: file, action: kind, reason }, 'static pod action failed');
+      }
+    }
+    return isDone;
+  }
+
+  /** Manifests that could not be moved for some time, by file. */
+  stuck(): ReadonlySet<string> {
+    const now = this.#dependencies.clock.monotonic();
+    return new Set([...this.#stuck].filter(([, { since }]) => now - since >= LASTING_MS).map(([file]) => file));
+  }
+
+  /** The kubelet, which is asked each time. That it does not answer is logged once. */
+  async kubelet(signal: AbortSignal): Promise<KubeletState> {
+    const { kubeletUp, kubeletStopped, clock, log } = this.#dependencies;
+    // A kubelet that the agent has stopped does not come back before the drain is over: nothing may wait for it.
+    if (await kubeletStopped()) return { kind: 'stopped' };
+    if (await kubeletUp(signal)) {
+      this.#down = undefined;
+      return { kind: 'up' };
+    }
+    const now = momentOf(clock);
+    const known = this.#down;
+    const since = known !== undefined && now.monotonic - known.askedAt < UNASKED_MS ? known.since : now;
+    if (since === now) log.warn({}, 'the kubelet does not answer at its /healthz; nothing waits for it for long');
+    this.#down = { since, askedAt: now.monotonic };
+    return { kind: 'down', since: asOfNow(since, now) };
+  }
+
+  async #perform(
+    action: StaticPodAction,
+    view: StaticPodView,
+    shutdown: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { store, log } = this.#dependencies;
+    const { file } = action;
+    if (action.kind === 'park') {
+      await this.#park(action, view, shutdown);
+    } else if (action.kind === 'restore') {
+      const outcome = await store().mover.restore(file);
+      log.info({ manifest: file, outcome }, 'restored manifest');
+    } else {
+      const { sandboxId, graceSec } = action;
+      this.#stops.begin(
+        sandboxId,
+        graceSec,
+        stopInPlaceOfKubelet(log, { manifest: file }, sandboxId, graceSec),
+        signal,
+      );
+    }
+  }
+
+  async #park(
+    { file, leave }: Extract<StaticPodAction, { readonly kind: 'park' }>,
+    view: StaticPodView,
+    shutdown: string | undefined,
+  ): Promise<void> {
+    const { store, bootId, authorities: readAuthorities, clock, log } = this.#dependencies;
+    const pod = view.inPlace.find((manifest) => manifest.file === file);
+    const { maintenance, reason } = leave;
+    const step = { op: 'park', file, sha256: pod?.sha256 ?? '', maintenance, at: clock.now(), bootId } as const;
+    const authorities = readAuthorities?.();
+    const why = {
+      ...(maintenance === shutdown && { shutdown: true }),
+      ...(authorities && { authorities: [...authorities] }),
+    };
+    // A person's maintenance can wait for the disk; a machine that goes down cannot.
+    const durability: Durability = shutdown === undefined ? 'durable' : 'best-effort';
+    await store().mover.park({ ...step, ...why, ...(pod && { pod }) }, durability);
+    this.#stuck.delete(file);
+    log.info({ manifest: file, maintenance, reason }, 'parked manifest');
+  }
 }

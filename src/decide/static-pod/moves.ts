@@ -60,7 +60,7 @@ export interface StaticPodFacts {
 }
 
 /** A manifest that cannot be moved because of the disk. */
-export interface StuckManifest {
+interface StuckManifest {
   /** The error of the disk. */
   readonly reason: string;
   /** Whether the error has lasted so long that a shutdown stops the pod without moving its manifest. */

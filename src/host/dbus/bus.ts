@@ -8,8 +8,8 @@ import { describeError, NodemaintError } from '../../errors.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Clock } from '../clock.ts';
-import { type BusCall, type BusConnection, type BusReply, openBusConnection } from './connection.ts';
-import { type BusSubscriptions, createBusSubscriptions, type SignalMatch } from './subscriptions.ts';
+import { type BusCall, type BusConnection, type BusReply, type BusSignal, openBusConnection } from './connection.ts';
+import { BusSubscriptions, type SignalMatch } from './subscriptions.ts';
 import { within } from './time-limit.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -101,7 +101,7 @@ class BusSupervisor {
     if (!isFirst) onReconnected();
     const reason = await closed.promise;
     this.#lifetime.removeEventListener('abort', onAbort);
-    subscriptions.detach();
+    subscriptions.attach(undefined);
     this.#connection = undefined;
     this.#next = Promise.withResolvers();
     return reason;
@@ -110,7 +110,10 @@ class BusSupervisor {
   async #open(onClosed: (reason: Error) => void): Promise<BusConnection> {
     const { address, clock, subscriptions } = this.#options;
     const opening = new AbortController();
-    const work = openBusConnection(address, { onSignal: subscriptions.dispatch, onClosed }, opening.signal);
+    const onSignal = (event: BusSignal): void => {
+      subscriptions.dispatch(event);
+    };
+    const work = openBusConnection(address, { onSignal, onClosed }, opening.signal);
     const late = (): Error => new Error('the bus does not answer');
     try {
       return await within(clock, { ms: CONNECT_TIMEOUT_MS, work, late }, this.#lifetime);
@@ -194,7 +197,7 @@ export function createSystemBus(
   const onReconnected = (): void => {
     runAll(reconnectListeners, log);
   };
-  const subscriptions = createBusSubscriptions({ log, onServiceChanged: onReconnected });
+  const subscriptions = new BusSubscriptions(log, onReconnected);
   const supervisor = new BusSupervisor({ address: busAddress, log, clock, subscriptions, onReconnected }, lifetime);
   const probe = createProbe(clock, lifetime);
 

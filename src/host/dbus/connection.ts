@@ -1,7 +1,7 @@
 /**
  * One connection to a message bus over dbus-next; no other file imports that library. Calls are matched with answers
  * here, over the message event, because the library never forgets a call and does not report the end of a connection. A
- * connection never reconnects; supervisor.ts opens the next one.
+ * connection never reconnects; bus.ts opens the next one.
  */
 import type { Duplex } from 'node:stream';
 import type { Message, MessageBus } from 'dbus-next';

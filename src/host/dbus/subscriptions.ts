@@ -1,12 +1,14 @@
 /**
- * The subscriptions to signals over a bus connection, and the owners of the names that may send them. A signal is
- * delivered only if its sender owns the expected name: every process may send a signal that looks the same.
+ * The subscriptions to signals over a bus connection. Every process may send a signal that looks like that of another: to a
+ * subscription the bus forwards only what the owner of the expected name has sent, and what is sent to this connection alone is
+ * dropped before (filter.ts).
  */
 import { describeError } from '../../errors.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { BusCall, BusConnection, BusSignal } from './connection.ts';
+import type { BusConnection, BusSignal } from './connection.ts';
 
 const BUS = { destination: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus', interface: 'org.freedesktop.DBus' };
+const OWNER_CHANGED = { sender: BUS.destination, interface: BUS.interface, member: 'NameOwnerChanged' };
 
 /** Selects a signal; `sender` is a well-known name. */
 export interface SignalMatch {
@@ -16,119 +18,60 @@ export interface SignalMatch {
   readonly member: string;
 }
 
-export interface BusSubscriptions {
-  add(match: SignalMatch, listener: (body: readonly unknown[]) => void): void;
-  /** Uses a new connection: asks the bus again for every subscription. */
-  attach(connection: BusConnection): void;
-  /** Stops using the connection; subscriptions are kept for the next one. */
-  detach(): void;
-  /** Delivers a received signal to its listeners. Never throws. */
-  readonly dispatch: (event: BusSignal) => void;
-}
+type Listener = (body: readonly unknown[]) => void;
 
 function matchRule(fields: Readonly<Record<string, string>>): string {
   return ['type=signal', ...Object.entries(fields).map(([key, value]) => `${key}='${value}'`)].join(',');
 }
 
-interface Entry {
-  readonly match: SignalMatch;
-  readonly listener: (body: readonly unknown[]) => void;
-}
-
-/** `onServiceChanged` is called when a name with a subscription gets a new owner, or loses its owner. */
-export function createBusSubscriptions(options: {
-  readonly log: Log;
-  readonly onServiceChanged: () => void;
-}): BusSubscriptions {
-  const { log, onServiceChanged } = options;
-  const entries: Entry[] = [];
-  const owners = new Owners();
-
-  const dispatchSignal = (event: BusSignal): void => {
-    for (const { match, listener } of entries) {
-      if (match.path !== event.path || match.interface !== event.interface || match.member !== event.member) continue;
-      if (owners.owns(match.sender, event.sender)) listener(event.body);
-      else log.debug({ sender: event.sender, member: event.member }, 'ignoring a signal from an unexpected sender');
-    }
-  };
-
-  return {
-    add: (match, listener) => {
-      const known = entries.some((entry) => matchRule({ ...entry.match }) === matchRule({ ...match }));
-      entries.push({ match, listener });
-      if (!known) owners.listen(match);
-    },
-    attach: (connection) => {
-      owners.attach(connection);
-      const rules = new Map(entries.map(({ match }) => [matchRule({ ...match }), match]));
-      for (const match of rules.values()) owners.listen(match);
-    },
-    detach: () => {
-      owners.attach(undefined);
-    },
-    dispatch: (event) => {
-      try {
-        const fromBus = event.sender === BUS.destination && event.interface === BUS.interface;
-        if (!fromBus || event.member !== 'NameOwnerChanged') dispatchSignal(event);
-        else if (owners.change(event.body)) onServiceChanged();
-      } catch (error) {
-        log.error({ member: event.member, reason: describeError(error) }, 'listener of a signal failed');
-      }
-    },
-  };
-}
-
-/** What the bus was asked for over the present connection, and who owns the names in it. */
-class Owners {
+/** The subscriptions, which are kept for the next connection where one ends. */
+export class BusSubscriptions {
+  readonly #log: Log;
+  readonly #onServiceChanged: () => void;
+  readonly #entries: { readonly match: SignalMatch; readonly listener: Listener }[] = [];
+  /** What the bus is asked for over each connection. */
+  readonly #rules = new Set<string>();
   #connection: BusConnection | undefined;
-  /** The unique name of the owner by well-known name; undefined while the name has no owner, or it is not known yet. */
-  readonly #owners = new Map<string, string | undefined>();
 
-  /** Starts with another connection, or none, over which nothing was asked for yet. */
+  /** `onServiceChanged` is called when a name with a subscription gets a new owner, or loses its owner. */
+  constructor(log: Log, onServiceChanged: () => void) {
+    this.#log = log;
+    this.#onServiceChanged = onServiceChanged;
+  }
+
+  add(match: SignalMatch, listener: Listener): void {
+    this.#entries.push({ match, listener });
+    for (const rule of [matchRule({ ...OWNER_CHANGED, arg0: match.sender }), matchRule({ ...match })]) {
+      if (this.#rules.has(rule)) continue;
+      this.#rules.add(rule);
+      this.#ask(rule);
+    }
+  }
+
+  /** Uses this connection, or none: asks the bus again for every subscription. */
   attach(connection: BusConnection | undefined): void {
     this.#connection = connection;
-    this.#owners.clear();
+    for (const rule of this.#rules) this.#ask(rule);
   }
 
-  owns(name: string, uniqueName: string): boolean {
-    return this.#owners.get(name) === uniqueName;
+  /** Delivers a received signal to its listeners. Never throws. */
+  dispatch(event: BusSignal): void {
+    try {
+      if (event.sender === OWNER_CHANGED.sender && event.member === OWNER_CHANGED.member) this.#onServiceChanged();
+      for (const { match, listener } of this.#entries) {
+        const isMatch = match.path === event.path && match.interface === event.interface;
+        if (isMatch && match.member === event.member) listener(event.body);
+      }
+    } catch (error) {
+      this.#log.error({ member: event.member, reason: describeError(error) }, 'listener of a signal failed');
+    }
   }
 
-  /** Asks the bus for a signal, and for the owner of the name that sends it. */
-  listen(match: SignalMatch): void {
-    this.#followOwner(match.sender);
-    this.#addMatch({ ...match });
-  }
-
-  /** Takes the body of NameOwnerChanged. Returns whether it concerns a name with a subscription. */
-  change([name, , owner]: readonly unknown[]): boolean {
-    if (typeof name !== 'string' || typeof owner !== 'string' || !this.#owners.has(name)) return false;
-    this.#owners.set(name, owner === '' ? undefined : owner);
-    return true;
-  }
-
-  /** The owner is known before the first signal arrives: the bus answers in the order of the requests. */
-  #followOwner(name: string): void {
-    if (this.#owners.has(name)) return;
-    this.#owners.set(name, undefined);
-    this.#addMatch({ sender: BUS.destination, interface: BUS.interface, member: 'NameOwnerChanged', arg0: name });
-    this.#ask('GetNameOwner', name, ([owner]) => {
-      this.#owners.set(name, String(owner));
-    });
-  }
-
-  #addMatch(fields: Readonly<Record<string, string>>): void {
-    this.#ask('AddMatch', matchRule(fields), () => undefined);
-  }
-
-  /** Asks the bus. A refusal closes the connection, because without that answer signals would be lost unnoticed. */
-  #ask(member: string, argument: string, onBody: (body: readonly unknown[]) => void): void {
+  /** Asks the bus. A refusal closes the connection, because signals would be lost unnoticed. */
+  #ask(rule: string): void {
     const asked = this.#connection;
-    const call: BusCall = { ...BUS, member, signature: 's', body: [argument] };
-    asked?.send(call, (reply) => {
-      if (reply.kind === 'return') onBody(reply.body);
-      if (reply.kind !== 'error' || reply.name === 'org.freedesktop.DBus.Error.NameHasNoOwner') return;
-      asked.close(new Error(`the bus refused ${member}: ${reply.text} (${reply.name})`));
+    asked?.send({ ...BUS, member: 'AddMatch', signature: 's', body: [rule] }, (reply) => {
+      if (reply.kind === 'error') asked.close(new Error(`the bus refused ${rule}: ${reply.text} (${reply.name})`));
     });
   }
 }

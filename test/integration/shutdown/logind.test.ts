@@ -187,7 +187,7 @@ describe('the clients of logind and systemd', () => {
       const answer = await host.login1.preparingForShutdown(t.signal).catch(() => undefined);
       return answer === false;
     });
-    // The owner of the name is known to the subscription by now, because the bus answers in order.
+    // The bus knows the subscription by now, because it answers in order.
     await rig.reboot();
     await waitFor('signal', () => told.heard > 0);
     await delay(50);

@@ -18,7 +18,7 @@ import { createLockReconciler, type Host } from '../../../src/agent/shutdown/loc
 import { createOtherLocks } from '../../../src/agent/shutdown/other-locks.ts';
 import { openStoryRecorder } from '../../../src/agent/shutdown/story-recorder.ts';
 import { createManualRequests } from '../../../src/agent/static-pods/manual.ts';
-import { createStaticPods } from '../../../src/agent/static-pods/static-pods.ts';
+import { StaticPods } from '../../../src/agent/static-pods/static-pods.ts';
 import type { NoticeSource } from '../../../src/cloud/notice-source.ts';
 import type { AgentConfig } from '../../../src/config/schema.ts';
 import { chooseKubeletUnit, type KubeletHome } from '../../../src/decide/machine/kubelet-unit.ts';
@@ -120,7 +120,7 @@ export async function runSimulatedAgent(
     onChange: wake,
   });
   const story = await openStoryRecorder({ nodeName, files: NO_STORY, clock, log }, record.phase);
-  const staticPods = createStaticPods({
+  const staticPods = new StaticPods({
     store: () => manifests.store,
     nodeName,
     bootId,

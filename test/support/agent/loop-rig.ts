@@ -148,6 +148,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
         if (world.maintenance === 'absent') world.maintenance = 'open';
       },
       confirm: () => Promise.resolve(),
+      keepAnnotations: () => Promise.resolve(),
     },
     requests: {
       list: () => [],

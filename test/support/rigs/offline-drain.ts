@@ -5,7 +5,7 @@ import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts'
 import { createOfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
 import { openDrain } from '../../../src/agent/drain.ts';
 import { passOverPods, type StaticPodPass } from '../../../src/agent/drain/pod-pass.ts';
-import { createStaticPods } from '../../../src/agent/static-pods/static-pods.ts';
+import { StaticPods } from '../../../src/agent/static-pods/static-pods.ts';
 import type { DrainPlanEntry } from '../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
@@ -167,7 +167,7 @@ export async function drainOffline(root: string, fault: OfflineFault | undefined
     check: () => Promise.resolve(undefined),
     refusal: () => undefined,
   };
-  const staticPods = createStaticPods({
+  const staticPods = new StaticPods({
     store: () => store,
     nodeName: 'n',
     bootId: 'boot-1',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { createStaticPods, type StaticPodIntent } from '../../../../src/agent/static-pods/static-pods.ts';
+import { StaticPods, type StaticPodIntent } from '../../../../src/agent/static-pods/static-pods.ts';
 import { drainPodsOf, leaveByTargets } from '../../../../src/agent/static-pods/view.ts';
 import { createMover } from '../../../../src/static-pods/mover.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
@@ -30,7 +30,7 @@ async function open(t: TestContext, disk = createQuickDisk()) {
   };
   const clock = createSteppingClock();
   const log = createRecordingLog();
-  const pods = createStaticPods({
+  const pods = new StaticPods({
     store: () => ({
       paths: node.paths,
       disk,
