@@ -7,7 +7,7 @@ import { AgentPresence, type PresenceSources } from './cluster/presence.ts';
 import { ControllerLease } from './drain/controller-lease.ts';
 import { createKubeletInterceptor, type KubeletInterceptor } from './static-pods/interceptor.ts';
 import { LostWay } from './static-pods/lost-way.ts';
-import { createUnrecordedMaintenances, type UnrecordedMaintenances } from './static-pods/unlisted-maintenances.ts';
+import { UnrecordedMaintenances } from './static-pods/unlisted-maintenances.ts';
 import type { ClusterAccess } from '../kube/access/cluster.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createServerClock } from '../kube/server-clock.ts';
@@ -52,7 +52,7 @@ export class Cluster {
     this.requests = new NodeEvictionRequests(dependencies, () => this.#watching);
     this.ownNode = createOwnNode(dependencies);
     this.presence = new AgentPresence(dependencies, presence);
-    this.unrecorded = createUnrecordedMaintenances(dependencies, this.maintenances, this.ownNode);
+    this.unrecorded = new UnrecordedMaintenances(dependencies, this.maintenances, this.ownNode);
     this.interceptor = createKubeletInterceptor({ ...dependencies, cluster: this });
     const heardAt = (): number | undefined => this.maintenances.heardAt();
     this.lostWay = new LostWay({ ...dependencies, server: access.server, heardAt });

@@ -1,4 +1,4 @@
-import { concerns, createMaintenanceTransform, createSignificantChanges } from './copy-trimming.ts';
+import { concerns, createMaintenanceTransform } from './copy-trimming.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { AGENT_LABEL, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
@@ -142,7 +142,8 @@ export class NodeMaintenances {
   readonly #dependencies: ClusterDependencies;
   readonly #lease: LeaseReader;
   readonly #onCopy: (name: string) => void;
-  readonly #significant;
+  /** The names of those that concern the node, as they were shown last. */
+  readonly #concerning = new Set<string>();
   readonly #noted: MaintenanceCopies;
   #all: Running | undefined;
   #source: MaintenanceSource | undefined;
@@ -155,7 +156,6 @@ export class NodeMaintenances {
     this.#dependencies = dependencies;
     this.#lease = lease;
     this.#onCopy = onCopy;
-    this.#significant = createSignificantChanges(dependencies.nodeName, (name) => this.get(name));
     const onNoted = (name: string): void => {
       if (this.#source === 'note') this.#changed(name);
     };
@@ -234,7 +234,12 @@ export class NodeMaintenances {
 
   #changed(name: string): void {
     this.#onCopy(name);
-    if (this.#significant.changed(name)) this.#dependencies.onChange();
+    const { nodeName, onChange } = this.#dependencies;
+    const found = this.get(name);
+    const wasConcerning = this.#concerning.delete(name);
+    const isConcerning = found !== undefined && concerns(found, nodeName);
+    if (isConcerning) this.#concerning.add(name);
+    if (isConcerning || wasConcerning) onChange();
   }
 
   #watch(copies: MaintenanceCopies, signal: AbortSignal): void {

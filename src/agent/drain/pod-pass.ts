@@ -42,7 +42,7 @@ interface PassParts {
   /** Undefined where no cluster is configured. */
   readonly cluster:
     | {
-        readonly unrecorded: UnrecordedMaintenances;
+        readonly unrecorded: Pick<UnrecordedMaintenances, 'find'>;
         readonly interceptor: Pick<KubeletInterceptor, 'report'>;
         readonly lostWay: Pick<LostWay, 'look'>;
       }

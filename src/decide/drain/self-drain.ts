@@ -67,7 +67,7 @@ export function takesStaticPods({ drainStartTime, drainTargets = [] }: NodeStatu
 
 /** Whether somebody drains another node than this one to its static pods. */
 function takesStaticPodsElsewhere(other: NodeMaintenance, node: string): boolean {
-  if (agentNodeOf(other) !== undefined) return false;
+  if (agentNodeOf(other) !== undefined || stageOf(other) !== 'Drain') return false;
   return nodeStatusesOf(other.status).some((each) => each.nodeRef.name !== node && takesStaticPods(each));
 }
 
