@@ -5,7 +5,7 @@ import { OwnMaintenances } from './cluster/own-maintenances.ts';
 import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
 import { AgentPresence, type PresenceSources } from './cluster/presence.ts';
 import { ControllerLease } from './drain/controller-lease.ts';
-import { createKubeletInterceptor, type KubeletInterceptor } from './static-pods/interceptor.ts';
+import { KubeletInterceptor } from './static-pods/interceptor.ts';
 import { LostWay } from './static-pods/lost-way.ts';
 import { UnrecordedMaintenances } from './static-pods/unlisted-maintenances.ts';
 import type { ClusterAccess } from '../kube/access/cluster.ts';
@@ -53,7 +53,7 @@ export class Cluster {
     this.ownNode = createOwnNode(dependencies);
     this.presence = new AgentPresence(dependencies, presence);
     this.unrecorded = new UnrecordedMaintenances(dependencies, this.maintenances, this.ownNode);
-    this.interceptor = createKubeletInterceptor({ ...dependencies, cluster: this });
+    this.interceptor = new KubeletInterceptor(dependencies, this);
     const heardAt = (): number | undefined => this.maintenances.heardAt();
     this.lostWay = new LostWay({ ...dependencies, server: access.server, heardAt });
   }

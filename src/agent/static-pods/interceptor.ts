@@ -4,6 +4,7 @@
  * Otherwise it reports nothing, so that it does not keep the request alive. While a maintenance targets the pod it also
  * acts, without a report, on a request that can no longer make the pod leave.
  */
+import type { ClusterDependencies } from '../cluster/dependencies.ts';
 import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import type { NodeEvictionRequests } from '../cluster/on-demand-watch.ts';
 import { isRunning, type StaticPodView } from './view.ts';
@@ -18,28 +19,11 @@ import type { NodeDrain } from '../../decide/maintenance/maintenance.ts';
 import { firstToLeave, judgeTarget, type MirrorVerdict, staticUidOf } from '../../decide/static-pod/mirror-pod.ts';
 import { type Leave, podKey, type StaticPodProgress } from '../../decide/static-pod/moves.ts';
 import { describeError } from '../../errors.ts';
-import type { Clock } from '../../host/clock.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import { type InterceptorStep, isActiveInterceptor } from '../../kube/eviction/interceptor.ts';
 import { listAll } from '../../kube/list.ts';
 import { collectionPath, keyOf, onNode, PODS } from '../../kube/resource.ts';
 import { shortened } from '../../printable.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
-import type { Log } from '../../telemetry/log.ts';
-
-/** Which EvictionRequests are for static pods of this node, as far as that was checked. */
-interface RequestChecks {
-  /** Forgets all requests but these. */
-  keep(requests: readonly EvictionRequest[]): void;
-  /** Whether the request has to be checked: it is new, or it was for another pod when it was checked some time ago. */
-  isDue(request: EvictionRequest): boolean;
-  /** Checks the requests that are due; a request that is not for a static pod of this node is logged once. */
-  check(requests: readonly EvictionRequest[], view: StaticPodView, mirrors: MirrorPods): void;
-  /** Undefined for a request that was not checked. */
-  verdict(request: EvictionRequest): MirrorVerdict | undefined;
-  /** Whether the request is for a static pod of this node and can no longer make it leave. */
-  isSpent(request: EvictionRequest): boolean;
-}
 
 /** A request that is not for this node's static pods is checked again only this often: a stale one may exist for hours. */
 const AGAIN_MS = 30_000;
@@ -56,61 +40,65 @@ function idOf(request: EvictionRequest): string {
   return `${request.metadata.namespace}/${request.metadata.name}/${request.metadata.uid}`;
 }
 
-/** Creates the checks for the node `nodeName`; nothing was checked yet. */
-function createRequestChecks(
-  nodeName: string,
-  { clock, log }: { readonly clock: Pick<Clock, 'monotonic' | 'now'>; readonly log: Pick<Log, 'warn'> },
-): RequestChecks {
-  let checked = new Map<string, Checked>();
+/** Which EvictionRequests are for static pods of this node, as far as that was checked. */
+class RequestChecks {
+  readonly #dependencies: Pick<ClusterDependencies, 'clock' | 'log' | 'nodeName'>;
+  #checked = new Map<string, Checked>();
 
-  const isDue = (request: EvictionRequest): boolean => {
-    const known = checked.get(idOf(request));
-    return known === undefined || (known.verdict.kind !== 'ours' && clock.monotonic() >= known.at + AGAIN_MS);
-  };
+  constructor(dependencies: Pick<ClusterDependencies, 'clock' | 'log' | 'nodeName'>) {
+    this.#dependencies = dependencies;
+  }
 
-  return {
-    isDue,
-    keep: (requests) => {
-      const ids = new Set(requests.map(idOf));
-      checked = new Map([...checked].filter(([id]) => ids.has(id)));
-    },
-    check: (requests, view, mirrors) => {
-      for (const request of requests.filter(isDue)) {
-        const isNew = !checked.has(idOf(request));
-        const key = targetKeyOf(request);
-        const isParked = view.parked.some((pod) => podKey(pod) === key);
-        const mirror = mirrors.get(key);
-        const verdict = judgeTarget(request, mirror, { nodeName, isParked });
-        checked.set(idOf(request), { verdict, mirror, at: clock.monotonic() });
-        if (verdict.kind === 'ours' || !isNew) continue;
-        const subject = { evictionRequest: request.metadata.name, reason: verdict.message };
-        log.warn(subject, 'eviction request not acted upon');
-      }
-    },
-    verdict: (request) => checked.get(idOf(request))?.verdict,
-    isSpent: (request) => {
-      const known = checked.get(idOf(request));
-      if (known?.mirror === undefined || known.verdict.kind !== 'ours') return false;
-      return isSpent(request, known.mirror, clock.now());
-    },
-  };
+  /** Forgets all requests but these. */
+  keep(requests: readonly EvictionRequest[]): void {
+    const ids = new Set(requests.map(idOf));
+    this.#checked = new Map([...this.#checked].filter(([id]) => ids.has(id)));
+  }
+
+  /** Whether the request has to be checked: it is new, or it was for another pod when it was checked some time ago. */
+  isDue(request: EvictionRequest): boolean {
+    const known = this.#checked.get(idOf(request));
+    if (known === undefined) return true;
+    return known.verdict.kind !== 'ours' && this.#dependencies.clock.monotonic() >= known.at + AGAIN_MS;
+  }
+
+  /** Checks the requests that are due; a request that is not for a static pod of this node is logged once. */
+  check(requests: readonly EvictionRequest[], view: StaticPodView, mirrors: MirrorPods): void {
+    const { clock, log, nodeName } = this.#dependencies;
+    for (const request of requests.filter((each) => this.isDue(each))) {
+      const isNew = !this.#checked.has(idOf(request));
+      const key = targetKeyOf(request);
+      const isParked = view.parked.some((pod) => podKey(pod) === key);
+      const mirror = mirrors.get(key);
+      const verdict = judgeTarget(request, mirror, { nodeName, isParked });
+      this.#checked.set(idOf(request), { verdict, mirror, at: clock.monotonic() });
+      if (verdict.kind === 'ours' || !isNew) continue;
+      log.warn({ evictionRequest: request.metadata.name, reason: verdict.message }, 'eviction request not acted upon');
+    }
+  }
+
+  /** Undefined for a request that was not checked. */
+  verdict(request: EvictionRequest): MirrorVerdict | undefined {
+    return this.#checked.get(idOf(request))?.verdict;
+  }
+
+  /** Whether the request is for a static pod of this node and can no longer make it leave. */
+  isSpent(request: EvictionRequest): boolean {
+    const known = this.#checked.get(idOf(request));
+    if (known?.mirror === undefined || known.verdict.kind !== 'ours') return false;
+    return isSpent(request, known.mirror, this.#dependencies.clock.now());
+  }
 }
 
 /** The mirror pods of a node, by pod key. */
 type MirrorPods = ReadonlyMap<string, Pod>;
-
-interface MirrorPodDependencies {
-  readonly client: KubeClient;
-  readonly log: Pick<Log, 'warn'>;
-  readonly nodeName: string;
-}
 
 /** Creates the reader of the node's mirror pods; it returns undefined while the API server cannot be asked, which is logged. */
 export function createMirrorPodReader({
   client,
   log,
   nodeName,
-}: MirrorPodDependencies): (signal: AbortSignal) => Promise<MirrorPods | undefined> {
+}: Pick<ClusterDependencies, 'client' | 'log' | 'nodeName'>): (signal: AbortSignal) => Promise<MirrorPods | undefined> {
   const warnOnce = createLogOnce((reason) => {
     log.warn({ reason }, 'cannot ask for the mirror pods, eviction requests wait');
   });
@@ -139,33 +127,6 @@ interface ClusterIntent {
   readonly mirrors: ReadonlySet<string> | undefined;
   /** Targeted pods in place that nobody has been asked about, as NAMESPACE/NAME: the API server may not know them. */
   readonly unasked: readonly string[];
-}
-
-/** The interceptor; it remembers which requests it has checked. */
-export interface KubeletInterceptor {
-  /** What is wanted now; `wantsMirrors` asks for the mirror pods in any case. */
-  observe(
-    view: StaticPodView,
-    drains: readonly NodeDrain[],
-    wantsMirrors: boolean,
-    signal: AbortSignal,
-  ): Promise<ClusterIntent>;
-  /**
-   * Reports in each request for a static pod of this node how far the pod is. A report that fails is logged: it must not
-   * keep a pod.
-   */
-  report(view: StaticPodView, progress: readonly StaticPodProgress[], signal: AbortSignal): Promise<void>;
-}
-
-interface KubeletInterceptorDependencies {
-  readonly client: KubeClient;
-  readonly cluster: {
-    readonly maintenances: Pick<NodeMaintenances, 'get'>;
-    readonly requests: Pick<NodeEvictionRequests, 'list' | 'report'>;
-  };
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly nodeName: string;
 }
 
 /** A longer message is cut: a node may not report more characters (the policy nodemaint-eviction-request-status). */
@@ -216,7 +177,7 @@ interface Observed {
 function drainOf(
   pod: StaticPodView['inPlace'][number],
   { ours, drains, mirrors }: Observed,
-  checks: Pick<RequestChecks, 'verdict'>,
+  checks: RequestChecks,
 ): NodeDrain | undefined {
   const request = ours.find((each) => targetKeyOf(each) === podKey(pod));
   const verdict = request === undefined ? undefined : checks.verdict(request);
@@ -226,11 +187,7 @@ function drainOf(
 }
 
 /** Which pods of the view leave, and which are targeted. */
-function intentOf(
-  view: StaticPodView,
-  observed: Observed,
-  checks: Pick<RequestChecks, 'verdict'>,
-): Omit<ClusterIntent, 'unasked'> {
+function intentOf(view: StaticPodView, observed: Observed, checks: RequestChecks): Omit<ClusterIntent, 'unasked'> {
   const { ours, requested, mirrors } = observed;
   const leaving = new Set(ours.filter((each) => checks.verdict(each)?.kind === 'ours').map(targetKeyOf));
   const leave = new Map<string, Leave>();
@@ -275,59 +232,94 @@ function stepOf(
   return { kind: 'working', message: shortened(message, MAX_MESSAGE), expectedFinishAt: pod.expectedFinishAt };
 }
 
-/** Creates the interceptor of the node `nodeName`. */
-export function createKubeletInterceptor(dependencies: KubeletInterceptorDependencies): KubeletInterceptor {
-  const { cluster, clock, log, nodeName } = dependencies;
-  const { maintenances, requests } = cluster;
-  const readMirrors = createMirrorPodReader(dependencies);
-  const checks = createRequestChecks(nodeName, dependencies);
-  const unknown = new UnknownPods();
-  const warnUnknown = createLogOnce((pods) => {
-    log.warn({ pods }, 'static pods leave that the API server does not know: it may have refused their mirror pods');
-  });
-  /** Whether a drain targets static pods; none of them is known where the directory is refused. */
-  let isReached = false;
-  const isActive = (request: EvictionRequest): boolean => isActiveInterceptor(request, KUBELET_INTERCEPTOR);
+/** What the interceptor goes by. */
+interface InterceptedCluster {
+  readonly maintenances: Pick<NodeMaintenances, 'get'>;
+  readonly requests: Pick<NodeEvictionRequests, 'list' | 'report'>;
+}
 
-  return {
-    observe: async (view, drains, wantsMirrors, signal) => {
-      isReached = drains.some(({ drainTargets }) => reachesStaticPods(drainTargets));
-      const inPlace = new Set(view.inPlace.map(podKey));
-      const known = requests.list().filter((each) => isActive(each) || inPlace.has(targetKeyOf(each)));
-      checks.keep(known);
-      const isNew = known.some((each) => checks.isDue(each));
-      const isOurs = (request: EvictionRequest): boolean => isActive(request) || checks.isSpent(request);
-      const waiting = new Set(known.filter(isOurs).map(targetKeyOf));
-      // Whether etcd or the API server may go depends on the other static pods, which need not have requests yet.
-      const isLast = view.inPlace.some((pod) => pod.component !== undefined && waiting.has(podKey(pod)));
-      const requested = new Set(requests.list().map(targetKeyOf));
-      const seen = { ours: known.filter(isOurs), requested, drains, mirrors: undefined };
-      const isUnknown = (key: string): boolean => unknown.has(key);
-      const isTargeted = (pod: StaticPodView['inPlace'][number]): boolean =>
-        drainOf(pod, { ...seen, isUnknown }, checks) !== undefined;
-      const unasked = view.inPlace.filter((pod) => !requested.has(podKey(pod)) && isTargeted(pod)).map(podKey);
-      const isLate = unknown.note(unasked, clock.monotonic());
-      const mirrors = isNew || isLast || isLate || wantsMirrors ? await readMirrors(signal) : undefined;
-      if (mirrors !== undefined) {
-        checks.check(known, view, mirrors);
-        unknown.read(mirrors, clock.monotonic());
+function isActive(request: EvictionRequest): boolean {
+  return isActiveInterceptor(request, KUBELET_INTERCEPTOR);
+}
+
+/** The interceptor of the node of `dependencies`; it remembers which requests it has checked. */
+export class KubeletInterceptor {
+  readonly #dependencies: Pick<ClusterDependencies, 'client' | 'clock' | 'log' | 'nodeName'>;
+  readonly #cluster: InterceptedCluster;
+  readonly #readMirrors;
+  readonly #checks;
+  readonly #unknown = new UnknownPods();
+  readonly #warnUnknown;
+  /** Whether a drain targets static pods; none of them is known where the directory is refused. */
+  #isReached = false;
+
+  constructor(
+    dependencies: Pick<ClusterDependencies, 'client' | 'clock' | 'log' | 'nodeName'>,
+    cluster: InterceptedCluster,
+  ) {
+    this.#dependencies = dependencies;
+    this.#cluster = cluster;
+    this.#readMirrors = createMirrorPodReader(dependencies);
+    this.#checks = new RequestChecks(dependencies);
+    this.#warnUnknown = createLogOnce((pods) => {
+      const what = 'static pods leave that the API server does not know: it may have refused their mirror pods';
+      dependencies.log.warn({ pods }, what);
+    });
+  }
+
+  /** What is wanted now; `wantsMirrors` asks for the mirror pods in any case. */
+  async observe(
+    view: StaticPodView,
+    drains: readonly NodeDrain[],
+    wantsMirrors: boolean,
+    signal: AbortSignal,
+  ): Promise<ClusterIntent> {
+    const { clock } = this.#dependencies;
+    const checks = this.#checks;
+    const all = this.#cluster.requests.list();
+    this.#isReached = drains.some(({ drainTargets }) => reachesStaticPods(drainTargets));
+    const inPlace = new Set(view.inPlace.map(podKey));
+    const known = all.filter((each) => isActive(each) || inPlace.has(targetKeyOf(each)));
+    checks.keep(known);
+    const isNew = known.some((each) => checks.isDue(each));
+    const isOurs = (request: EvictionRequest): boolean => isActive(request) || checks.isSpent(request);
+    const waiting = new Set(known.filter(isOurs).map(targetKeyOf));
+    // Whether etcd or the API server may go depends on the other static pods, which need not have requests yet.
+    const isLast = view.inPlace.some((pod) => pod.component !== undefined && waiting.has(podKey(pod)));
+    const requested = new Set(all.map(targetKeyOf));
+    const isUnknown = (key: string): boolean => this.#unknown.has(key);
+    const seen = { ours: known.filter(isOurs), requested, drains, mirrors: undefined, isUnknown };
+    const unasked = view.inPlace
+      .filter((pod) => !requested.has(podKey(pod)) && drainOf(pod, seen, checks) !== undefined)
+      .map(podKey);
+    const isLate = this.#unknown.note(unasked, clock.monotonic());
+    const mirrors = isNew || isLast || isLate || wantsMirrors ? await this.#readMirrors(signal) : undefined;
+    if (mirrors !== undefined) {
+      checks.check(known, view, mirrors);
+      this.#unknown.read(mirrors, clock.monotonic());
+    }
+    const lost = unasked.filter(isUnknown);
+    this.#warnUnknown(lost.length === 0 ? undefined : lost.join(', '));
+    return { ...intentOf(view, { ...seen, ours: known.filter(isOurs), mirrors }, checks), unasked };
+  }
+
+  /**
+   * Reports in each request for a static pod of this node how far the pod is. A report that fails is logged: it must not
+   * keep a pod.
+   */
+  async report(view: StaticPodView, progress: readonly StaticPodProgress[], signal: AbortSignal): Promise<void> {
+    const { maintenances, requests } = this.#cluster;
+    for (const request of requests.list()) {
+      if (!isActive(request) || this.#checks.verdict(request)?.kind !== 'ours') continue;
+      const pod = progress.find(({ key }) => key === targetKeyOf(request));
+      if (pod === undefined && (view.refusal === undefined || !this.#isReached)) continue;
+      try {
+        await requests.report(request, stepOf(request, view, pod, maintenances), signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        const what = { evictionRequest: request.metadata.name, reason: describeError(error) };
+        this.#dependencies.log.warn(what, 'cannot report on an eviction request');
       }
-      const lost = unasked.filter(isUnknown);
-      warnUnknown(lost.length === 0 ? undefined : lost.join(', '));
-      return { ...intentOf(view, { ...seen, ours: known.filter(isOurs), mirrors, isUnknown }, checks), unasked };
-    },
-    report: async (view, progress, signal) => {
-      for (const request of requests.list().filter((each) => isActive(each) && checks.verdict(each)?.kind === 'ours')) {
-        const pod = progress.find(({ key }) => key === targetKeyOf(request));
-        if (pod === undefined && (view.refusal === undefined || !isReached)) continue;
-        try {
-          await requests.report(request, stepOf(request, view, pod, maintenances), signal);
-        } catch (error) {
-          signal.throwIfAborted();
-          const reason = describeError(error);
-          log.warn({ evictionRequest: request.metadata.name, reason }, 'cannot report on an eviction request');
-        }
-      }
-    },
-  };
+    }
+  }
 }

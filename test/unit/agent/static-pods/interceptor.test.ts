@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createKubeletInterceptor, createMirrorPodReader } from '../../../../src/agent/static-pods/interceptor.ts';
+import { createMirrorPodReader, KubeletInterceptor } from '../../../../src/agent/static-pods/interceptor.ts';
 import type { StaticPodView } from '../../../../src/agent/static-pods/view.ts';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import { KUBELET_INTERCEPTOR } from '../../../../src/api/names.ts';
@@ -54,7 +54,7 @@ function open(requests: readonly EvictionRequest[]) {
   const log = createRecordingLog();
   const report = async (_request: EvictionRequest, step: InterceptorStep): Promise<void> => void reports.push(step);
   const cluster = { maintenances: { get: () => undefined }, requests: { list: () => requests, report } };
-  const interceptor = createKubeletInterceptor({ client: server.client, cluster, clock, log, nodeName: 'n' });
+  const interceptor = new KubeletInterceptor({ client: server.client, clock, log, nodeName: 'n' }, cluster);
   return { server, interceptor, reports, clock, log };
 }
 
