@@ -131,7 +131,7 @@ export async function runAgent(
   });
   const locator = await located.open();
   watchMachine(machine, wake, log, living);
-  const shutdownLock = createShutdownLock(config, host, log, wake);
+  const shutdownLock = createShutdownLock(config, host, log);
   const lock = createLockReconciler({ kind: config.lock, lock: shutdownLock, host, clock, log });
   if (host !== undefined) await learnSoftReboots(host.systemd, runDirectory, signal);
   const bootId = await readBootId(config);

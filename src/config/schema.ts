@@ -172,10 +172,10 @@ export const agentConfigSchema = z
       .default('/proc/sys/kernel/random/boot_id')
       .describe('file with the boot ID, which differs at each boot'),
     lock: z
-      .enum(['unit', 'child', 'none'])
+      .enum(['unit', 'none'])
       .default('unit')
       .describe(
-        'what holds the inhibitor lock: the unit nodemaint-inhibitor.service, which survives the agent; a child process; or nothing',
+        'what holds the inhibitor lock: the unit nodemaint-inhibitor.service, which survives the agent, or nothing',
       ),
     onBoot: z
       .enum(['complete', 'wait'])

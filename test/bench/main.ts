@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { type Program, startProgram } from '../control-plane/process.ts';
 import { connectHost } from '../logind/host.ts';
-import { type Logind, startLogind } from '../logind/rig.ts';
+import { holdLockFor, type Logind, startLogind } from '../logind/rig.ts';
 import { writeAgentFiles } from '../support/agent/files.ts';
 import { installManifests } from '../support/commands/nodemaint.ts';
 import { residentMiB } from './process-figures.ts';
@@ -58,7 +58,7 @@ async function writeConfig(folder: string, kubeconfig: string): Promise<string> 
   await mkdir(path.join(folder, 'manifests'));
   await mkdir(path.join(folder, 'cache'));
   const found = { kubeletHealthz: undefined, containerRuntimeEndpoint: undefined };
-  const { configFile } = await writeAgentFiles(folder, { kubeconfig, lock: 'child', ...found });
+  const { configFile } = await writeAgentFiles(folder, { kubeconfig, lock: 'unit', ...found });
   return configFile;
 }
 
@@ -112,6 +112,7 @@ async function benchAgent(signal: AbortSignal): Promise<void> {
   const controlPlane = stack.use(await startControlPlane({}, signal));
   await installManifests(controlPlane);
   const logind = stack.use(await startLogind({ inhibitDelayMaxSec: 600 }, signal));
+  holdLockFor(logind, path.join(folder, 'run'));
   const kubeconfig = await controlPlane.kubeconfigFor('system:node:bench', ['system:nodes']);
   const configFile = await writeConfig(folder, kubeconfig);
   await benchStart(configFile, logind, folder);

@@ -21,7 +21,7 @@ import { createObjectCache } from '../../src/kube/watch.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { startProgram } from '../control-plane/process.ts';
 import { connectHost, type HostClients } from '../logind/host.ts';
-import { type Logind, startLogind } from '../logind/rig.ts';
+import { holdLockFor, type Logind, startLogind } from '../logind/rig.ts';
 import { playLivingController } from '../support/stand-ins/living-controller.ts';
 import { maintenanceOf } from '../support/maintenance/objects.ts';
 import { writeAgentFiles } from '../support/agent/files.ts';
@@ -166,13 +166,14 @@ async function buildRig(stack: AsyncDisposableStack, signal: AbortSignal): Promi
   });
   await mkdir(path.join(folder, 'manifests'));
   await mkdir(path.join(folder, 'cache'));
-  const { configFile } = await writeAgentFiles(folder, {
+  const { configFile, runDirectory } = await writeAgentFiles(folder, {
     kubeconfig: await controlPlane.kubeconfigFor(`system:node:${NODE}`, ['system:nodes']),
     kubeletHealthz: undefined,
     containerRuntimeEndpoint: undefined,
-    lock: 'child',
+    lock: 'unit',
     cloud: { provider: 'none' },
   });
+  holdLockFor(logind, runDirectory);
 
   const waiting = new Map<RegExp, (found: { name: string; at: number }) => void>();
   const known = new Set<string>();

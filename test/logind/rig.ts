@@ -220,3 +220,8 @@ export async function capabilitiesOf(pid: number): Promise<ReadonlyMap<string, b
   const sets = lines.filter((line) => line.startsWith('Cap')).map((line) => line.split(/:\s*/));
   return new Map(sets.map(([name = '', value = '0']) => [name, BigInt(`0x${value}`)]));
 }
+
+/** Has the unit that holds the lock look for the heartbeat of an agent with this run directory. */
+export function holdLockFor({ standIn }: Logind, runDirectory: string): void {
+  standIn.holderEnvironment = { ...standIn.holderEnvironment, NODEMAINT_ALIVE_FILE: path.join(runDirectory, 'alive') };
+}

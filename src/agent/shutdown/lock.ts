@@ -9,13 +9,7 @@ import { delayProblem, winningDelay } from '../../decide/machine/logind-delay.ts
 import { holdsLock, type Phase } from '../../decide/shutdown/phase.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
-import {
-  createChildLock,
-  createNoLock,
-  createUnitLock,
-  HOLDER_UNIT,
-  type ShutdownLock,
-} from '../../host/systemd/inhibitor.ts';
+import { createNoLock, HOLDER_UNIT, type ShutdownLock, UnitLock } from '../../host/systemd/inhibitor.ts';
 import type { Login1 } from '../../host/systemd/login1.ts';
 import { readLogindConfig } from '../../host/systemd/logind-config.ts';
 import type { Systemd } from '../../host/systemd/systemd1.ts';
@@ -28,16 +22,14 @@ export interface Host {
   readonly systemd: Systemd;
 }
 
-/** Creates the inhibitor lock of the configured kind. `onLost` is called when a child process that held the lock ends by itself. */
+/** The inhibitor lock of the configured kind. */
 export function createShutdownLock(
   config: Pick<AgentConfig, 'lock' | 'runDirectory'>,
   host: Host | undefined,
   log: Log,
-  onLost: () => void,
 ): ShutdownLock {
   if (host === undefined || config.lock === 'none') return createNoLock();
-  if (config.lock === 'child') return createChildLock({ login1: host.login1, log, onLost });
-  return createUnitLock({ ...host, log, heartbeatPath: path.join(config.runDirectory, 'alive') });
+  return new UnitLock({ ...host, log, heartbeatPath: path.join(config.runDirectory, 'alive') });
 }
 
 /** The limits are read again after so long. */
@@ -149,9 +141,9 @@ export function createLockReconciler({ kind, lock, host, clock, log }: LockDepen
       await lock.heartbeat();
       return { kind: 'logindAway' };
     }
-    const outcome = await lock.acquire(signal);
+    const isHeld = await lock.acquire(signal);
     await lock.heartbeat();
-    return { kind: outcome.kind === 'held' || outcome.held ? 'held' : 'refused' };
+    return { kind: isHeld ? 'held' : 'refused' };
   };
   const keep = async (isHeld: boolean, signal: AbortSignal): Promise<void> => {
     if (!isHeld) {

@@ -8,10 +8,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createOtherLocks } from '../../../src/agent/shutdown/other-locks.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
-import { createChildLock } from '../../../src/host/systemd/inhibitor.ts';
+import { UnitLock } from '../../../src/host/systemd/inhibitor.ts';
 import { connectHost } from '../../logind/host.ts';
 import { startPolkit } from '../../logind/polkit.ts';
-import { startLogind } from '../../logind/rig.ts';
+import { holdLockFor, startLogind } from '../../logind/rig.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 import { never, waitFor } from '../../support/wait-for.ts';
 
 const WEEK_SEC = 604_800;
@@ -51,7 +52,9 @@ describe('a delay lock of another user', () => {
     await waitFor('with polkit it is granted', listed);
 
     const { login1, systemd, log } = host;
-    const lock = createChildLock({ login1, log, onLost: () => undefined });
+    const runDirectory = await temporaryFolder(t, 'lock');
+    holdLockFor(rig, runDirectory);
+    const lock = new UnitLock({ login1, systemd, log, heartbeatPath: path.join(runDirectory, 'alive') });
     await lock.acquire(t.signal);
     const others = createOtherLocks({ host, clock: createSystemClock(), log });
     await rig.reboot();

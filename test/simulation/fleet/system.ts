@@ -70,8 +70,7 @@ export function hostOf(state: SystemState, listeners: Set<() => void>): Host {
 /** The lock that the agent holds; the machine goes down when it is released while a shutdown is prepared. */
 export function lockOf({ onRelease }: SystemState): ShutdownLock {
   return {
-    acquire: () => Promise.resolve({ kind: 'held' }),
-    held: () => Promise.resolve(true),
+    acquire: () => Promise.resolve(true),
     release: () => {
       onRelease();
       return Promise.resolve();

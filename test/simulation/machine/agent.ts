@@ -87,7 +87,7 @@ export async function runSimulatedAgent(
   const events = createEventRecorder('nodemaint-agent', cluster.dependencies);
   const announce = createAnnouncer({ nodeName, events, wall: false, log }, living);
   const lock = createLockReconciler({
-    kind: system === undefined ? 'none' : 'child',
+    kind: system === undefined ? 'none' : 'unit',
     lock: system?.lock ?? createNoLock(),
     host: undefined,
     clock,

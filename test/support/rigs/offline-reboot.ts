@@ -6,7 +6,7 @@ import process from 'node:process';
 import { type ContainerRuntime, createContainerRuntime } from '../../../src/host/cri/runtime.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { Program } from '../../control-plane/process.ts';
-import { type Logind, startLogind } from '../../logind/rig.ts';
+import { holdLockFor, type Logind, startLogind } from '../../logind/rig.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, type PodShape, podSpec, staticPod } from '../../node/pods.ts';
 import { keysOfNode, writeAgentFiles } from '../agent/files.ts';
@@ -87,11 +87,12 @@ export async function buildRig(stack: AsyncDisposableStack, loggerSec: number, k
     nodeName: NODE,
     kubeconfig: api.kubeconfig,
     containerRuntimeEndpoint: `unix://${proxySocket}`,
-    lock: 'child',
+    lock: 'unit',
     apiWaitSec: 3,
     kubeletUnit: 'kubelet.service',
     ...keys,
   });
+  holdLockFor(logind, files.runDirectory);
   return { folder, controlPlane, controllerKubeconfig, api, node, runtime, proxy, logind, ...files, witness };
 }
 

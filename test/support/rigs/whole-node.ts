@@ -2,7 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { Program } from '../../control-plane/process.ts';
-import { type Logind, startLogind } from '../../logind/rig.ts';
+import { holdLockFor, type Logind, startLogind } from '../../logind/rig.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, deployment, type PodShape, staticPod } from '../../node/pods.ts';
 import { type AgentFiles, keysOfNode, writeAgentFiles } from '../agent/files.ts';
@@ -84,9 +84,10 @@ export async function startWholeNode(name: string, load: NodeLoad, signal: Abort
   await addLoad(controlPlane, node, load);
   const logind = stack.use(await startLogind({ inhibitDelayMaxSec: 600 }, signal));
   stack.use(startNodemaint(['controller', '--kubeconfig', controllerConfig], path.join(folder, 'controller.log')));
-  const keys = { ...keysOfNode(node), lock: 'child', cloud: { provider: 'none' } };
+  const keys = { ...keysOfNode(node), lock: 'unit', cloud: { provider: 'none' } };
   const files = await writeAgentFiles(folder, keys);
   await mkdir(files.runDirectory, { recursive: true });
+  holdLockFor(logind, files.runDirectory);
   const logFile = path.join(folder, 'agent.log');
   const start = async (): Promise<Program> => {
     const program = startNodemaint(['agent', '--config', files.configFile], logFile, {

@@ -10,7 +10,7 @@ import {
 } from '../../../../src/agent/shutdown/lock.ts';
 import type { AgentConfig } from '../../../../src/config/schema.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
-import { HOLDER_UNIT, type LockOutcome, type ShutdownLock } from '../../../../src/host/systemd/inhibitor.ts';
+import { HOLDER_UNIT, type ShutdownLock } from '../../../../src/host/systemd/inhibitor.ts';
 import type { Login1 } from '../../../../src/host/systemd/login1.ts';
 import type { Systemd } from '../../../../src/host/systemd/systemd1.ts';
 import { parseAgentConfig } from '../../../support/agent/config.ts';
@@ -23,7 +23,7 @@ const SIGNAL = new AbortController().signal;
 const WATCHING: Phase = { kind: 'watching' };
 const RELEASED: Phase = { kind: 'released', releasedAt: 0, ...SHUTDOWN };
 
-function rigOf(outcome: () => LockOutcome): { lock: LockReconciler; log: RecordingLog; calls: string[] } {
+function rigOf(outcome: () => boolean): { lock: LockReconciler; log: RecordingLog; calls: string[] } {
   const calls: string[] = [];
   const log = createRecordingLog();
   const lock: ShutdownLock = {
@@ -31,7 +31,6 @@ function rigOf(outcome: () => LockOutcome): { lock: LockReconciler; log: Recordi
       calls.push('acquire');
       return outcome();
     },
-    held: () => Promise.resolve(true),
     release: async () => void calls.push('release'),
     heartbeat: async () => void calls.push('heartbeat'),
   };
@@ -40,19 +39,13 @@ function rigOf(outcome: () => LockOutcome): { lock: LockReconciler; log: Recordi
 }
 
 describe('the lock of the agent', () => {
-  const outcomes: [string, LockOutcome, boolean, string][] = [
-    ['is held', { kind: 'held' }, true, 'held'],
-    ['stays held while a shutdown is under way', { kind: 'shutdown-under-way', held: true }, true, 'held'],
-    [
-      'is refused while a shutdown is under way',
-      { kind: 'shutdown-under-way', held: false },
-      false,
-      'a shutdown is under way, no new lock is granted',
-    ],
+  const outcomes: [string, boolean, string][] = [
+    ['is held', true, 'held'],
+    ['is refused while a shutdown is under way', false, 'a shutdown is under way, no new lock is granted'],
   ];
-  for (const [what, outcome, held, message] of outcomes) {
+  for (const [what, held, message] of outcomes) {
     it(`${what}, and its holder gets a heartbeat`, async () => {
-      const { lock, calls } = rigOf(() => outcome);
+      const { lock, calls } = rigOf(() => held);
       assert.deepEqual(lock.status(WATCHING), { kind: 'unit', held: false, message: '' }, 'before the first iteration');
       await lock.reconcile(WATCHING, SIGNAL);
       assert.deepEqual(lock.status(WATCHING), { kind: 'unit', held, message });
@@ -61,7 +54,7 @@ describe('the lock of the agent', () => {
   }
 
   it('is given back when the machine is released', async () => {
-    const { lock, calls } = rigOf(() => ({ kind: 'held' }));
+    const { lock, calls } = rigOf(() => true);
     await lock.reconcile(WATCHING, SIGNAL);
     await lock.reconcile(RELEASED, SIGNAL);
     assert.equal(calls.at(-1), 'release');
@@ -90,7 +83,7 @@ describe('the lock of the agent', () => {
   });
 
   it('is taken at the start by one attempt, and the first iteration waits for that', async () => {
-    const { lock, calls } = rigOf(() => ({ kind: 'held' }));
+    const { lock, calls } = rigOf(() => true);
     const taking = lock.take(SIGNAL);
     await lock.reconcile(RELEASED, SIGNAL);
     assert.deepEqual(calls, ['acquire', 'heartbeat', 'release']);
@@ -120,26 +113,22 @@ describe('the kind of the shutdown lock', () => {
     const runDirectory = await temporaryFolder(t, 'lock-kind');
     const calls: string[] = [];
     const log = createRecordingLog();
-    const lock = createShutdownLock(configOf('unit', runDirectory), createHost(calls), log, () => undefined);
+    const lock = createShutdownLock(configOf('unit', runDirectory), createHost(calls), log);
     await lock.release(SIGNAL);
     assert.deepEqual(calls, [HOLDER_UNIT]);
     await lock.heartbeat();
     assert.match(await readFile(path.join(runDirectory, 'alive'), 'utf8'), /^\d+\n$/);
   });
 
-  for (const kind of ['child', 'none'] as const) {
-    it(`the lock "${kind}" leaves the unit alone`, async () => {
-      const calls: string[] = [];
-      const lock = createShutdownLock(configOf(kind), createHost(calls), createRecordingLog(), () => undefined);
-      await lock.release(SIGNAL);
-      assert.deepEqual(calls, []);
-      assert.equal(await lock.held(SIGNAL), false);
-    });
-  }
+  it('the lock "none" leaves the unit alone', async () => {
+    const calls: string[] = [];
+    const lock = createShutdownLock(configOf('none'), createHost(calls), createRecordingLog());
+    await lock.release(SIGNAL);
+    assert.deepEqual(calls, []);
+  });
 
   it('a machine without logind has no lock, whatever is configured', async () => {
-    const lock = createShutdownLock(configOf('unit'), undefined, createRecordingLog(), () => undefined);
-    assert.deepEqual(await lock.acquire(SIGNAL), { kind: 'held' });
-    assert.equal(await lock.held(SIGNAL), false);
+    const lock = createShutdownLock(configOf('unit'), undefined, createRecordingLog());
+    assert.equal(await lock.acquire(SIGNAL), true);
   });
 });
