@@ -8,8 +8,8 @@ import { createNodePods } from './cluster/on-demand-watch.ts';
 import { createBlockedPods, createControllerDrainer } from './drain/controller-drain.ts';
 import { DrainStep } from './drain/drain.ts';
 import { NO_DRAINER } from './drain/drainer.ts';
-import { createSelfGates } from './drain/gates.ts';
-import { createLastLook } from './drain/last-look.ts';
+import { SelfGates } from './drain/gates.ts';
+import { LastLook } from './drain/last-look.ts';
 import { ProgressObserver } from './drain/observer.ts';
 import { createOfflineDrainer } from './drain/offline/offline-drain.ts';
 import type { OfflinePods } from './drain/offline/offline-pods.ts';
@@ -40,14 +40,14 @@ export function openDrain(parts: DrainParts, lifetime: AbortSignal): DrainStep {
   const { drainPlan } = config;
   const silence = createRuntimeSilence(clock, parts.startRuntime);
   const offline = createOfflineDrainer({ pods, staticPods, silence, drainPlan, clock });
-  const lastLook = createLastLook(parts);
+  const lastLook = new LastLook(parts);
   if (cluster === undefined) {
     const drainers = { controller: NO_DRAINER, self: NO_DRAINER, offline };
     return new DrainStep({ drainers, observer: undefined, lastLook, told: undefined }, drainPlan, clock);
   }
   const { dependencies, own, ownNode } = cluster;
   const isAfterShutdown = (): boolean => own.own().length > 0;
-  const giveBack = createGiveBack(dependencies, createSelfGates(dependencies), { ownNode, isAfterShutdown });
+  const giveBack = createGiveBack(dependencies, new SelfGates(dependencies), { ownNode, isAfterShutdown });
   const { maintenances, requests, lease } = cluster;
   const nodePods = createNodePods(dependencies, lifetime);
   const scope = {

@@ -15,7 +15,7 @@ interface DrainHands {
   readonly drainers: Readonly<Record<DrainerKind, Drainer>>;
   /** Undefined where no cluster is configured. */
   readonly observer: Pick<ProgressObserver, 'observe' | 'note' | 'suspend' | 'stall' | 'isBusy' | 'state'> | undefined;
-  readonly lastLook: LastLook;
+  readonly lastLook: Pick<LastLook, 'after'>;
   /** Undefined where no cluster is configured. */
   readonly told: Pick<ToldPods, 'after'> | undefined;
 }

@@ -8,7 +8,7 @@ import { HELD_FOR_LABEL } from '../../api/names.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { listAll } from '../../kube/list.ts';
 import { collectionPath, DAEMON_SETS, onNode, PODS, sendForObject } from '../../kube/resource.ts';
-import { createLogOnce } from '../../telemetry/log-once.ts';
+import { createLogOnce, type LogOnce } from '../../telemetry/log-once.ts';
 import type { ClusterDependencies } from '../cluster/dependencies.ts';
 
 /** An account that may do this and nothing else (manifests/rbac/agent.yaml); a node's own identity may not. */
@@ -24,12 +24,6 @@ interface List {
   readonly items: readonly KubeObject[];
 }
 
-/** The namespaces in which pods went or that were refused, where more may follow; and why something was refused. */
-interface Release {
-  readonly unfinished: readonly string[];
-  readonly refusal: string | undefined;
-}
-
 /** Whether agents may not act as the account at all, as where an administrator has left it out. */
 function isImpersonationRefused(refusal: string): boolean {
   return refusal.includes('cannot impersonate');
@@ -40,31 +34,6 @@ function refusalOf(error: unknown): string {
   if (!(error instanceof NodemaintError) || error.code !== 'API_REFUSED') throw error;
   return describeError(error);
 }
-
-/** The gates of the node's DaemonSet pods, which have to be taken away after a maintenance. */
-export interface SelfGates {
-  /** Notes that a maintenance of the node is in progress: pods may wait at the gate when it is over. */
-  arm(): void;
-  /** Notes that a controller is alive, which takes the gates away itself. */
-  leaveToController(): void;
-  /** Whether there may be pods to release; `fallback` is returned until that is known. */
-  isArmed(fallback: boolean): boolean;
-  /**
-   * Deletes the pods that wait at the gate of the node, so that their DaemonSets create them again, without the gate.
-   * Throws API_UNREACHABLE; a refusal is logged and tried again.
-   */
-  release(signal: AbortSignal): Promise<void>;
-}
-
-/** Whether pods may wait at the gate. An agent that has just started does not know: a boot may have started it. */
-type State =
-  | { readonly kind: 'unknown' }
-  | { readonly kind: 'armed' }
-  /** Released once already; `triedAt` is on the monotonic clock. Without `namespaces` it goes on in all of them. */
-  | { readonly kind: 'retrying'; readonly triedAt: number; readonly namespaces?: readonly string[] }
-  /** Refused to act as the account. An API server that has just started may refuse that by mistake, so it is tried again. */
-  | { readonly kind: 'refused'; readonly triedAt: number; readonly waitMs: number }
-  | { readonly kind: 'clear' };
 
 /** Deletes the pods at the gate in one namespace and returns how many they were. */
 async function releaseIn(
@@ -87,77 +56,98 @@ async function namespacesToAsk({ client }: ClusterDependencies, signal: AbortSig
   return [...new Set(found.items)];
 }
 
-/** Releases in the namespaces: one that is refused keeps no other from its release. */
-async function releaseAll(
-  dependencies: ClusterDependencies,
-  namespaces: readonly string[],
-  signal: AbortSignal,
-): Promise<Release> {
-  const unfinished: string[] = [];
-  let refusal: string | undefined;
-  const releaseOne = async (name: string): Promise<void> => {
-    const released = await releaseIn(dependencies, name, signal).catch((error: unknown) => {
-      refusal ??= refusalOf(error);
-      return 1;
-    });
-    if (released > 0) unfinished.push(name);
-  };
-  for (let first = 0; first < namespaces.length; first += AT_ONCE) {
-    await Promise.all(namespaces.slice(first, first + AT_ONCE).map(releaseOne));
-  }
-  return { unfinished, refusal };
-}
+/** The gates of the node's DaemonSet pods, which have to be taken away after a maintenance. */
+export class SelfGates {
+  readonly #dependencies: ClusterDependencies;
+  readonly #warnOnce: LogOnce;
+  /** Whether pods may wait at the gate. An agent that has just started does not know: a boot may have started it. */
+  #state: 'unknown' | 'owed' | 'clear' = 'unknown';
+  /** Whether a maintenance has just ended, and no release followed it. */
+  #isFresh = false;
+  /** The last try, on the monotonic clock. */
+  #triedAt = -Infinity;
+  /** How long the next try waits because agents may not act as the account: an API server that has just started may err. */
+  #refusedMs = 0;
 
-export function createSelfGates(dependencies: ClusterDependencies): SelfGates {
-  const { clock, log, nodeName } = dependencies;
-  let state: State = { kind: 'unknown' };
-  const warnOnce = createLogOnce((reason) => {
-    if (isImpersonationRefused(reason))
-      log.warn({ reason }, 'gated DaemonSet pods of own node wait for a controller: agents may not release them here');
-    else log.warn({ reason }, 'cannot release gated DaemonSet pods of own node, trying again');
-  });
-  /** The state after a try whose refusal says that agents may not act as the account; the waits become longer. */
-  const refusedAfter = (before: State, triedAt: number): State => {
-    const waitMs = before.kind === 'refused' ? Math.min(before.waitMs * 2, MAX_REFUSED_WAIT_MS) : TRY_EVERY_MS;
-    return { kind: 'refused', triedAt, waitMs };
-  };
-  return {
-    arm: () => {
-      state = { kind: 'armed' };
-    },
-    leaveToController: () => {
-      state = { kind: 'clear' };
-    },
-    isArmed: (fallback) => {
-      if (state.kind === 'unknown') return fallback;
-      if (state.kind === 'refused') return clock.monotonic() - state.triedAt >= state.waitMs;
-      return state.kind !== 'clear';
-    },
-    release: async (signal) => {
-      const now = clock.monotonic();
-      if (state.kind === 'retrying' && now - state.triedAt < TRY_EVERY_MS) return;
-      const before = state;
-      state = { ...before, kind: 'retrying', triedAt: now };
-      if (nodeName.length > MAX_LABEL) {
-        log.warn({ node: nodeName }, 'gated DaemonSet pods of a node with so long a name wait for a controller');
-        state = { kind: 'clear' };
-        return;
-      }
+  constructor(dependencies: ClusterDependencies) {
+    const { log } = dependencies;
+    this.#dependencies = dependencies;
+    this.#warnOnce = createLogOnce((reason) => {
+      if (isImpersonationRefused(reason))
+        log.warn(
+          { reason },
+          'gated DaemonSet pods of own node wait for a controller: agents may not release them here',
+        );
+      else log.warn({ reason }, 'cannot release gated DaemonSet pods of own node, trying again');
+    });
+  }
+
+  /** Notes that a maintenance of the node is in progress: pods may wait at the gate when it is over. */
+  arm(): void {
+    this.#state = 'owed';
+    this.#isFresh = true;
+    this.#triedAt = -Infinity;
+    this.#refusedMs = 0;
+  }
+
+  /** Notes that a controller is alive, which takes the gates away itself. */
+  leaveToController(): void {
+    this.#state = 'clear';
+  }
+
+  /** Whether there may be pods to release; `fallback` is returned until that is known. */
+  isArmed(fallback: boolean): boolean {
+    if (this.#state === 'unknown') return fallback;
+    return this.#state === 'owed' && this.#dependencies.clock.monotonic() - this.#triedAt >= this.#refusedMs;
+  }
+
+  /**
+   * Deletes the pods that wait at the gate of the node, so that their DaemonSets create them again, without the gate.
+   * Throws API_UNREACHABLE; a refusal is logged and tried again.
+   */
+  async release(signal: AbortSignal): Promise<void> {
+    const { clock, log, nodeName } = this.#dependencies;
+    const now = clock.monotonic();
+    if (now - this.#triedAt < TRY_EVERY_MS) return;
+    this.#triedAt = now;
+    this.#state = 'owed';
+    if (nodeName.length > MAX_LABEL) {
+      log.warn({ node: nodeName }, 'gated DaemonSet pods of a node with so long a name wait for a controller');
+      this.#state = 'clear';
+      return;
+    }
+    try {
+      const isDone = await this.#releaseAll(signal);
+      // API servers' copies of the maintenances lag: a pod that is created right after a maintenance can still be gated.
+      // After a boot it ended long before.
+      if (isDone && !this.#isFresh) this.#state = 'clear';
+      this.#isFresh = false;
+      this.#refusedMs = 0;
+    } catch (error) {
+      const refusal = refusalOf(error);
+      this.#warnOnce(refusal);
+      if (isImpersonationRefused(refusal))
+        this.#refusedMs = Math.min(Math.max(this.#refusedMs * 2, TRY_EVERY_MS), MAX_REFUSED_WAIT_MS);
+    }
+  }
+
+  /** Releases in all namespaces: one that is refused keeps no other from its release. Returns whether nothing was left to release. */
+  async #releaseAll(signal: AbortSignal): Promise<boolean> {
+    const namespaces = await namespacesToAsk(this.#dependencies, signal);
+    let refusal: string | undefined;
+    let isDone = true;
+    const releaseOne = async (name: string): Promise<void> => {
       try {
-        const known = before.kind === 'retrying' ? before.namespaces : undefined;
-        const namespaces = known ?? (await namespacesToAsk(dependencies, signal));
-        const { unfinished, refusal } = await releaseAll(dependencies, namespaces, signal);
-        warnOnce(refusal);
-        // API servers' copies of the maintenances lag: a pod that is created right after a maintenance can still be gated.
-        // After a boot it ended long before.
-        if (before.kind === 'armed') state = { kind: 'retrying', triedAt: now };
-        else if (unfinished.length > 0) state = { kind: 'retrying', triedAt: now, namespaces: unfinished };
-        else state = { kind: 'clear' };
+        if ((await releaseIn(this.#dependencies, name, signal)) > 0) isDone = false;
       } catch (error) {
-        const refusal = refusalOf(error);
-        warnOnce(refusal);
-        if (isImpersonationRefused(refusal)) state = refusedAfter(before, now);
+        refusal ??= refusalOf(error);
+        isDone = false;
       }
-    },
-  };
+    };
+    for (let first = 0; first < namespaces.length; first += AT_ONCE) {
+      await Promise.all(namespaces.slice(first, first + AT_ONCE).map(releaseOne));
+    }
+    this.#warnOnce(refusal);
+    return isDone;
+  }
 }

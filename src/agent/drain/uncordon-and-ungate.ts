@@ -36,7 +36,7 @@ const FIND_EVERY_MS = 30_000;
 
 export function createGiveBack(
   { client, log, nodeName }: ClusterDependencies,
-  gates: SelfGates,
+  gates: Pick<SelfGates, 'arm' | 'leaveToController' | 'isArmed' | 'release'>,
   { ownNode, isAfterShutdown }: GiveBackFacts,
 ): GiveBack {
   let cordon: 'unknown' | 'owed' | 'clear' = 'unknown';

@@ -20,6 +20,7 @@ import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Login1 } from '../../host/systemd/login1.ts';
 import type { Log } from '../../telemetry/log.ts';
+import { createLogOnce, type LogOnce } from '../../telemetry/log-once.ts';
 import type { Host } from './lock.ts';
 
 type Held = Pick<Shutdown, 'voidLogind' | 'namedBy'>;
@@ -40,19 +41,6 @@ const OFF_THE_BUS =
 
 const LOGIND_UNIT = 'systemd-logind.service';
 
-/** What earlier readings found and the next one has to know; replaced as a whole. */
-interface Observation {
-  readonly scheduled: ScheduledShutdown | null;
-  /** The shutdown that logind prepares. A logind that is restarted forgets it. */
-  readonly prepared: PreparedShutdown | undefined;
-  /** Since when the logind that prepares a shutdown is not on the bus, in milliseconds since the boot. */
-  readonly lostAt: number | undefined;
-  /** What the last reading found lost; undefined before it, and where that has been restored. */
-  readonly loss: Loss | undefined;
-  /** Why logind cannot be asked, as it was logged last; undefined where logind answers. */
-  readonly problem: string | undefined;
-}
-
 /** How logind and the shutdown that is held have parted. */
 type Loss =
   /** It was restarted and knows nothing of it. */
@@ -64,14 +52,6 @@ type Loss =
   | { readonly kind: 'off-the-bus' }
   /** It prepares one that was called off, until it is restarted. */
   | { readonly kind: 'called-off' };
-
-const NOTHING: Observation = {
-  scheduled: null,
-  prepared: undefined,
-  lostAt: undefined,
-  loss: undefined,
-  problem: undefined,
-};
 
 interface MachineReadings extends LogindReadings {
   /** Whether systemd stops all units, or has that as a job. */
@@ -89,18 +69,33 @@ async function readLogind(login1: Login1, signal: AbortSignal): Promise<LogindRe
 /** Whether this machine is going down, as far as can be read now. */
 export class ShutdownDetector {
   readonly #dependencies: ShutdownDetectorDependencies;
-  #observation = NOTHING;
   #triggered: Trigger | undefined;
+  #scheduled: ScheduledShutdown | null = null;
+  /** The shutdown that logind prepares. A logind that is restarted forgets it. */
+  #prepared: PreparedShutdown | undefined;
+  /** Since when the logind that prepares a shutdown is not on the bus, in milliseconds since the boot. */
+  #lostAt: number | undefined;
+  /** What the last reading found lost; undefined before it, and where that has been restored. */
+  #loss: Loss | undefined;
+  readonly #warnUnasked: LogOnce;
+  readonly #logOffTheBus: LogOnce;
 
   /** Nothing is asked of logind or systemd before the first reading. */
   constructor(dependencies: ShutdownDetectorDependencies) {
+    const { log, triggered } = dependencies;
     this.#dependencies = dependencies;
-    this.#triggered = dependencies.triggered;
+    this.#triggered = triggered;
+    this.#warnUnasked = createLogOnce((reason) => {
+      log.warn({ reason }, 'cannot ask logind or systemd whether the machine goes down');
+    });
+    this.#logOffTheBus = createLogOnce((reason) => {
+      log.error({ reason }, 'the hold on the machine is weaker than it should be');
+    });
   }
 
   /** The shutdown that logind had scheduled for later at the last reading. */
   scheduled(): ScheduledShutdown | null {
-    return this.#observation.scheduled;
+    return this.#scheduled;
   }
 
   /** In how many milliseconds a scheduled shutdown begins to count, as of the last reading; Infinity for none. */
@@ -156,45 +151,45 @@ export class ShutdownDetector {
    * what is known of the shutdown that is held, and says which one of logind was called off.
    */
   async read(held: Held, signal: AbortSignal): Promise<PhaseFacts['goingDown']> {
-    const { host, log } = this.#dependencies;
+    const { host } = this.#dependencies;
     const announced = this.#triggered === undefined ? undefined : announcedBy(this.#triggered);
     // A trigger holds the machine whatever logind knows; what was called off before is ended all the same.
     if (announced !== undefined && held.voidLogind === undefined) return announced;
     if (host === undefined) return announced ?? { kind: 'no' };
     try {
       const read = await this.#readMachine(host, held, signal);
+      this.#warnUnasked(undefined);
       return announced ?? read;
     } catch (error) {
       signal.throwIfAborted();
-      const problem = describeError(error);
-      if (this.#isNewProblem(problem)) {
-        log.warn({ reason: problem }, 'cannot ask logind or systemd whether the machine goes down');
-      }
+      this.#warnUnasked(describeError(error));
       return announced ?? { kind: 'unknown' };
     }
   }
 
   async #readMachine({ login1, systemd }: Host, held: Held, signal: AbortSignal): Promise<PhaseFacts['goingDown']> {
-    this.#note({ loss: undefined });
+    this.#loss = undefined;
     const logind = await readLogind(login1, signal);
-    this.#note({ scheduled: logind.scheduled });
+    this.#scheduled = logind.scheduled;
     const mayBeOff = isCalledOff({ ...logind, stopping: false }, held);
     const stopping = (mayBeOff || logind.preparing !== true) && (await systemd.isGoingDown(signal));
     const readings = { ...logind, stopping };
     if (mayBeOff && !stopping) {
-      this.#note({ prepared: undefined, lostAt: undefined, loss: { kind: 'called-off' } });
+      this.#prepared = undefined;
+      this.#lostAt = undefined;
+      this.#loss = { kind: 'called-off' };
       return { kind: 'no', ...(logind.processId === undefined ? {} : { voidLogind: logind.processId }) };
     }
-    const { prepared } = this.#observation;
+    const prepared = this.#prepared;
     if (isForgotten(prepared, readings)) {
-      this.#note({ loss: { kind: 'forgotten', shutdown: prepared.kind } });
+      this.#loss = { kind: 'forgotten', shutdown: prepared.kind };
       return { kind: 'unknown' };
     }
     this.#noteAbsence(readings);
     const { leadMs, clock } = this.#dependencies;
     const origin = decideShutdown({ ...readings, now: clock.now(), leadMs });
-    if (origin === 'no') this.#note({ prepared: undefined });
-    this.#checkPresence(logind);
+    if (origin === 'no') this.#prepared = undefined;
+    this.#logOffTheBus(logind.processId === undefined ? OFF_THE_BUS : undefined);
     if (origin === 'no' || origin === 'unknown') return { kind: origin };
     const facts = await this.#readReason({ login1, systemd }, origin, logind, signal);
     const shutdownKind = announcedKind(origin, facts);
@@ -209,11 +204,11 @@ export class ShutdownDetector {
    */
   async restore(signal: AbortSignal): Promise<void> {
     const { host, log } = this.#dependencies;
-    const { loss } = this.#observation;
+    const loss = this.#loss;
     if (host === undefined) return;
     // Whether logind is what holds the shutdown.
     const isHeld = this.#triggered === undefined;
-    this.#note({ loss: undefined });
+    this.#loss = undefined;
     if (loss?.kind === 'called-off') {
       log.warn({ unit: LOGIND_UNIT }, 'logind still prepares the shutdown that was called off, restarting it');
       // A logind that is started goes on with what it finds scheduled (systemd 251).
@@ -225,7 +220,7 @@ export class ShutdownDetector {
       log.error({ kind }, 'logind was restarted and has forgotten the shutdown, asking for it again');
       await host.login1.request(kind, signal);
       // Only now: the next reading finds it lost again where the request failed.
-      this.#note({ prepared: undefined });
+      this.#prepared = undefined;
     }
     if (isHeld && loss?.kind === 'off-the-bus') {
       log.error({ unit: LOGIND_UNIT }, 'logind has left the bus in the middle of a shutdown, restarting it');
@@ -235,21 +230,13 @@ export class ShutdownDetector {
 
   /** Notes since when a logind that prepared a shutdown is not on the bus, and after a while that it does not come back. */
   #noteAbsence({ processId, stopping }: MachineReadings): void {
-    const { prepared, lostAt } = this.#observation;
-    const isAway = processId === undefined && !stopping && prepared !== undefined;
+    const isAway = processId === undefined && !stopping && this.#prepared !== undefined;
     const now = this.#dependencies.clock.monotonic();
-    const since = isAway ? (lostAt ?? now) : undefined;
+    this.#lostAt = isAway ? (this.#lostAt ?? now) : undefined;
+    if (!isLost(this.#lostAt, now)) return;
     // The time begins again: a logind that is restarted is given as long as one that left by itself.
-    if (isLost(since, now)) this.#note({ lostAt: undefined, loss: { kind: 'off-the-bus' } });
-    else this.#note({ lostAt: since });
-  }
-
-  /** Logs a logind that is not on the bus, once until it is back. */
-  #checkPresence({ processId }: LogindReadings): void {
-    if (processId !== undefined) this.#note({ problem: undefined });
-    else if (this.#isNewProblem(OFF_THE_BUS)) {
-      this.#dependencies.log.error({ reason: OFF_THE_BUS }, 'the hold on the machine is weaker than it should be');
-    }
+    this.#lostAt = undefined;
+    this.#loss = { kind: 'off-the-bus' };
   }
 
   /** What the reason and the kind of the shutdown are made of. Remembers one that logind prepares, for the case that logind is restarted. */
@@ -263,19 +250,9 @@ export class ShutdownDetector {
     const requester = isPresent ? await login1.shutdownRequester(signal).catch((): ShutdownRequester => ({})) : {};
     signal.throwIfAborted();
     const { kind } = requester;
-    if (origin === 'logind' && isPresent && kind !== undefined) this.#note({ prepared: { processId, kind } });
+    if (origin === 'logind' && isPresent && kind !== undefined) this.#prepared = { processId, kind };
     const queued = origin === 'unit-stop' ? await systemd.queuedShutdown(signal) : undefined;
     return { requester, queued, scheduled };
-  }
-
-  #isNewProblem(problem: string): boolean {
-    const isNew = this.#observation.problem !== problem;
-    this.#note({ problem });
-    return isNew;
-  }
-
-  #note(found: Partial<Observation>): void {
-    this.#observation = { ...this.#observation, ...found };
   }
 }
 

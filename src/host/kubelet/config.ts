@@ -13,7 +13,7 @@ import {
 } from '../../decide/machine/kubelet-config.ts';
 import { mergePatch } from '../../decide/merge-patch.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
-import { readChangedFile } from '../files/bounded-file.ts';
+import { readBoundedFile } from '../files/bounded-file.ts';
 import { K3S, type KubeletProcess } from './processes.ts';
 import { CONFIG_LIMITS, createYamlReader } from '../files/yaml.ts';
 
@@ -50,11 +50,6 @@ export async function usualStaticPodPath(): Promise<string> {
   return '/etc/kubernetes/manifests';
 }
 
-/** A cache of a kubelet's configuration files: an unchanged file is not parsed again. */
-export interface KubeletFiles {
-  readonly read: Map<string, { readonly version: string; readonly content: unknown }>;
-}
-
 /** The files of a kubelet's configuration: its configuration file, where it has one, and the drop-ins in their order. */
 export async function configurationFiles(flags: KubeletFlags, signal: AbortSignal): Promise<readonly string[]> {
   const configFile = flags.get('config') ?? '';
@@ -62,13 +57,12 @@ export async function configurationFiles(flags: KubeletFlags, signal: AbortSigna
 }
 
 /**
- * Reads the effective configuration of a running kubelet. `files` is a cache that the caller keeps between calls.
+ * Reads the effective configuration of a running kubelet.
  *
  * @throws NodemaintError CONFIG_INVALID if one of its files cannot be read or is no KubeletConfiguration.
  */
 export async function readKubelet(
   { pid, flags, isK3s }: Pick<KubeletProcess, 'pid' | 'flags' | 'isK3s'>,
-  files: KubeletFiles,
   signal: AbortSignal,
 ): Promise<KubeletFacts> {
   const configFile = flags.get('config');
@@ -78,10 +72,9 @@ export async function readKubelet(
   const parse = createYamlReader(CONFIG_LIMITS, { uniqueKeys: false });
   for (const file of all) {
     signal.throwIfAborted();
-    const content = await readConfigFile(file, files, parse);
+    const content = await readConfigFile(file, parse);
     merged = file === configFile ? content : mergePatch(merged, content);
   }
-  for (const file of files.read.keys()) if (!all.includes(file)) files.read.delete(file);
   const document = parseFields(merged, configFile ?? flags.get('config-dir') ?? 'the kubelet');
   const facts = effectiveKubelet(pid, flags, document);
   if (facts.staticPodPath === undefined) return isK3s ? { ...facts, staticPodPath: `${K3S}/pod-manifests` } : facts;
@@ -116,24 +109,10 @@ async function listDropIns(directory: string | undefined, signal: AbortSignal): 
   return files;
 }
 
-async function readConfigFile(
-  file: string,
-  { read }: KubeletFiles,
-  parse: (text: string) => unknown,
-): Promise<unknown> {
-  const known = read.get(file);
-  read.delete(file);
+async function readConfigFile(file: string, parse: (text: string) => unknown): Promise<unknown> {
   try {
-    const found = await readChangedFile(file, CONFIG_LIMITS.bytes, known?.version);
-    if (found === 'unchanged') {
-      if (known !== undefined) read.set(file, known);
-      return known?.content;
-    }
-    const content = parse(found.text);
-    if (z.object({ kind: z.literal('KubeletConfiguration') }).safeParse(content).success) {
-      read.set(file, { version: found.version, content });
-      return content;
-    }
+    const content = parse(await readBoundedFile(file, CONFIG_LIMITS.bytes));
+    if (z.object({ kind: z.literal('KubeletConfiguration') }).safeParse(content).success) return content;
   } catch (error) {
     throw unreadable(file, error);
   }

@@ -4,7 +4,7 @@ import { chooseKubelet, type KubeletFacts, type KubeletScope } from '../../decid
 import { type KubeletHome, serviceOf } from '../../decide/machine/kubelet-unit.ts';
 import type { KubeletService, RefusedKubelet } from '../../decide/machine/kubelet-trust.ts';
 import { NodemaintError } from '../../errors.ts';
-import { configurationFiles, type KubeletFiles, readKubelet } from './config.ts';
+import { configurationFiles, readKubelet } from './config.ts';
 import { findKubeletProcesses, type KubeletProcess } from './processes.ts';
 import { readCgroupText, readCommandLine, readEachProcess } from '../process-facts.ts';
 import type { Systemd } from '../systemd/systemd1.ts';
@@ -62,7 +62,6 @@ function flagsAsFacts(process: KubeletProcess) {
 }
 
 export function createKubeletFinder({ scope, systemd, unit, onRefused }: KubeletFinderOptions): KubeletFinder {
-  const files: KubeletFiles = { read: new Map() };
   const readServices = async (signal: AbortSignal): Promise<readonly KubeletService[]> => {
     const patterns = unit === undefined || unit === '' ? USUAL_UNITS : [unit];
     try {
@@ -88,7 +87,7 @@ export function createKubeletFinder({ scope, systemd, unit, onRefused }: Kubelet
   return {
     config: async (signal) => {
       const found = await find(signal);
-      return found === undefined ? undefined : await readKubelet(found, files, signal);
+      return found === undefined ? undefined : await readKubelet(found, signal);
     },
     source: async (signal) => {
       const found = await find(signal);

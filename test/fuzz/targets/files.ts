@@ -106,7 +106,7 @@ export const FILE_TARGETS: readonly FuzzTarget[] = [
           ['config-dir', path.join(folder, 'none')],
         ]);
         const kubelet = { pid: 1, flags, isK3s: false };
-        assertFinite(await attempt(() => readKubelet(kubelet, { read: new Map() }, SIGNAL)), 'kubelet');
+        assertFinite(await attempt(() => readKubelet(kubelet, SIGNAL)), 'kubelet');
       },
     }),
   },

@@ -228,7 +228,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
     clock,
   });
   const drainers = { controller: byController, self: byController, offline };
-  const lastLook: LastLook = { after: (pass) => Promise.resolve(pass) };
+  const lastLook: Pick<LastLook, 'after'> = { after: (pass) => Promise.resolve(pass) };
   const parts = {
     config: parseAgentConfig(CONFIG, 'agent.yaml'),
     clock,

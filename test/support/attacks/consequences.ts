@@ -1,6 +1,6 @@
 /** What the API server does not refuse a node or a user, and what the product itself sees to. */
 import assert from 'node:assert/strict';
-import { createSelfGates } from '../../../src/agent/drain/gates.ts';
+import { SelfGates } from '../../../src/agent/drain/gates.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import type { EventSubject } from '../../../src/kube/event/text.ts';
 import { createEventRecorder } from '../../../src/kube/events.ts';
@@ -67,7 +67,7 @@ async function releaseInSpiteOfTraps({ clients }: Scene): Promise<void> {
   }
   await make(PODS, OTHER_TEAM, heldBody('held', 'n1'));
   const refusals: string[] = [];
-  const gates = createSelfGates({
+  const gates = new SelfGates({
     client: n1,
     clock: createSystemClock(),
     log: { ...SILENT_LOG, warn: (fields: object) => refusals.push(JSON.stringify(fields)) },

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createHandOver, type HandOverParts } from '../../../src/agent/drain/offline/hand-over.ts';
 import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
-import { createSelfGates } from '../../../src/agent/drain/gates.ts';
+import { SelfGates } from '../../../src/agent/drain/gates.ts';
 import { createParkTimes } from '../../../src/agent/static-pods/static-pods.ts';
 import { createSandboxStops } from '../../../src/host/cri/pod-stops.ts';
 import { parseAgentConfig } from '../../support/agent/config.ts';
@@ -78,7 +78,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
     5_000,
     (clock) => {
       const { client, asked } = countingClient();
-      const gates = createSelfGates({ client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined });
+      const gates = new SelfGates({ client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined });
       gates.arm();
       return Promise.resolve(async () => {
         await gates.release(SIGNAL);

@@ -63,7 +63,7 @@ function stepOf(life: ControllerLife): {
     },
   };
   const drainers = { controller: drainerOf('controller'), self: drainerOf('self'), offline: drainerOf('offline') };
-  const lastLook: LastLook = {
+  const lastLook: Pick<LastLook, 'after'> = {
     after: (pass) => {
       calls.push('the runtime is looked at');
       return Promise.resolve(pass);
