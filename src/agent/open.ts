@@ -40,9 +40,9 @@ import { createKubeletFinder, type KubeletFinder } from '../host/kubelet/finder.
 import { isKubeletUp } from '../host/kubelet/health.ts';
 import { listKubeletPods } from '../host/kubelet/pods-api.ts';
 import { createKubeletUnit, type KubeletUnit } from '../host/kubelet/unit.ts';
-import { createLogin1 } from '../host/systemd/login1.ts';
+import { Login1 } from '../host/systemd/login1.ts';
 import { SCHEDULED_FILE, watchScheduledFile } from '../host/systemd/scheduled-file.ts';
-import { createSystemd, notifySystemd } from '../host/systemd/systemd1.ts';
+import { Systemd, notifySystemd } from '../host/systemd/systemd1.ts';
 import { createWatchdog } from '../host/systemd/watchdog.ts';
 import type { ClusterAccess } from '../kube/access/cluster.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -94,7 +94,7 @@ export function openMachine(
   living: AbortSignal,
 ): MachineAccess {
   const bus = config.lock === 'none' ? undefined : createSystemBus({ log, clock }, living);
-  const host = bus === undefined ? undefined : { login1: createLogin1(bus), systemd: createSystemd(bus) };
+  const host = bus === undefined ? undefined : { login1: new Login1(bus), systemd: new Systemd(bus) };
   const kubelets = createKubeletFinder({
     scope,
     systemd: host?.systemd,

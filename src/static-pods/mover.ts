@@ -38,45 +38,21 @@ interface Recovery {
 export type Durability = 'durable' | 'best-effort';
 
 /** The only writer of the static pod directory, the parked directory and the journal. */
-export interface Mover {
-  /** Finishes moves that a crash interrupted. Must be called first. Never fails: the result contains the problems. */
-  recover(): Promise<Recovery>;
-  /**
-   * Moves a manifest out of the static pod directory; does nothing if it is not there. Throws FILE_OPERATION_FAILED, and
-   * then the manifest is where it was.
-   */
-  park(step: ParkStep, durability?: Durability): Promise<void>;
-  /**
-   * Moves a manifest back, whether or not its step can be written. If another program has written a manifest of that name
-   * in the meantime, that one stays and the parked one is kept in `.superseded`. Throws FILE_OPERATION_FAILED.
-   */
-  restore(file: string): Promise<RestoreOutcome>;
-  /** The step that parked each file, if the journal has it. */
-  parkSteps(): ReadonlyMap<string, ParkStep>;
-  /** Tries again to write steps that could not be written to the disk. Never fails. */
-  retry(): Promise<void>;
-  /** Why the disk does not have all steps; undefined if it has. */
-  problem(): string | undefined;
-}
-
-/** Creates a mover; it changes nothing before `recover`. */
-export function createMover(paths: MoverPaths, disk: Disk): Mover {
-  return new ManifestMover(paths, disk);
-}
-
-class ManifestMover implements Mover {
+export class Mover {
   readonly #paths: MoverPaths;
   readonly #disk: Disk;
   readonly #moves: FileMoves;
   /** Undefined before `recover`. */
   #journal: Journal | undefined;
 
+  /** Changes nothing before `recover`. */
   constructor(paths: MoverPaths, disk: Disk) {
     this.#paths = paths;
     this.#disk = disk;
     this.#moves = new FileMoves(paths, disk);
   }
 
+  /** Finishes moves that a crash interrupted. Must be called first. Never fails: the result contains the problems. */
   async recover(): Promise<Recovery> {
     const { staticPodPath, parkedPath, journalPath, journalStandIn } = this.#paths;
     const disk = this.#disk;
@@ -108,6 +84,10 @@ class ManifestMover implements Mover {
     return { failed, missing, problems: problem === undefined ? attempts.problems : [...attempts.problems, problem] };
   }
 
+  /**
+   * Moves a manifest out of the static pod directory; does nothing if it is not there. Throws FILE_OPERATION_FAILED, and
+   * then the manifest is where it was.
+   */
   async park(step: ParkStep, durability: Durability = 'durable'): Promise<void> {
     await this.#named('park', step.file, async () => {
       const { file } = step;
@@ -128,6 +108,10 @@ class ManifestMover implements Mover {
     });
   }
 
+  /**
+   * Moves a manifest back, whether or not its step can be written. If another program has written a manifest of that name
+   * in the meantime, that one stays and the parked one is kept in `.superseded`. Throws FILE_OPERATION_FAILED.
+   */
   async restore(file: string): Promise<RestoreOutcome> {
     return await this.#named('restore', file, async () => {
       this.#checkName(file);
@@ -138,14 +122,17 @@ class ManifestMover implements Mover {
     });
   }
 
+  /** The step that parked each file, if the journal has it. */
   parkSteps(): ReadonlyMap<string, ParkStep> {
     return parkSteps(this.#journal?.last() ?? new Map());
   }
 
+  /** Tries again to write steps that could not be written to the disk. Never fails. */
   async retry(): Promise<void> {
     await this.#journal?.retry();
   }
 
+  /** Why the disk does not have all steps; undefined if it has. */
   problem(): string | undefined {
     return this.#journal?.problem();
   }

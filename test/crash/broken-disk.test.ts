@@ -15,7 +15,7 @@ import { keepsParked } from '../../src/decide/static-pod/parked.ts';
 import type { Phase } from '../../src/decide/shutdown/phase.ts';
 import { createKubeletUnit } from '../../src/host/kubelet/unit.ts';
 import { createStateDisk, openStateFiles, type StateFiles } from '../../src/host/files/state-files.ts';
-import { createMover, type Mover } from '../../src/static-pods/mover.ts';
+import { Mover } from '../../src/static-pods/mover.ts';
 import { DISK_ERRORS, type Failure, failingDisk, failingStateDisk, Fault } from '../support/disks/failing-disk.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { manifestOf, PRIORITIES, SimulatedNode } from '../support/stand-ins/simulated-node.ts';
@@ -40,7 +40,7 @@ async function startAgent(node: SimulatedNode, fault: Fault): Promise<Parts> {
   const places = { directory: path.join(root, 'state'), runDirectory: path.join(root, 'run') };
   const state = await openStateFiles({ ...places, disk: failingStateDisk(createStateDisk(), fault) });
   const disk = failingDisk(createQuickDisk(), fault);
-  const mover = createMover(paths, disk);
+  const mover = new Mover(paths, disk);
   await mover.recover();
   const recorded = await readRecord(state, assert.fail);
   return {

@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { createDisk } from '../../src/static-pods/disk/disk.ts';
-import { createMover } from '../../src/static-pods/mover.ts';
+import { Mover } from '../../src/static-pods/mover.ts';
 import { createKillingDisk } from '../support/disks/killing-disk.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { type CrashCase, runPlan } from './mover-plan.ts';
@@ -20,7 +20,7 @@ const stand = (): Promise<never> => {
 setInterval(() => undefined, 60_000);
 const run = async (plan: CrashCase): Promise<void> => {
   const { disk } = createKillingDisk(plan.quick ? createQuickDisk() : createDisk(), plan, stand);
-  await runPlan(createMover(plan.paths, disk), plan);
+  await runPlan(new Mover(plan.paths, disk), plan);
   throw new Error(`no change ${plan.at}`);
 };
 await Promise.all(cases.map(run));

@@ -6,7 +6,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { formatStep } from '../../src/static-pods/journal/journal.ts';
-import { createMover } from '../../src/static-pods/mover.ts';
+import { Mover } from '../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../src/static-pods/places.ts';
 import { createKillingDisk, MOMENTS, type Moment } from '../support/disks/killing-disk.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
@@ -67,7 +67,7 @@ function assertWhole(paths: MoverPaths, files: readonly string[]): readonly stri
 
 /** What a start after the end finds, and that all can be given back. */
 async function assertRecovers(paths: MoverPaths, files: readonly string[]): Promise<void> {
-  const mover = createMover(paths, createQuickDisk());
+  const mover = new Mover(paths, createQuickDisk());
   assert.deepEqual(await mover.recover(), { failed: [], missing: [], problems: [] });
   const inPlace = assertWhole(paths, files);
   for (const file of files) if (!inPlace.includes(file)) assert.equal(await mover.restore(file), 'restored');
@@ -86,7 +86,7 @@ async function cutsOf(root: string, files: readonly string[], variant: Variant):
       writes.add(changes() + 1);
       await call(...args);
     };
-  await runPlan(createMover(paths, { ...disk, append: note(disk.append) }), { paths, files, ...variant });
+  await runPlan(new Mover(paths, { ...disk, append: note(disk.append) }), { paths, files, ...variant });
   await rm(root, { recursive: true });
   return Array.from({ length: changes() }, (_, index) => index + 1).flatMap((at) =>
     MOMENTS.filter((moment) => moment !== 'half' || writes.has(at)).map((moment) => ({ at, moment })),
@@ -150,7 +150,7 @@ describe('a mover that is killed a second time, during the recovery', () => {
       const variant = { verb };
       const run = async (cut: Cut, body: CrashPlan): Promise<boolean> => {
         const { disk } = createKillingDisk(createQuickDisk(), cut, () => Promise.reject(new Killed()));
-        const mover = createMover(body.paths, disk);
+        const mover = new Mover(body.paths, disk);
         try {
           if (body.files.length > 0) await runPlan(mover, body);
           else if ((await mover.recover()).failed.length > 0) return false;

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { Disk } from '../../src/static-pods/disk/disk.ts';
-import { createMover } from '../../src/static-pods/mover.ts';
+import { Mover } from '../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../src/static-pods/places.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { createQuickFolder } from '../support/disks/quick-folder.ts';
@@ -113,8 +113,8 @@ describe('a power cut at any moment, with what was not made durable kept or lost
         ]),
       ) as unknown as Disk;
       start();
-      await runPlan(createMover(paths, noting), { paths, verb: 'park', files });
-      await runPlan(createMover(paths, noting), { paths, verb: 'restore', files });
+      await runPlan(new Mover(paths, noting), { paths, verb: 'park', files });
+      await runPlan(new Mover(paths, noting), { paths, verb: 'restore', files });
       let cases = 0;
       const order = new Map(changes.map((change, index) => [change, index]));
       for (const [index, { sure, open }] of cuts.entries()) {
@@ -126,7 +126,7 @@ describe('a power cut at any moment, with what was not made durable kept or lost
           const done = [...sure, ...kept].sort((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0));
           // What came to nothing without a change that is lost comes to nothing now.
           for (const change of done) await change.repeat(disk).catch(() => undefined);
-          const mover = createMover(paths, disk);
+          const mover = new Mover(paths, disk);
           assert.deepEqual((await mover.recover()).failed, []);
           assertNoneLost(paths, files);
           cases += 1;

@@ -3,13 +3,13 @@ import process from 'node:process';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createSystemBus } from '../../src/host/dbus/bus.ts';
 import { UnitLock } from '../../src/host/systemd/inhibitor.ts';
-import { createLogin1 } from '../../src/host/systemd/login1.ts';
-import { createSystemd } from '../../src/host/systemd/systemd1.ts';
+import { Login1 } from '../../src/host/systemd/login1.ts';
+import { Systemd } from '../../src/host/systemd/systemd1.ts';
 
 const write = (_fields: object, message: string): void => console.error(message);
 const log = { debug: write, info: write, warn: write, error: write };
 const [heartbeatPath = ''] = process.argv.slice(2);
 const { signal } = new AbortController();
 const bus = createSystemBus({ log, clock: createSystemClock() }, signal);
-const lock = new UnitLock({ login1: createLogin1(bus), systemd: createSystemd(bus), log, heartbeatPath });
+const lock = new UnitLock({ login1: new Login1(bus), systemd: new Systemd(bus), log, heartbeatPath });
 console.log(await lock.acquire(signal));

@@ -1,8 +1,8 @@
 /** The agent's side of a test on the rig: bus, logind and systemd clients that end with the test. */
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createSystemBus, type SystemBus } from '../../src/host/dbus/bus.ts';
-import { createLogin1, type Login1 } from '../../src/host/systemd/login1.ts';
-import { createSystemd, type Systemd } from '../../src/host/systemd/systemd1.ts';
+import { Login1 } from '../../src/host/systemd/login1.ts';
+import { Systemd } from '../../src/host/systemd/systemd1.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import type { Logind } from './rig.ts';
 
@@ -25,11 +25,11 @@ export function connectHost(rig: Logind): HostClients {
   const log: Log = { debug: write, info: write, warn: write, error: write };
   const lifetime = new AbortController();
   const bus = createSystemBus({ address: rig.address, log, clock: createSystemClock() }, lifetime.signal);
-  const login1 = createLogin1(bus, { scheduledFile: rig.scheduledFile });
+  const login1 = new Login1(bus, rig.scheduledFile);
   return {
     bus,
     login1,
-    systemd: createSystemd(bus),
+    systemd: new Systemd(bus),
     log,
     logged,
     [Symbol.dispose]: () => {

@@ -18,7 +18,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { Disk } from '../../src/static-pods/disk/disk.ts';
-import { createMover, type Mover } from '../../src/static-pods/mover.ts';
+import { Mover } from '../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../src/static-pods/places.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { createQuickFolder } from '../support/disks/quick-folder.ts';
@@ -160,7 +160,7 @@ async function play(root: string, orders: readonly Told[], deeds: readonly Forei
   };
   const quick = createQuickDisk();
   for (const order of orders) {
-    const mover = createMover(paths, createSharedDisk(quick, order.dieAfter, turn));
+    const mover = new Mover(paths, createSharedDisk(quick, order.dieAfter, turn));
     try {
       await mover.recover();
       await obey(mover, order);
@@ -169,7 +169,7 @@ async function play(root: string, orders: readonly Told[], deeds: readonly Forei
     }
   }
   writers.finishAll();
-  const last = createMover(paths, quick);
+  const last = new Mover(paths, quick);
   assert.deepEqual((await last.recover()).failed, []);
   const there = new Set(contentsBelow(root));
   return [...writers.finished].filter((content) => !there.has(content));

@@ -3,7 +3,7 @@ import process from 'node:process';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createSystemBus } from '../../src/host/dbus/bus.ts';
 import { createKubeletFinder } from '../../src/host/kubelet/finder.ts';
-import { createSystemd } from '../../src/host/systemd/systemd1.ts';
+import { Systemd } from '../../src/host/systemd/systemd1.ts';
 import { SILENT_LOG } from '../support/silent-log.ts';
 
 const [, , address = '', kubeconfig = ''] = process.argv;
@@ -11,7 +11,7 @@ const lifetime = new AbortController();
 const bus = createSystemBus({ address, log: SILENT_LOG, clock: createSystemClock() }, lifetime.signal);
 const finder = createKubeletFinder({
   scope: { kubeconfig, nodeName: 'none' },
-  systemd: createSystemd(bus),
+  systemd: new Systemd(bus),
   unit: undefined,
   onRefused: (refused) => console.error(refused),
 });

@@ -16,7 +16,7 @@ import type { StateFiles } from '../../host/files/state-files.ts';
 import { usualStaticPodPath } from '../../host/kubelet/config.ts';
 import { createDisk } from '../../static-pods/disk/disk.ts';
 import { readInPlace } from '../../static-pods/inventory.ts';
-import { createMover } from '../../static-pods/mover.ts';
+import { Mover } from '../../static-pods/mover.ts';
 import { findPlaces, type MoverPaths } from '../../static-pods/places.ts';
 import { untrustedPlace } from '../../static-pods/trusted-places.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -193,7 +193,7 @@ export async function openStore(
   log: Pick<Log, 'info' | 'error'>,
 ): Promise<StaticPodStore> {
   const disk = createDisk();
-  const mover = createMover(paths, disk);
+  const mover = new Mover(paths, disk);
   let hasRecovered = false;
   let refusal: string | undefined;
 

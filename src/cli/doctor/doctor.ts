@@ -23,9 +23,9 @@ import { createContainerRuntime } from '../../host/cri/runtime.ts';
 import { createSystemBus } from '../../host/dbus/bus.ts';
 import { describeRefusal, judgePath, type WantedPath } from '../../host/files/trusted-path.ts';
 import { isOwnServer } from '../../host/own-addresses.ts';
-import { createLogin1, type Login1 } from '../../host/systemd/login1.ts';
+import { Login1 } from '../../host/systemd/login1.ts';
 import { readLogindConfig } from '../../host/systemd/logind-config.ts';
-import { createSystemd, type Systemd } from '../../host/systemd/systemd1.ts';
+import { Systemd } from '../../host/systemd/systemd1.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { createKubeClient, type KubeClient } from '../../kube/client.ts';
 import { NODES, objectPath } from '../../kube/resource.ts';
@@ -281,7 +281,7 @@ export async function doctorCommand(flags: StaticPodsFlags, terminal: Terminal):
     const facts = await readFacts(
       node,
       flags.config,
-      { login1: createLogin1(bus), systemd: createSystemd(bus) },
+      { login1: new Login1(bus), systemd: new Systemd(bus) },
       terminal.stop,
     );
     const checks = examineNode(facts);

@@ -9,7 +9,7 @@ import { createSystemClock } from '../../host/clock.ts';
 import { createSystemBus } from '../../host/dbus/bus.ts';
 import { openStateFiles, type StateFiles } from '../../host/files/state-files.ts';
 import { createKubeletFinder, type KubeletFinder } from '../../host/kubelet/finder.ts';
-import { createSystemd, type Systemd } from '../../host/systemd/systemd1.ts';
+import { Systemd } from '../../host/systemd/systemd1.ts';
 import { printable } from '../../printable.ts';
 import type { MoverPaths } from '../../static-pods/places.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -52,7 +52,7 @@ export const servicesOnce: Systemd['services'] = async (patterns, timeoutMs, sig
   const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
   try {
     const bus = createSystemBus({ log, clock: createSystemClock() }, AbortSignal.any([signal, lifetime.signal]));
-    return await createSystemd(bus).services(patterns, timeoutMs, signal);
+    return await new Systemd(bus).services(patterns, timeoutMs, signal);
   } finally {
     lifetime.abort();
   }

@@ -3,7 +3,7 @@ import { describeError, NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createSystemBus } from '../../host/dbus/bus.ts';
 import { HOLDER_UNIT } from '../../host/systemd/inhibitor.ts';
-import { createSystemd } from '../../host/systemd/systemd1.ts';
+import { Systemd } from '../../host/systemd/systemd1.ts';
 import { createLog } from '../../telemetry/log.ts';
 
 /**
@@ -21,7 +21,7 @@ export async function releaseCommand(runDirectory: string, reason: string, signa
   try {
     const log = createLog('error', 'nodemaint-release');
     const bus = createSystemBus({ log, clock: createSystemClock() }, AbortSignal.any([signal, lifetime.signal]));
-    await createSystemd(bus).stopUnit(HOLDER_UNIT, signal);
+    await new Systemd(bus).stopUnit(HOLDER_UNIT, signal);
   } catch (error) {
     signal.throwIfAborted();
     const message = `no agent answers, and the lock that it may have left cannot be released: ${describeError(error)}; by hand, as root: systemctl stop ${HOLDER_UNIT}`;

@@ -42,34 +42,6 @@ const SHORT_ESCAPES: ReadonlyMap<string, string> = new Map(
 /** An inhibitor lock as logind lists it. */
 export type Inhibitor = DelayLock;
 
-/** Errors of all methods that call logind: DBUS_UNAVAILABLE; DBUS_CALL_FAILED, also for an answer of an unexpected form. */
-export interface Login1 {
-  /**
-   * Calls `listener` on PrepareForShutdown and, with the kind of shutdown, on PrepareForShutdownWithMetadata. logind may
-   * send both for one event.
-   */
-  onPrepareForShutdown(listener: (active: boolean, metadata?: { readonly type?: string }) => void): void;
-  /** Calls `listener` when the scheduled shutdown may have changed; systemd before 257 does not signal that. */
-  onScheduleChange(listener: () => void): void;
-  /**
-   * The process ID of logind, which changes with each restart; undefined if logind is not on the bus. Its unique name on the
-   * bus does not show a restart, because a bus that was restarted too assigns the same names again. With systemd 257, after
-   * a restart of D-Bus, logind may run without being on the bus; a shutdown then ignores all locks and is not announced.
-   */
-  processId(signal: AbortSignal): Promise<number | undefined>;
-  /** Requests a shutdown, as systemctl does. Used for a shutdown that logind has lost in a restart. */
-  request(kind: ShutdownKind, signal: AbortSignal): Promise<void>;
-  /** Calls off what logind has scheduled, as `shutdown -c` does. What it prepares already goes on (systemd 252). */
-  cancelScheduled(signal: AbortSignal): Promise<void>;
-  preparingForShutdown(signal: AbortSignal): Promise<boolean>;
-  scheduledShutdown(signal: AbortSignal): Promise<ScheduledShutdown | null>;
-  /** The longest time for which locks can delay a shutdown, in milliseconds. */
-  inhibitDelayMaxMs(signal: AbortSignal): Promise<number>;
-  listInhibitors(signal: AbortSignal): Promise<readonly Inhibitor[]>;
-  /** Who requested the present shutdown, and its kind. Members that logind does not report are absent; never fails. */
-  shutdownRequester(signal: AbortSignal): Promise<ShutdownRequester>;
-}
-
 /** Decodes systemd's C-style escapes, in which each byte beyond ASCII is an octal number. */
 function unescape(text: string): string {
   const bytes = text.replaceAll(/\\(?:([0-7]{3})|x([0-9a-f]{2})|(.))/g, (_match, octal, hex, char: string) => {
@@ -117,25 +89,23 @@ function parseAnswer<T>(schema: z.ZodType<T>, what: string, value: unknown): T {
   );
 }
 
-/** Creates the reader of logind on `bus`; `scheduledFile` is the file in which logind keeps a scheduled shutdown. */
-export function createLogin1(
-  bus: SystemBus,
-  { scheduledFile = SCHEDULED_FILE }: { readonly scheduledFile?: string } = {},
-): Login1 {
-  return new Login1Client(bus, scheduledFile);
-}
-
-class Login1Client implements Login1 {
+/** logind. Errors of all methods that call it: DBUS_UNAVAILABLE; DBUS_CALL_FAILED, also for an answer of an unexpected form. */
+export class Login1 {
   readonly #bus: SystemBus;
   readonly #scheduledFile: string;
   /** The kind of the present shutdown, as logind announced it; undefined if it did not. */
   #announcedType: string | undefined;
 
-  constructor(bus: SystemBus, scheduledFile: string) {
+  /** `scheduledFile` is the file in which logind keeps a scheduled shutdown. */
+  constructor(bus: SystemBus, scheduledFile = SCHEDULED_FILE) {
     this.#bus = bus;
     this.#scheduledFile = scheduledFile;
   }
 
+  /**
+   * Calls `listener` on PrepareForShutdown and, with the kind of shutdown, on PrepareForShutdownWithMetadata. logind may
+   * send both for one event.
+   */
   onPrepareForShutdown(listener: (active: boolean, metadata?: { readonly type?: string }) => void): void {
     const match = { sender: SERVICE.destination, path: SERVICE.path, interface: MANAGER };
     this.#bus.subscribe({ ...match, member: 'PrepareForShutdown' }, ([active]) => {
@@ -151,6 +121,7 @@ class Login1Client implements Login1 {
     });
   }
 
+  /** Calls `listener` when the scheduled shutdown may have changed; systemd before 257 does not signal that. */
   onScheduleChange(listener: () => void): void {
     const match = { sender: SERVICE.destination, path: SERVICE.path, interface: 'org.freedesktop.DBus.Properties' };
     this.#bus.subscribe({ ...match, member: 'PropertiesChanged' }, (body) => {
@@ -161,6 +132,11 @@ class Login1Client implements Login1 {
     });
   }
 
+  /**
+   * The process ID of logind, which changes with each restart; undefined if logind is not on the bus. Its unique name on the
+   * bus does not show a restart, because a bus that was restarted too assigns the same names again. With systemd 257, after
+   * a restart of D-Bus, logind may run without being on the bus; a shutdown then ignores all locks and is not announced.
+   */
   async processId(signal: AbortSignal): Promise<number | undefined> {
     const call = { ...DBUS, member: 'GetConnectionUnixProcessID', signature: 's', body: [SERVICE.destination] };
     try {
@@ -171,10 +147,12 @@ class Login1Client implements Login1 {
     }
   }
 
+  /** Requests a shutdown, as systemctl does. Used for a shutdown that logind has lost in a restart. */
   async request(kind: ShutdownKind, signal: AbortSignal): Promise<void> {
     await this.#bus.call({ ...SERVICE, interface: MANAGER, ...REQUESTS[kind] }, signal);
   }
 
+  /** Calls off what logind has scheduled, as `shutdown -c` does. What it prepares already goes on (systemd 252). */
   async cancelScheduled(signal: AbortSignal): Promise<void> {
     await this.#bus.call({ ...SERVICE, interface: MANAGER, member: 'CancelScheduledShutdown' }, signal);
   }
@@ -192,6 +170,7 @@ class Login1Client implements Login1 {
     return { kind, at: isDate ? Number(usec / 1000n) : null };
   }
 
+  /** The longest time for which locks can delay a shutdown, in milliseconds. */
   async inhibitDelayMaxMs(signal: AbortSignal): Promise<number> {
     const value = await this.#read('InhibitDelayMaxUSec', signal);
     return Number(parseAnswer(z.bigint().nonnegative(), 'InhibitDelayMaxUSec', value)) / 1000;
@@ -204,6 +183,7 @@ class Login1Client implements Login1 {
     return rows.map(([what, who, why, mode, uid, pid]) => ({ what, who, why, mode, uid, pid }));
   }
 
+  /** Who requested the present shutdown, and its kind. Members that logind does not report are absent; never fails. */
   async shutdownRequester(signal: AbortSignal): Promise<ShutdownRequester> {
     const kind = await this.#readKind(signal);
     const text = await readFile(this.#scheduledFile, { encoding: 'utf8', signal }).catch(() => '');

@@ -1,7 +1,7 @@
 /** Runs a unit of the type oneshot to its end. */
 import * as z from 'zod';
 import type { SystemBus } from '../dbus/bus.ts';
-import { createSystemd } from './systemd1.ts';
+import { Systemd } from './systemd1.ts';
 
 const MANAGER = {
   destination: 'org.freedesktop.systemd1',
@@ -18,7 +18,7 @@ const CLD_EXITED = 1;
 
 /** Waits until the unit has no job and does not run. Errors: DBUS_UNAVAILABLE, DBUS_CALL_FAILED. */
 export async function untilAtRest(bus: SystemBus, unit: string, signal: AbortSignal): Promise<'failed' | 'inactive'> {
-  const systemd = createSystemd(bus);
+  const systemd = new Systemd(bus);
   for (;;) {
     // Until a queued job begins, the unit has its old state.
     const job = jobSchema.safeParse(await systemd.unitProperty(unit, 'Unit', 'Job', signal));
@@ -36,7 +36,7 @@ export async function runOneShot(bus: SystemBus, unit: string, signal: AbortSign
   await bus.call({ ...MANAGER, member: 'Reload', timeoutMs: RELOAD_MS }, signal);
   await bus.call({ ...MANAGER, member: 'StartUnit', signature: 'ss', body: [unit, 'fail'] }, signal);
   if ((await untilAtRest(bus, unit, signal)) === 'inactive') return 0;
-  const systemd = createSystemd(bus);
+  const systemd = new Systemd(bus);
   const code = await systemd.unitProperty(unit, 'Service', 'ExecMainStatus', signal);
   const how = await systemd.unitProperty(unit, 'Service', 'ExecMainCode', signal);
   return how === CLD_EXITED && typeof code === 'number' && code > 0 ? code : 255;

@@ -29,37 +29,6 @@ const PID = z.int().min(0);
 /** The answer of ListUnitsByPatterns: a row per unit, with its name first and its object path seventh. */
 const UNIT_ROWS = z.tuple([z.array(z.array(z.unknown()))]);
 
-/** Errors of all methods: DBUS_UNAVAILABLE; DBUS_CALL_FAILED if systemd refuses, or a unit does not reach its state. */
-export interface Systemd {
-  /** The manager's SystemState: initializing, starting, running, degraded, maintenance, stopping. */
-  systemState(signal: AbortSignal): Promise<string>;
-  /** Whether systemd stops all units now, or has that as a queued job; false while logind still delays a shutdown. */
-  isGoingDown(signal: AbortSignal): Promise<boolean>;
-  /** The kind of shutdown that is queued as a job (reboot.target, …); undefined if none is. */
-  queuedShutdown(signal: AbortSignal): Promise<ShutdownKind | undefined>;
-  /** The number of soft reboots since the boot; undefined if systemd does not count them (before 256). */
-  softReboots(signal: AbortSignal): Promise<number | undefined>;
-  /** A property of a unit, with its drop-ins applied, from the interface Unit or Service; undefined if there is none. */
-  unitProperty(unit: string, kind: 'Unit' | 'Service', name: string, signal: AbortSignal): Promise<unknown>;
-  /** The loaded services with processes whose names match one of the shell patterns. `timeoutMs` applies to each call. */
-  services(patterns: readonly string[], timeoutMs: number, signal: AbortSignal): Promise<readonly KubeletService[]>;
-  /** Starts a unit and waits until it is active. Idempotent. */
-  startUnit(name: string, signal: AbortSignal): Promise<void>;
-  /** Restarts a unit and waits until it is active. */
-  restartUnit(name: string, signal: AbortSignal): Promise<void>;
-  /** Stops a unit and waits until it has ended. Idempotent; a unit that is not installed counts as stopped. */
-  stopUnit(name: string, signal: AbortSignal): Promise<void>;
-  /**
-   * Ends the main process of a unit that has a waiting stop job, and leaves the job to systemd. Only for such a unit:
-   * without the job, Restart= would start the unit again (systemd, service.c, service_enter_dead). Idempotent.
-   */
-  endUnit(name: string, signal: AbortSignal): Promise<void>;
-  /** Starts a shutdown that logind prepares, as logind does when its delay is over; ignores all locks. */
-  goDown(kind: ShutdownKind, signal: AbortSignal): Promise<void>;
-  /** The ActiveState: active, inactive, failed, activating, deactivating, …; inactive if the unit is not installed. */
-  unitActiveState(name: string, signal: AbortSignal): Promise<string>;
-}
-
 /** Parses an answer of systemd. Throws DBUS_CALL_FAILED if it does not fit the schema. */
 function parseAnswer<T>(schema: z.ZodType<T>, what: string, value: unknown): T {
   const result = schema.safeParse(value);
@@ -69,50 +38,6 @@ function parseAnswer<T>(schema: z.ZodType<T>, what: string, value: unknown): T {
 }
 
 const SYSTEMD_MANAGER = { ...SERVICE, interface: MANAGER };
-
-/** Creates the client of process 1 on `bus`. */
-export function createSystemd(bus: SystemBus): Systemd {
-  const units = new Units(bus);
-  return {
-    systemState: (signal) => readSystemState(bus, signal),
-    isGoingDown: async (signal) => {
-      if ((await readSystemState(bus, signal)) === 'stopping') return true;
-      const { activeState, hasJob } = await units.read(SHUTDOWN_TARGET, signal);
-      return hasJob || activeState === 'active';
-    },
-    queuedShutdown: async (signal) => {
-      const names = SHUTDOWN_KINDS.map((kind) => `${kind}.target`);
-      const targets = await units.readAll(names, signal);
-      return SHUTDOWN_KINDS.find((kind) => targets.some(({ name, hasJob }) => hasJob && name === `${kind}.target`));
-    },
-    softReboots: (signal) =>
-      unlessRefused(async () => {
-        const count = await bus.getProperty({ ...SYSTEMD_MANAGER, name: 'SoftRebootsCount' }, signal);
-        return z.uint32().safeParse(count).data;
-      }),
-    unitProperty: (unit, kind, name, signal) =>
-      unlessRefused(async () => {
-        const load = { ...SYSTEMD_MANAGER, member: 'LoadUnit', signature: 's', body: [unit] };
-        const [objectPath] = await bus.call(load, signal);
-        const object = { destination: SERVICE.destination, path: String(objectPath) };
-        return await bus.getProperty({ ...object, interface: `org.freedesktop.systemd1.${kind}`, name }, signal);
-      }),
-    services: (patterns, timeoutMs, signal) => listServices(bus, { patterns, timeoutMs }, signal),
-    unitActiveState: async (name, signal) => (await units.read(name, signal)).activeState,
-    goDown: async (kind, signal) => {
-      const body = [`${kind}.target`, 'replace-irreversibly'];
-      await bus.call({ ...SYSTEMD_MANAGER, member: 'StartUnit', signature: 'ss', body }, signal);
-    },
-    startUnit: (name, signal) => units.start('StartUnit', name, signal),
-    restartUnit: (name, signal) => units.start('RestartUnit', name, signal),
-    stopUnit: (name, signal) => units.stop(name, signal),
-    endUnit: (name, signal) => units.endMainProcess(name, signal),
-  };
-}
-
-async function readSystemState(bus: SystemBus, signal: AbortSignal): Promise<string> {
-  return String(await bus.getProperty({ ...SYSTEMD_MANAGER, name: 'SystemState' }, signal));
-}
 
 /** The result of `call`; undefined if systemd answers with an error, for instance because it has no such property. */
 async function unlessRefused<T>(call: () => Promise<T>): Promise<T | undefined> {
@@ -124,78 +49,143 @@ async function unlessRefused<T>(call: () => Promise<T>): Promise<T | undefined> 
   }
 }
 
-async function listServices(
-  bus: SystemBus,
-  { patterns, timeoutMs }: { readonly patterns: readonly string[]; readonly timeoutMs: number },
-  signal: AbortSignal,
-): Promise<readonly KubeletService[]> {
-  const body = [[], patterns];
-  const list = { ...SYSTEMD_MANAGER, member: 'ListUnitsByPatterns', signature: 'asas', body, timeoutMs };
-  const [rows] = parseAnswer(UNIT_ROWS, list.member, await bus.call(list, signal));
-  const services: KubeletService[] = [];
-  for (const [unit, , , , , , objectPath] of rows.slice(0, MAX_SERVICES)) {
-    const object = { destination: SERVICE.destination, path: String(objectPath) };
-    const read = async (name: string): Promise<unknown> => {
-      const get = { interface: 'org.freedesktop.DBus.Properties', member: 'Get', signature: 'ss', timeoutMs };
-      return (await bus.call({ ...object, ...get, body: ['org.freedesktop.systemd1.Service', name] }, signal))[0];
-    };
-    const mainPid = PID.safeParse(await read('MainPID')).data ?? 0;
-    const controlGroup = z.string().safeParse(await read('ControlGroup')).data ?? '';
-    if (mainPid !== 0 || controlGroup !== '') services.push({ unit: String(unit), mainPid, controlGroup });
-  }
-  return services;
-}
-
 interface UnitView {
   readonly name: string;
   readonly activeState: string;
   readonly hasJob: boolean;
 }
 
-/** Reads units, starts and stops them, and waits for the result. */
-class Units {
+/** Process 1. Errors of all methods: DBUS_UNAVAILABLE; DBUS_CALL_FAILED if systemd refuses, or a unit does not reach its state. */
+export class Systemd {
   readonly #bus: SystemBus;
 
   constructor(bus: SystemBus) {
     this.#bus = bus;
   }
 
-  /** Reads units in one call; systemd also lists units that are not loaded or do not exist. */
-  async readAll(names: readonly string[], signal: AbortSignal): Promise<readonly UnitView[]> {
-    const list = { ...SYSTEMD_MANAGER, member: 'ListUnitsByNames', signature: 'as', body: [names] };
+  /** The manager's SystemState: initializing, starting, running, degraded, maintenance, stopping. */
+  async systemState(signal: AbortSignal): Promise<string> {
+    return String(await this.#bus.getProperty({ ...SYSTEMD_MANAGER, name: 'SystemState' }, signal));
+  }
+
+  /** Whether systemd stops all units now, or has that as a queued job; false while logind still delays a shutdown. */
+  async isGoingDown(signal: AbortSignal): Promise<boolean> {
+    if ((await this.systemState(signal)) === 'stopping') return true;
+    const { activeState, hasJob } = await this.#read(SHUTDOWN_TARGET, signal);
+    return hasJob || activeState === 'active';
+  }
+
+  /** The kind of shutdown that is queued as a job (reboot.target, …); undefined if none is. */
+  async queuedShutdown(signal: AbortSignal): Promise<ShutdownKind | undefined> {
+    const names = SHUTDOWN_KINDS.map((kind) => `${kind}.target`);
+    const targets = await this.#readAll(names, signal);
+    return SHUTDOWN_KINDS.find((kind) => targets.some(({ name, hasJob }) => hasJob && name === `${kind}.target`));
+  }
+
+  /** The number of soft reboots since the boot; undefined if systemd does not count them (before 256). */
+  softReboots(signal: AbortSignal): Promise<number | undefined> {
+    return unlessRefused(async () => {
+      const count = await this.#bus.getProperty({ ...SYSTEMD_MANAGER, name: 'SoftRebootsCount' }, signal);
+      return z.uint32().safeParse(count).data;
+    });
+  }
+
+  /** A property of a unit, with its drop-ins applied, from the interface Unit or Service; undefined if there is none. */
+  unitProperty(unit: string, kind: 'Unit' | 'Service', name: string, signal: AbortSignal): Promise<unknown> {
+    return unlessRefused(async () => {
+      const load = { ...SYSTEMD_MANAGER, member: 'LoadUnit', signature: 's', body: [unit] };
+      const [objectPath] = await this.#bus.call(load, signal);
+      const object = { destination: SERVICE.destination, path: String(objectPath) };
+      return await this.#bus.getProperty({ ...object, interface: `org.freedesktop.systemd1.${kind}`, name }, signal);
+    });
+  }
+
+  /** The loaded services with processes whose names match one of the shell patterns. `timeoutMs` applies to each call. */
+  async services(
+    patterns: readonly string[],
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<readonly KubeletService[]> {
+    const body = [[], patterns];
+    const list = { ...SYSTEMD_MANAGER, member: 'ListUnitsByPatterns', signature: 'asas', body, timeoutMs };
     const [rows] = parseAnswer(UNIT_ROWS, list.member, await this.#bus.call(list, signal));
-    return rows.map((row) => ({ name: String(row[0]), activeState: String(row[3]), hasJob: row[7] !== 0 }));
+    const services: KubeletService[] = [];
+    for (const [unit, , , , , , objectPath] of rows.slice(0, MAX_SERVICES)) {
+      const object = { destination: SERVICE.destination, path: String(objectPath) };
+      const read = async (name: string): Promise<unknown> => {
+        const get = { interface: 'org.freedesktop.DBus.Properties', member: 'Get', signature: 'ss', timeoutMs };
+        const asked = { ...object, ...get, body: ['org.freedesktop.systemd1.Service', name] };
+        return (await this.#bus.call(asked, signal))[0];
+      };
+      const mainPid = PID.safeParse(await read('MainPID')).data ?? 0;
+      const controlGroup = z.string().safeParse(await read('ControlGroup')).data ?? '';
+      if (mainPid !== 0 || controlGroup !== '') services.push({ unit: String(unit), mainPid, controlGroup });
+    }
+    return services;
   }
 
-  async read(name: string, signal: AbortSignal): Promise<UnitView> {
-    return (await this.readAll([name], signal))[0] ?? { name, activeState: 'inactive', hasJob: false };
+  /** The ActiveState: active, inactive, failed, activating, deactivating, …; inactive if the unit is not installed. */
+  async unitActiveState(name: string, signal: AbortSignal): Promise<string> {
+    return (await this.#read(name, signal)).activeState;
   }
 
-  async start(member: 'StartUnit' | 'RestartUnit', name: string, signal: AbortSignal): Promise<void> {
-    await this.#bus.call({ ...SYSTEMD_MANAGER, member, signature: 'ss', body: [name, 'replace'] }, signal);
-    await this.#settle(name, ['active', 'reloading'], signal);
+  /** Starts a shutdown that logind prepares, as logind does when its delay is over; ignores all locks. */
+  async goDown(kind: ShutdownKind, signal: AbortSignal): Promise<void> {
+    const body = [`${kind}.target`, 'replace-irreversibly'];
+    await this.#bus.call({ ...SYSTEMD_MANAGER, member: 'StartUnit', signature: 'ss', body }, signal);
   }
 
-  async stop(name: string, signal: AbortSignal): Promise<void> {
-    if ((await this.read(name, signal)).activeState === 'inactive') return;
+  /** Starts a unit and waits until it is active. Idempotent. */
+  async startUnit(name: string, signal: AbortSignal): Promise<void> {
+    await this.#start('StartUnit', name, signal);
+  }
+
+  /** Restarts a unit and waits until it is active. */
+  async restartUnit(name: string, signal: AbortSignal): Promise<void> {
+    await this.#start('RestartUnit', name, signal);
+  }
+
+  /** Stops a unit and waits until it has ended. Idempotent; a unit that is not installed counts as stopped. */
+  async stopUnit(name: string, signal: AbortSignal): Promise<void> {
+    if ((await this.#read(name, signal)).activeState === 'inactive') return;
     const body = [name, 'replace'];
     await this.#bus.call({ ...SYSTEMD_MANAGER, member: 'StopUnit', signature: 'ss', body }, signal);
     await this.#settle(name, ENDED, signal);
   }
 
-  async endMainProcess(name: string, signal: AbortSignal): Promise<void> {
+  /**
+   * Ends the main process of a unit that has a waiting stop job, and leaves the job to systemd. Only for such a unit:
+   * without the job, Restart= would start the unit again (systemd, service.c, service_enter_dead). Idempotent.
+   */
+  async endUnit(name: string, signal: AbortSignal): Promise<void> {
     const hasEnded = ({ activeState }: UnitView): boolean => ENDED.includes(activeState);
     for (const { number, withinMs } of [
       { number: SIGTERM, withinMs: TERM_MS },
       { number: SIGKILL, withinMs: JOB_TIMEOUT_MS },
     ]) {
-      if (hasEnded(await this.read(name, signal))) return;
+      if (hasEnded(await this.#read(name, signal))) return;
       const body = [name, 'main', number];
       await this.#bus.call({ ...SYSTEMD_MANAGER, member: 'KillUnit', signature: 'ssi', body }, signal);
       const { holds, activeState } = await this.#watch(name, hasEnded, withinMs, signal);
       if (holds) return;
       if (number === SIGKILL) throw unexpectedState(name, activeState, ENDED);
     }
+  }
+
+  /** Reads units in one call; systemd also lists units that are not loaded or do not exist. */
+  async #readAll(names: readonly string[], signal: AbortSignal): Promise<readonly UnitView[]> {
+    const list = { ...SYSTEMD_MANAGER, member: 'ListUnitsByNames', signature: 'as', body: [names] };
+    const [rows] = parseAnswer(UNIT_ROWS, list.member, await this.#bus.call(list, signal));
+    return rows.map((row) => ({ name: String(row[0]), activeState: String(row[3]), hasJob: row[7] !== 0 }));
+  }
+
+  async #read(name: string, signal: AbortSignal): Promise<UnitView> {
+    return (await this.#readAll([name], signal))[0] ?? { name, activeState: 'inactive', hasJob: false };
+  }
+
+  async #start(member: 'StartUnit' | 'RestartUnit', name: string, signal: AbortSignal): Promise<void> {
+    await this.#bus.call({ ...SYSTEMD_MANAGER, member, signature: 'ss', body: [name, 'replace'] }, signal);
+    await this.#settle(name, ['active', 'reloading'], signal);
   }
 
   /** Waits for the end of the unit's job; throws if the unit is in none of `states` then. */
@@ -215,7 +205,7 @@ class Units {
     const { clock } = this.#bus;
     const until = clock.monotonic() + withinMs;
     for (let waitMs = FIRST_POLL_MS; ; waitMs = Math.min(waitMs * 2, MAX_POLL_MS)) {
-      const unit = await this.read(name, signal);
+      const unit = await this.#read(name, signal);
       const { activeState, hasJob } = unit;
       if (claim(unit)) return { holds: true, activeState };
       const isChanging = hasJob || activeState.endsWith('activating');

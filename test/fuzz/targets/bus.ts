@@ -1,8 +1,8 @@
 /** Answers of systemd and logind as values. */
 import * as fc from 'fast-check';
 import { BusCallError, type SystemBus } from '../../../src/host/dbus/bus.ts';
-import { createLogin1 } from '../../../src/host/systemd/login1.ts';
-import { createSystemd } from '../../../src/host/systemd/systemd1.ts';
+import { Login1 } from '../../../src/host/systemd/login1.ts';
+import { Systemd } from '../../../src/host/systemd/systemd1.ts';
 import { createSteppingClock } from '../../support/stand-ins/stepping-clock.ts';
 import { mutatedValue } from '../mutate.ts';
 import { assertFinite, attempt, type FuzzInput, type FuzzTarget } from '../target.ts';
@@ -39,11 +39,11 @@ async function bus(body: readonly unknown[]): Promise<void> {
     subscribe: (_match, listener) => listeners.push(listener),
     onReconnect: () => undefined,
   };
-  const login1 = createLogin1(fake, { scheduledFile: '/nonexistent' });
+  const login1 = new Login1(fake, '/nonexistent');
   login1.onPrepareForShutdown(() => undefined);
   login1.onScheduleChange(() => undefined);
   for (const listener of listeners) listener(body);
-  const systemd = createSystemd(fake);
+  const systemd = new Systemd(fake);
   const reads = [
     () => login1.processId(SIGNAL),
     () => login1.preparingForShutdown(SIGNAL),

@@ -11,7 +11,7 @@ import type { KubeletHome } from '../../../src/decide/machine/kubelet-unit.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createSystemBus, type SystemBus } from '../../../src/host/dbus/bus.ts';
 import { createKubeletUnit, type KubeletUnit } from '../../../src/host/kubelet/unit.ts';
-import { createSystemd, type Systemd } from '../../../src/host/systemd/systemd1.ts';
+import { Systemd } from '../../../src/host/systemd/systemd1.ts';
 import { openTestState } from '../../support/agent/state.ts';
 import { type ServiceManager, startManager } from '../../systemd/manager.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
@@ -56,7 +56,7 @@ async function startUnits(
   const lifetime = new AbortController();
   t.after(() => lifetime.abort());
   const bus = createSystemBus({ address, log: SILENT_LOG, clock: createSystemClock() }, lifetime.signal);
-  const systemd = createSystemd(bus);
+  const systemd = new Systemd(bus);
   for (const unit of units) {
     const starts = async (): Promise<boolean> =>
       await systemd.startUnit(unit, t.signal).then(

@@ -7,7 +7,7 @@ import type { Message as BusMessage } from 'dbus-next';
 import { ShutdownDetector } from '../../../src/agent/shutdown/detector.ts';
 import { NodemaintError } from '../../../src/errors.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
-import { createLogin1 } from '../../../src/host/systemd/login1.ts';
+import { Login1 } from '../../../src/host/systemd/login1.ts';
 import { watchScheduledFile } from '../../../src/host/systemd/scheduled-file.ts';
 import { connectHost, type HostClients } from '../../logind/host.ts';
 import { type Logind, startLogind } from '../../logind/rig.ts';
@@ -185,7 +185,7 @@ describe('garbage in the place of logind', () => {
       }
       return true;
     });
-    const login1 = createLogin1(host.bus, { scheduledFile: '/nonexistent' });
+    const login1 = new Login1(host.bus, '/nonexistent');
     const heard: [boolean, string | undefined][] = [];
     let changes = 0;
     login1.onPrepareForShutdown((active, metadata) => heard.push([active, metadata?.type]));

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createSystemBus } from '../../../src/host/dbus/bus.ts';
-import { createSystemd, type Systemd } from '../../../src/host/systemd/systemd1.ts';
+import { Systemd } from '../../../src/host/systemd/systemd1.ts';
 import { readAgentStatus } from '../../support/commands/nodemaint.ts';
 import { PROGRAM } from '../../support/commands/program.ts';
 import { startManager } from '../../systemd/manager.ts';
@@ -59,7 +59,7 @@ describe('the watchdog of the agent', () => {
       { address: manager.address, log: SILENT_LOG, clock: createSystemClock() },
       lifetime.signal,
     );
-    const systemd = createSystemd(bus);
+    const systemd = new Systemd(bus);
     const starts = (): Promise<boolean> =>
       systemd.startUnit(UNIT, t.signal).then(
         () => true,

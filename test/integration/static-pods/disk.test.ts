@@ -5,7 +5,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
 import { NodemaintError } from '../../../src/errors.ts';
-import { createMover } from '../../../src/static-pods/mover.ts';
+import { Mover } from '../../../src/static-pods/mover.ts';
 import { untrustedPlace } from '../../../src/static-pods/trusted-places.ts';
 import type { MountRoot } from '../../support/disks/mounts.ts';
 import { createMoverRig, type MoverRig, park, POD } from '../../support/rigs/mover.ts';
@@ -70,7 +70,7 @@ describe('a full disk', () => {
     await rm(path.join(rig.root, 'state', '.filler'));
     await park(rig.mover);
     await assertUntouched(rig, 'parkedPath');
-    assert.equal((await createMover(rig.paths, rig.disk).recover()).failed.length, 0, 'the journal is whole');
+    assert.equal((await new Mover(rig.paths, rig.disk).recover()).failed.length, 0, 'the journal is whole');
   });
 });
 
@@ -90,12 +90,12 @@ describe('a read-only file system', () => {
     remount('ro');
     await assertFails(rig.mover.restore('web.yaml'), /cannot restore the manifest "web\.yaml" .*read-only file system/);
     await assertUntouched(rig, 'parkedPath');
-    const next = createMover(rig.paths, rig.disk);
+    const next = new Mover(rig.paths, rig.disk);
     const { problems } = await next.recover();
     assert.match(problems.join(), /cannot write the journal .*EROFS: read-only file system/);
     assert.equal(next.parkSteps().get('web.yaml')?.maintenance, 'm', 'what it was parked for is not forgotten');
     remount('rw');
-    const last = createMover(rig.paths, rig.disk);
+    const last = new Mover(rig.paths, rig.disk);
     assert.deepEqual((await last.recover()).failed, []);
     assert.equal(await last.restore('web.yaml'), 'restored');
     await assertUntouched(rig, 'staticPodPath');
@@ -104,7 +104,7 @@ describe('a read-only file system', () => {
   it('a read-only journal is named at the start; a shutdown parks all the same, and the parked manifests come back', async (t) => {
     const rig = await createMoverRig(t, small('state'));
     execFileSync('mount', ['-o', 'remount,ro', path.join(rig.root, 'state')]);
-    const mover = createMover(rig.paths, rig.disk);
+    const mover = new Mover(rig.paths, rig.disk);
     const { problems } = await mover.recover();
     assert.match(problems.join(), /cannot write the journal .*EROFS: read-only file system/);
     assert.match(mover.problem() ?? '', /EROFS/);

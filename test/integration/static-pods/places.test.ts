@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import { createDisk } from '../../../src/static-pods/disk/disk.ts';
 import { readInPlace, readParked } from '../../../src/static-pods/inventory.ts';
-import { createMover } from '../../../src/static-pods/mover.ts';
+import { Mover } from '../../../src/static-pods/mover.ts';
 import { findPlaces } from '../../../src/static-pods/places.ts';
 import { createMountRoot } from '../../support/disks/mounts.ts';
 
@@ -49,7 +49,7 @@ describe('the place for parked manifests', () => {
     const [pod] = (await readInPlace(places, 'node-1', signal)).manifests;
     assert.equal(pod?.podName, 'web-node-1');
     const disk = createDisk();
-    const mover = createMover(places, disk);
+    const mover = new Mover(places, disk);
     await mover.recover();
     const step = { op: 'park', sha256: '', maintenance: 'm', at: 1, bootId: 'b' } as const;
     await assert.rejects(mover.park({ ...step, file: 'kubelet.conf' }), /refusing to move a manifest/);

@@ -3,6 +3,8 @@ import type { Host } from '../../../src/agent/shutdown/lock.ts';
 import type { ShutdownKind } from '../../../src/decide/shutdown/kind.ts';
 import { NodemaintError } from '../../../src/errors.ts';
 import type { ShutdownLock } from '../../../src/host/systemd/inhibitor.ts';
+import type { Login1 } from '../../../src/host/systemd/login1.ts';
+import type { Systemd } from '../../../src/host/systemd/systemd1.ts';
 import type { AgentSystem } from '../machine/agent.ts';
 
 /** A shutdown that logind prepares. */
@@ -26,7 +28,7 @@ const unasked = (): never => {
 
 /** The host as the agent asks it; `listeners` hear of the beginning of a shutdown. */
 export function hostOf(state: SystemState, listeners: Set<() => void>): Host {
-  return {
+  const host: { login1: Pick<Login1, keyof Login1>; systemd: Pick<Systemd, keyof Systemd> } = {
     login1: {
       onPrepareForShutdown: (listener) => {
         listeners.add(() => listener(true));
@@ -65,6 +67,7 @@ export function hostOf(state: SystemState, listeners: Set<() => void>): Host {
       unitActiveState: () => Promise.resolve(state.isKubeletUp() ? 'active' : 'inactive'),
     },
   };
+  return host as Host;
 }
 
 /** The lock that the agent holds; the machine goes down when it is released while a shutdown is prepared. */

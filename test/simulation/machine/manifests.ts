@@ -37,7 +37,7 @@ function manifestOf(
 }
 
 function moverOf(inPlace: Map<string, Manifest>, parked: Map<string, Parked>): Mover {
-  return {
+  const mover: Pick<Mover, keyof Mover> = {
     recover: () => Promise.resolve({ failed: [], missing: [], problems: [] }),
     park: (step) => {
       const manifest = inPlace.get(step.file);
@@ -56,6 +56,7 @@ function moverOf(inPlace: Map<string, Manifest>, parked: Map<string, Parked>): M
     retry: () => Promise.resolve(),
     problem: () => undefined,
   };
+  return mover as Mover;
 }
 
 /** Makes an empty directory. */

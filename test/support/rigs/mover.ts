@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { createDisk, type Disk } from '../../../src/static-pods/disk/disk.ts';
-import { createMover, type Mover } from '../../../src/static-pods/mover.ts';
+import { Mover } from '../../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../../src/static-pods/places.ts';
 import { createMountRoot, type MountRoot } from '../disks/mounts.ts';
 
@@ -32,7 +32,7 @@ export async function createMoverRig(
     journalPath: path.join(root, 'state', 'journal'),
   };
   await writeFile(path.join(paths.staticPodPath, 'web.yaml'), POD);
-  const mover = createMover(paths, disk);
+  const mover = new Mover(paths, disk);
   await mover.recover();
   return { root, paths, mover, disk };
 }

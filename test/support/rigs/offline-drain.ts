@@ -15,7 +15,7 @@ import { NodemaintError } from '../../../src/errors.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createContainerRuntime } from '../../../src/host/cri/runtime.ts';
 import { createKubeletUnit, type Units } from '../../../src/host/kubelet/unit.ts';
-import { createMover } from '../../../src/static-pods/mover.ts';
+import { Mover } from '../../../src/static-pods/mover.ts';
 import { openTestState } from '../agent/state.ts';
 import { createQuickDisk } from '../disks/quick-disk.ts';
 import { SILENT_LOG } from '../silent-log.ts';
@@ -158,7 +158,7 @@ export async function drainOffline(root: string, fault: OfflineFault | undefined
   let wake = (): void => undefined;
   const onChange = (): void => wake();
   const pods = createOfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, signal);
-  const mover = createMover(paths, createQuickDisk());
+  const mover = new Mover(paths, createQuickDisk());
   await mover.recover();
   const store = {
     paths,

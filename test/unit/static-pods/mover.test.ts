@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { createDisk } from '../../../src/static-pods/disk/disk.ts';
 import { readParked } from '../../../src/static-pods/inventory.ts';
 import { readJournal } from '../../../src/static-pods/journal/journal.ts';
-import { createMover, type Mover } from '../../../src/static-pods/mover.ts';
+import { Mover } from '../../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../../src/static-pods/places.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
@@ -33,7 +33,7 @@ async function createRig(
   await mkdir(paths.staticPodPath);
   const inPlace = (file: string): string => path.join(paths.staticPodPath, file);
   for (const [file, content] of Object.entries(files)) await writeFile(inPlace(file), content);
-  const mover = createMover(paths, createDisk());
+  const mover = new Mover(paths, createDisk());
   await mover.recover();
   return { paths, mover, inPlace, parked: (file) => path.join(paths.parkedPath, file) };
 }
@@ -85,9 +85,9 @@ describe('a manifest that the mover finds', () => {
     await symlink('../a.yaml', inPlace('a.yaml'));
     await mover.park({ ...STEP, file: 'a.yaml', pod: POD });
     await rename(parked('a.yaml'), parked('.away'));
-    assert.deepEqual((await createMover(paths, createDisk()).recover()).missing, ['a.yaml'], 'taken away by somebody');
+    assert.deepEqual((await new Mover(paths, createDisk()).recover()).missing, ['a.yaml'], 'taken away by somebody');
     await rename(parked('.away'), parked('a.yaml'));
-    const next = createMover(paths, createDisk());
+    const next = new Mover(paths, createDisk());
     await next.recover();
     assert.equal(await next.restore('a.yaml'), 'restored');
   });
@@ -142,7 +142,7 @@ describe('the journal of the mover', () => {
     const { paths, mover } = await createRig(t);
     await mover.park({ ...STEP, file: 'a.yaml' });
     await appendFile(paths.journalPath, 'deadbeef {"op":"pa');
-    const next = createMover(paths, createDisk());
+    const next = new Mover(paths, createDisk());
     await next.recover();
     assert.equal(next.parkSteps().get('a.yaml')?.maintenance, 'm');
     assert.equal(await next.restore('a.yaml'), 'restored');

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { StaticPods, type StaticPodIntent } from '../../../../src/agent/static-pods/static-pods.ts';
 import { drainPodsOf, leaveByTargets } from '../../../../src/agent/static-pods/view.ts';
-import { createMover } from '../../../../src/static-pods/mover.ts';
+import { Mover } from '../../../../src/static-pods/mover.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 import { createQuickDisk } from '../../../support/disks/quick-disk.ts';
 import { createQuickFolder } from '../../../support/disks/quick-folder.ts';
@@ -20,7 +20,7 @@ async function open(t: TestContext, disk = createQuickDisk()) {
   t.after(() => rm(root, { recursive: true }));
   const node = new SimulatedNode(root);
   await node.prepare();
-  const mover = createMover(node.paths, disk);
+  const mover = new Mover(node.paths, disk);
   await mover.recover();
   const world = {
     kubeletUp: true,
