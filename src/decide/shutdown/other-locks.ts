@@ -15,7 +15,7 @@ export interface DelayLock {
 }
 
 /** As whom the agent takes its lock. */
-export const LOCK_OWNER = 'nodemaint';
+const LOCK_OWNER = 'nodemaint';
 /** InhibitDelayMaxSec where no file sets it (logind.conf(5)). */
 const DEFAULT_DELAY_MS = 5_000;
 
