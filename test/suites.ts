@@ -100,7 +100,6 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     ...ON_REAL_PARTS,
     thorough: [
       'controller/chart-{pools,values}',
-      'drain/{completed-by-others,kept}',
       'machine/{install-places,installer,package}',
       'metrics/prometheus',
       'release/{architectures,plugin,reproducible}',

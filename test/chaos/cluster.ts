@@ -1,5 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
-import path from 'node:path';
+import { rm } from 'node:fs/promises';
 import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { createKubeClient } from '../../src/kube/client.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
@@ -9,7 +8,6 @@ import { makeTestFolder } from '../support/folder.ts';
 import { installManifests } from '../support/commands/nodemaint.ts';
 import { createWriteLog, type WriteLog } from './audit.ts';
 import { PRIORITY_CLASSES, REFUSED_LABEL } from './objects.ts';
-import { CHECKOUT, loadProduct } from './product.ts';
 import { createReplicas } from './replicas.ts';
 import { createTimeline } from './timeline.ts';
 import type { Cluster, Disturbance } from './world.ts';
@@ -43,10 +41,6 @@ const REFUSAL = [
 /** What judges a history beside the cluster itself. */
 export interface ChaosCluster extends Cluster, AsyncDisposable {
   readonly writes: WriteLog;
-  /** Takes other sources of the product; no history may be under way. */
-  use(root: string): Promise<void>;
-  /** Keeps the log of an agent beside those of the controllers. */
-  keepLog(name: string, lines: readonly string[]): Promise<void>;
 }
 
 /** Keeps disturbances and judgements apart: a disturbance waits for those that are under way, and new ones wait for it. */
@@ -114,22 +108,15 @@ export async function startChaosCluster(): Promise<ChaosCluster> {
     watcher.close();
   });
   await waitFor('the timeline is synced', timeline.synced, { timeoutMs: 10_000, signal });
-  let product = await loadProduct(CHECKOUT);
-  const replicas = stack.use(await createReplicas(controlPlane, controllerKubeconfig, product.main));
+  const replicas = stack.use(await createReplicas(controlPlane, controllerKubeconfig));
   const owned = stack.move();
   return {
     controlPlane,
     client,
     timeline,
     replicas,
-    product: () => product,
     writes,
     ...createPeace(),
-    use: async (root) => {
-      product = await loadProduct(root);
-      await replicas.replace(product.main);
-    },
-    keepLog: (name, lines) => writeFile(path.join(controlPlane.logs, name), `${lines.join('\n')}\n`),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -6,6 +6,7 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { freePort } from '../control-plane/port.ts';
 import { type Program, startProgram } from '../control-plane/process.ts';
 import { startRelay } from './machine/relay.ts';
+import { CHECKOUT } from './product.ts';
 
 /** A replica of the controller, and where it serves its metrics. */
 interface Replica {
@@ -25,8 +26,6 @@ export interface Replicas extends AsyncDisposable {
   cutOff(ms: number): Promise<void>;
   /** Sets the wall clock of all of them so many milliseconds ahead of the true time. */
   setClock(ms: number): Promise<void>;
-  /** Ends all of them; those that are started afterwards run another program. */
-  replace(program: string): Promise<void>;
   /** Starts one where there is none, and waits until one has led for `forMs`. */
   settle(forMs: number, timeoutMs: number): Promise<boolean>;
   /** How often those that run now have lost the Lease. */
@@ -52,17 +51,14 @@ async function leads({ url }: Replica): Promise<boolean> {
 
 const CLOCK = path.join(import.meta.dirname, 'machine', 'shifted-clock.ts');
 
-/** Makes the set, which is empty; `program` is what node runs. */
-export async function createReplicas(
-  controlPlane: ControlPlane,
-  controllerKubeconfig: string,
-  program: string,
-): Promise<Replicas> {
+const MAIN = path.join(CHECKOUT, 'src', 'main.ts');
+
+/** Makes the set, which is empty. */
+export async function createReplicas(controlPlane: ControlPlane, controllerKubeconfig: string): Promise<Replicas> {
   const relay = await startRelay(controllerKubeconfig);
   const { kubeconfig } = relay;
   const clockFile = path.join(controlPlane.folder, 'clock');
   await writeFile(clockFile, '0');
-  let main = program;
   const running: Replica[] = [];
   let changedAt = Date.now();
   let count = 0;
@@ -79,7 +75,7 @@ export async function createReplicas(
       '--disable-warning=ExperimentalWarning',
       '--import',
       CLOCK,
-      main,
+      MAIN,
       ...args,
     ] as const;
     running.push({ program: startProgram(command, log, { CHAOS_CLOCK: clockFile }), url: `http://${address}` });
@@ -118,12 +114,6 @@ export async function createReplicas(
     },
     cutOff: (ms) => relay.cut(ms),
     setClock: (ms) => writeFile(clockFile, String(ms)),
-    replace: async (next) => {
-      main = next;
-      const ended = running.splice(0);
-      await Promise.all(ended.map((replica) => replica.program.stop()));
-      changedAt = Date.now();
-    },
     [Symbol.asyncDispose]: async () => {
       await Promise.all(running.map((replica) => replica.program.stop()));
       await relay[Symbol.asyncDispose]();

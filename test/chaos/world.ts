@@ -6,7 +6,6 @@ import type { Node, Pod } from '../../src/api/pod.ts';
 import type { KubeClient, KubeRequest } from '../../src/kube/client.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { Machine } from './machine/machine.ts';
-import type { Product } from './product.ts';
 import type { Replicas } from './replicas.ts';
 import type { Change, Kind, Objects, Timeline } from './timeline.ts';
 
@@ -23,8 +22,6 @@ export interface Cluster {
   readonly client: KubeClient;
   readonly timeline: Timeline;
   readonly replicas: Replicas;
-  /** The sources of the product that new agents run. */
-  product(): Product;
   /** Runs something that disturbs all histories, while none of them is judged at rest; returns its outcome. */
   disturb(what: string, action: () => Promise<string>): Promise<string>;
   /** All that has disturbed the histories. */

@@ -7,9 +7,6 @@ import { signatureOf } from '../chaos/invariants/violation.ts';
 import { playHistory } from './play.ts';
 import { loadController } from './replicas.ts';
 
-/** Static pods are moved by the agent, which is no part of a simulation; its controller keeps no stories. */
-const NOT_PLAYED = ['kept-manifests', 'untold-drains'];
-
 /** The first of so many seeds that finds something of the product at `root`, and what; undefined where none does. */
 async function firstFind(root: string, seeds: number): Promise<string | undefined> {
   const controller = await loadController(root);
@@ -26,7 +23,6 @@ export async function findFaults(seeds: number): Promise<boolean> {
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-simulated-faults-'));
   try {
     for (const [name, fault] of await readFaults()) {
-      if (NOT_PLAYED.includes(name)) continue;
       const begun = performance.now();
       const found = await firstFind(await copyWithFault(folder, fault), seeds);
       const seconds = ((performance.now() - begun) / 1_000).toFixed(1);

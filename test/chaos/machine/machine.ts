@@ -8,10 +8,11 @@ import { serveDemoCri } from '../../../src/demo/cri-server.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
 import { createRecordingLog } from '../../support/agent/recording-log.ts';
 import type { AgentDependencies } from '../../../src/agent/open.ts';
+import { runAgent } from '../../../src/agent/start.ts';
+import { loadAgentConfig } from '../../../src/config/load.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
-import type { Product } from '../product.ts';
 import type { MachinePod } from './pod.ts';
 import { startRelay } from './relay.ts';
 import { RECOVERY_MS, RELEASE_MS } from './times.ts';
@@ -91,7 +92,7 @@ function createMachineClock(): Clock & { aheadMs: number } {
 }
 
 /** Lays out a machine for the node; no agent runs yet, and the node need not exist. */
-export async function openMachine(controlPlane: ControlPlane, product: Product, nodeName: string): Promise<Machine> {
+export async function openMachine(controlPlane: ControlPlane, nodeName: string): Promise<Machine> {
   await using stack = new AsyncDisposableStack();
   const root = await makeTestFolder('chaos-node');
   stack.defer(() => rm(root, { recursive: true, force: true }));
@@ -103,7 +104,7 @@ export async function openMachine(controlPlane: ControlPlane, product: Product, 
   const { kubeconfig } = relay;
   const keys = { kubeconfig, nodeName, cloud: { provider: 'none' } };
   const { configFile, runDirectory } = await writeAgentFiles(root, keys);
-  const config = await product.loadAgentConfig(configFile);
+  const config = await loadAgentConfig(configFile);
   const clock = createMachineClock();
   const log = createRecordingLog();
   let running: RunningAgent | undefined;
@@ -150,14 +151,12 @@ export async function openMachine(controlPlane: ControlPlane, product: Product, 
     startAgent: async () => {
       if (running !== undefined) return 'it runs already';
       const [stop, kill] = [new AbortController(), new AbortController()];
-      const ended = product
-        .runAgent(config, { clock, log, readMachineFacts, readDoctor }, stop.signal, kill.signal)
-        .then(
-          () => undefined,
-          (error: unknown) => {
-            if (!kill.signal.aborted) failure = String(error);
-          },
-        );
+      const ended = runAgent(config, { clock, log, readMachineFacts, readDoctor }, stop.signal, kill.signal).then(
+        () => undefined,
+        (error: unknown) => {
+          if (!kill.signal.aborted) failure = String(error);
+        },
+      );
       running = { stop, kill, ended };
       calm(START_MS);
       return await Promise.resolve('started');

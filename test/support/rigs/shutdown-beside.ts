@@ -2,7 +2,7 @@
  * A real node that is shut down again and again beside what happens on another node. The other node is a Node object without a
  * kubelet: its only pod never ends, and a PodDisruptionBudget keeps it.
  */
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { CONFIG_API_VERSION } from '../../../src/api/names.ts';
@@ -22,7 +22,6 @@ export const NODE = `beside-${process.pid}`;
 export const OTHER = `other-${process.pid}`;
 /** The pods of the node that each shutdown ends, in the order in which they have to. */
 export const ORDER = ['web', 'dns', 'logger', 'low', 'high'] as const;
-const EVERYTHING = [{ operator: 'Exists' }];
 const STOP_SEC = 1;
 
 /** The cluster, its node, and the programs that run beside it now. */
@@ -30,10 +29,9 @@ export interface ShutdownBeside extends AsyncDisposable {
   readonly controlPlane: ControlPlane;
   readonly node: TestNode;
   readonly files: AgentFiles;
-  readonly witness: string;
   apply(...objects: readonly object[]): Promise<void>;
   /** Starts a Default pod of the node, and waits until it runs. */
-  startPod(name: string, shape?: PodShape, nodeName?: string): Promise<void>;
+  startPod(name: string, shape?: PodShape): Promise<void>;
   /** Makes a person's drain. */
   drain(name: string, nodes: readonly string[], spec?: object, annotations?: object): Promise<void>;
   maintenance(name: string): Promise<NodeMaintenance | undefined>;
@@ -60,7 +58,7 @@ function bare(name: string, spec: object): object {
 /** The node without a kubelet, its pod, and the budget that never lets it go. */
 async function addOther({ kubectl }: ControlPlane, apply: ShutdownBeside['apply']): Promise<void> {
   const taints = [{ key: 'dedicated', value: 'other', effect: 'NoSchedule' }];
-  const held = { ...podSpec('held', {}), nodeName: OTHER, tolerations: EVERYTHING };
+  const held = { ...podSpec('held', {}), nodeName: OTHER, tolerations: [{ operator: 'Exists' }] };
   await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: OTHER }, spec: { taints } }, bare('held', held), {
     apiVersion: 'policy/v1',
     kind: 'PodDisruptionBudget',
@@ -134,11 +132,9 @@ export async function startShutdownBeside(signal: AbortSignal): Promise<Shutdown
     controlPlane,
     node,
     files,
-    witness,
     apply,
-    startPod: async (name, own = {}, nodeName) => {
-      const tolerations = nodeName === undefined ? {} : { nodeName, tolerations: EVERYTHING };
-      await apply(bare(name, { ...podSpec(name, { ...shape, ...own }), ...tolerations }));
+    startPod: async (name, own = {}) => {
+      await apply(bare(name, podSpec(name, { ...shape, ...own })));
       await waitFor(`${name} runs`, () => isRunning(controlPlane, 'default', name), SLOW);
     },
     drain: async (name, nodes, spec = {}, annotations = {}) => {
@@ -184,24 +180,12 @@ export async function startShutdownBeside(signal: AbortSignal): Promise<Shutdown
       await writeFile(files.bootIdPath, `boot-${boots}`);
       await rig.startController();
       await kubectl(['delete', 'nm', '--all', '--wait=false']);
-      await kubectl([
-        'delete',
-        'pod',
-        'web',
-        'dns',
-        'slow',
-        'late',
-        '--force',
-        '--grace-period=0',
-        '--ignore-not-found',
-      ]);
+      await kubectl(['delete', 'pod', 'web', 'dns', '--force', '--grace-period=0', '--ignore-not-found']);
       await rig.startAgent();
       await waitFor('no maintenance is left', async () => (await maintenances()).length === 0, SLOW);
       await untilFixedPodsRun(controlPlane);
       await waitFor('the agent watches again', async () => (await rig.phase()).kind === 'watching', SLOW);
       await stop();
-      // The pods have the folder mounted.
-      for (const name of await readdir(witness)) if (name !== 'log') await rm(path.join(witness, name));
       await writeFile(log, '');
     },
   };

@@ -8,8 +8,6 @@ const LEASE_SEC = 15;
 export interface FalseLeader extends AsyncDisposable {
   /** Says that a maintenance has drained its node. */
   sayDrained(maintenance: string, node: string): Promise<void>;
-  /** Completes a maintenance. */
-  complete(maintenance: string): Promise<void>;
 }
 
 /** Takes the Lease, and renews it until it is disposed of. */
@@ -41,16 +39,6 @@ export async function startFalseLeader({ kubectl }: ControlPlane): Promise<False
       const body = { status: { conditions: [condition], nodeStatuses: [nodeStatus] } };
       const how = ['--subresource=status', '--type=merge', '-p', JSON.stringify(body)];
       await kubectl(['patch', 'nm', maintenance, ...how]);
-    },
-    complete: async (maintenance) => {
-      await kubectl([
-        'patch',
-        'nm',
-        maintenance,
-        '--type=merge',
-        '-p',
-        JSON.stringify({ spec: { stage: 'Complete' } }),
-      ]);
     },
     [Symbol.asyncDispose]: async () => {
       stopping.abort();

@@ -33,16 +33,6 @@ describe('the monitoring', () => {
     assert.deepEqual(found, []);
   });
 
-  it('a page says of every reason for which a pod blocks a drain what to do', async () => {
-    const source = await readFile(path.join(DOCS, '..', 'src', 'api', 'node-maintenance.ts'), 'utf8');
-    const type = /interface BlockingPod \{[\s\S]*?readonly reason:([^;]*);/.exec(source)?.[1] ?? '';
-    const reasons = [...type.matchAll(/'(\w+)'/g)].map(([, reason]) => reason ?? '');
-    assert.ok(reasons.length > 10 && reasons.includes('NoAgent'), reasons.join());
-    const page = await readFile(path.join(DOCS, 'usage', 'troubleshooting.md'), 'utf8');
-    const found = reasons.filter((reason) => !page.includes(`\n### ${reason}\n`));
-    assert.deepEqual(found, []);
-  });
-
   it('no panel of the dashboard has a line for each node, however many there are', async () => {
     for (const { title, expression } of await dashboardQueries()) {
       assert.match(expression, /^(?:\d+ \* )?(?:sum|max|min|count|histogram_quantile)\b/, title);
