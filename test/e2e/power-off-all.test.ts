@@ -31,7 +31,7 @@ describe('machines of a cluster are switched off at once', () => {
 
   before(async () => {
     const started = performance.now();
-    machines = stack.use(await startMachines({ names: FOUR, firstNumber: 21, attacher: 'outside' }, signal));
+    machines = stack.use(await startMachines({ names: FOUR, firstNumber: 21 }, signal));
     await machines.load();
     console.log(`all pods run after ${Math.round((performance.now() - started) / 1000)} s`);
   });

@@ -38,7 +38,7 @@ describe('all machines of a cluster are asked to reboot, or are switched off, at
   let machines: Machines;
 
   before(async () => {
-    machines = stack.use(await startMachines({ names: THREE, firstNumber: 31, attacher: 'outside' }, signal));
+    machines = stack.use(await startMachines({ names: THREE, firstNumber: 31 }, signal));
     await machines.load();
   });
   after(() => stack.disposeAsync());

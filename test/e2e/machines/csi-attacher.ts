@@ -1,6 +1,6 @@
 /**
  * What csi-attacher does, in the place of one: attaches at once, and takes a second to detach. It runs with the kubeconfig
- * that its argument names, or with the account of its pod.
+ * that its argument names.
  */
 import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -22,7 +22,7 @@ import { systemRoot } from '../../systemd/roots.ts';
 import { AGENT_WATCHES } from '../machine/install.ts';
 import { isServing, type WholePod } from './history.ts';
 import { isController, unsettledOn } from './settled.ts';
-import { attacherPods, STATIC_PODS, WITNESS, workloads } from './workload.ts';
+import { STATIC_PODS, WITNESS, workloads } from './workload.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const SETTLE_MS = 300_000;
@@ -42,54 +42,41 @@ export interface MachinesPlan {
   readonly names: readonly string[];
   /** The number of the first one in the network of the tests; different for each rig. */
   readonly firstNumber: number;
-  /** Whether what detaches volumes is a pod of the cluster; else it runs outside of it, as where the control plane is managed. */
-  readonly attacher: 'outside' | 'pod';
 }
 
-/** The machines of a cluster. */
-export interface Machines extends AsyncDisposable {
+/** What the machines of a cluster share. */
+interface Shared {
   readonly controlPlane: ControlPlane;
   readonly timeline: Timeline;
   readonly writes: WriteLog;
-  machine(name: string): ClusterNode;
-  /** Adds another machine. */
-  add(name: string): Promise<ClusterNode>;
-  /** Takes the taints of a node away that a test gave it. */
-  untaint(name: string): Promise<void>;
-  /** Starts the pods of the tests, and waits until all of them run. */
-  load(): Promise<void>;
-  /** Waits until, on these machines, the agents watch, all pods are back, nothing is cordoned, and no maintenance is open. */
-  untilSettled(names: readonly string[]): Promise<void>;
-  /** What the pods of a machine have told since it was cleared, also while the machine is off. */
-  witnessed(name: string): Promise<readonly string[]>;
-  clearWitness(name: string): Promise<void>;
-  /** All that an engineer wants to see where a wait fails. */
-  describe(): Promise<string>;
+  readonly folder: string;
+  /** Ends all of it. */
+  readonly stack: AsyncDisposableStack;
 }
 
-class ContainerMachines {
+/** The machines of a cluster. */
+export class Machines {
   readonly #folder: string;
   readonly #stack: AsyncDisposableStack;
-  readonly #plan: MachinesPlan;
+  readonly #firstNumber: number;
   readonly #signal: AbortSignal;
   readonly #nodes = new Map<string, ClusterNode>();
   readonly controlPlane: ControlPlane;
   readonly timeline: Timeline;
+  readonly writes: WriteLog;
 
-  constructor(
-    parts: Pick<Machines, 'controlPlane' | 'timeline'> & {
-      readonly folder: string;
-      readonly stack: AsyncDisposableStack;
-    },
-    plan: MachinesPlan,
-    signal: AbortSignal,
-  ) {
-    this.controlPlane = parts.controlPlane;
-    this.timeline = parts.timeline;
-    this.#folder = parts.folder;
-    this.#stack = parts.stack;
-    this.#plan = plan;
+  constructor({ controlPlane, timeline, writes, folder, stack }: Shared, firstNumber: number, signal: AbortSignal) {
+    this.controlPlane = controlPlane;
+    this.timeline = timeline;
+    this.writes = writes;
+    this.#folder = folder;
+    this.#stack = stack;
+    this.#firstNumber = firstNumber;
     this.#signal = signal;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
   }
 
   machine(name: string): ClusterNode {
@@ -98,10 +85,11 @@ class ContainerMachines {
     return node;
   }
 
-  async add(name: string): Promise<ClusterNode> {
+  /** Adds a machine. */
+  async add(name: string): Promise<void> {
     const folder = path.join(this.#folder, name);
     await mkdir(folder);
-    const number = this.#plan.firstNumber + this.#nodes.size;
+    const number = this.#firstNumber + this.#nodes.size;
     const root = await systemRoot('12', this.#signal);
     const { controlPlane } = this;
     const node = this.#stack.use(await startClusterNode({ controlPlane, name, number, folder, root }, this.#signal));
@@ -116,23 +104,26 @@ class ContainerMachines {
         `cat > /root/${pod} && mv /root/${pod} /etc/kubernetes/manifests/${pod}.yaml`,
         JSON.stringify(staticPod(pod, shape)),
       );
-    return node;
   }
 
+  /** Takes the taints of a node away that a test gave it. */
+  async untaint(name: string): Promise<void> {
+    await this.controlPlane.kubectl(['taint', 'node', name, 'for-']).catch(() => undefined);
+  }
+
+  /** Starts the pods of the tests, and waits until all of them run. */
   async load(): Promise<void> {
     const { kubectl, adminKubeconfig } = this.controlPlane;
     await kubectl(['apply', '-k', path.join(ROOT, 'manifests')]);
-    const isOutside = this.#plan.attacher === 'outside';
-    for (const object of [...workloads(), ...(isOutside ? [] : attacherPods())])
-      await kubectl(['apply', '-f', '-'], JSON.stringify(object));
-    if (isOutside) {
-      const attacher = path.join(import.meta.dirname, 'csi-attacher.ts');
-      const command = [process.execPath, '--disable-warning=ExperimentalWarning', attacher, adminKubeconfig] as const;
-      this.#stack.use(startProgram(command, path.join(this.#folder, 'attacher.log')));
-    }
+    for (const object of workloads()) await kubectl(['apply', '-f', '-'], JSON.stringify(object));
+    // As where the control plane is managed.
+    const attacher = path.join(import.meta.dirname, 'csi-attacher.ts');
+    const command = [process.execPath, '--disable-warning=ExperimentalWarning', attacher, adminKubeconfig] as const;
+    this.#stack.use(startProgram(command, path.join(this.#folder, 'attacher.log')));
     await this.untilSettled([...this.#nodes.keys()]);
   }
 
+  /** Waits until, on these machines, the agents watch, all pods are back, nothing is cordoned, and no maintenance is open. */
   async untilSettled(names: readonly string[]): Promise<void> {
     const { timeline } = this;
     const options = { timeoutMs: SETTLE_MS, signal: this.#signal };
@@ -157,6 +148,7 @@ class ContainerMachines {
     return path.join(this.#folder, name, 'disk', 'changes', WITNESS, 'log');
   }
 
+  /** What the pods of a machine have told since it was cleared, also while the machine is off. */
   async witnessed(name: string): Promise<readonly string[]> {
     return (await readFile(this.#logOf(name), 'utf8')).split('\n').filter((line) => line !== '');
   }
@@ -165,7 +157,10 @@ class ContainerMachines {
     await this.machine(name).system().must(`: > ${WITNESS}/log`);
   }
 
-  /** The machines first and the pods that do not serve last: whoever reads the end of a failure reads the cause. */
+  /**
+   * All that an engineer wants to see where a wait fails. The machines first and the pods that do not serve last: whoever reads
+   * the end of a failure reads the cause.
+   */
   async describe(): Promise<string> {
     const { kubectl } = this.controlPlane;
     const ask = (args: readonly string[]): Promise<string> => kubectl(args).catch(String);
@@ -193,7 +188,8 @@ class ContainerMachines {
 
 /** Starts the machines, with nothing on them but the agent and their static pods. */
 export async function startMachines(plan: MachinesPlan, signal: AbortSignal): Promise<Machines> {
-  await using stack = new AsyncDisposableStack();
+  await using unlessWhole = new AsyncDisposableStack();
+  const stack = unlessWhole.use(new AsyncDisposableStack());
   const folder = await makeTestFolder('machines');
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const writes = await createWriteLog(folder);
@@ -211,34 +207,18 @@ export async function startMachines(plan: MachinesPlan, signal: AbortSignal): Pr
     await watching;
     client.close();
   });
-  const running = stack.use(new AsyncDisposableStack());
-  const machines = new ContainerMachines({ controlPlane, timeline, folder, stack: running }, plan, signal);
+  const machines = new Machines({ controlPlane, timeline, writes, folder, stack }, plan.firstNumber, signal);
   for (const name of plan.names) await machines.add(name);
-  const owned = stack.move();
-  return {
-    controlPlane,
-    timeline,
-    writes,
-    machine: (name) => machines.machine(name),
-    add: (name) => machines.add(name),
-    untaint: async (name) => {
-      await controlPlane.kubectl(['taint', 'node', name, 'for-']).catch(() => undefined);
-    },
-    load: () => machines.load(),
-    untilSettled: (names) => machines.untilSettled(names),
-    witnessed: (name) => machines.witnessed(name),
-    clearWitness: (name) => machines.clearWitness(name),
-    describe: () => machines.describe(),
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
-  };
+  unlessWhole.move();
+  return machines;
 }
 
 /** Kills every process of the controller on the machines that are up, as one that runs out of memory would be. */
-export async function killControllers({ timeline, machine }: Machines): Promise<void> {
-  const pods = timeline.list('Pod').filter(isController);
+export async function killControllers(machines: Machines): Promise<void> {
+  const pods = machines.timeline.list('Pod').filter(isController);
   const names = new Set(pods.flatMap(({ spec }) => spec.nodeName ?? []));
   for (const name of names) {
-    const system = machine(name).system();
+    const system = machines.machine(name).system();
     if (!system.hasEnded()) await system.run("pkill -KILL -f 'nodemaint.cjs controller'");
   }
 }

@@ -107,15 +107,16 @@ export function tooFew({ changes, begunAt }: Told): readonly string[] {
 }
 
 /** Checks that a maintenance says that budgets were not asked, and that the report of its machine says it after its boot. */
-export async function assertSaidNotAsked({ machine }: Machines, { begunAt, changes }: Told): Promise<void> {
+export async function assertSaidNotAsked(machines: Machines, { begunAt, changes }: Told): Promise<void> {
   const nodes = changes
     .filter(({ at }) => at >= begunAt)
     .flatMap(({ object }) => (object as NodeMaintenance).status?.nodeStatuses ?? [])
     .flatMap(({ budgetsNotAsked, nodeRef }) => (budgetsNotAsked === true ? nodeRef.name : []));
   const [node] = nodes;
   assert.ok(node !== undefined, 'a maintenance says for a machine that budgets were not asked');
-  await machine(node).boot();
-  const report = await machine(node).system().must('nodemaint report');
+  const machine = machines.machine(node);
+  await machine.boot();
+  const report = await machine.system().must('nodemaint report');
   console.log(report);
   assert.match(report, /not asked/);
 }

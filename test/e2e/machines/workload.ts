@@ -90,58 +90,28 @@ function database(): readonly object[] {
 
 const EVERYTHING = [{ operator: 'Exists' }];
 
-/** A program of these tests, run by the Node.js of the controller's image. */
-function programSpec(script: string, env: readonly object[], paths: Readonly<Record<string, string>>): object {
-  const all = { checkout: CHECKOUT, ...paths };
-  const file = `${CHECKOUT}/test/e2e/machines/${script}`;
-  return {
-    hostNetwork: true,
-    containers: [
-      {
-        name: 'main',
-        image: CONTROLLER_IMAGE,
-        imagePullPolicy: 'Never',
-        command: ['/usr/bin/node', '--disable-warning=ExperimentalWarning', file],
-        env,
-        securityContext: { runAsUser: 0 },
-        volumeMounts: Object.entries(all).map(([name, mountPath]) => ({ name, mountPath })),
-      },
-    ],
-    volumes: Object.entries(all).map(([name, path]) => ({ name, hostPath: { path } })),
-  };
-}
-
 /** The driver, on every machine, as drivers are: a DaemonSet that registers with the kubelet. */
 function driver(): object {
   const node = { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } };
-  const env = [node, { name: 'DRIVER', value: DRIVER }, { name: 'WITNESS', value: WITNESS }];
   const paths = {
+    checkout: CHECKOUT,
     registry: `${KUBELET}/plugins_registry`,
     plugin: `${KUBELET}/plugins/${DRIVER}`,
     pods: `${KUBELET}/pods`,
     witness: WITNESS,
   };
-  const spec = { ...programSpec('csi-driver.ts', env, paths), tolerations: EVERYTHING };
+  const container = {
+    name: 'main',
+    image: CONTROLLER_IMAGE,
+    imagePullPolicy: 'Never',
+    command: ['/usr/bin/node', '--disable-warning=ExperimentalWarning', `${CHECKOUT}/test/e2e/machines/csi-driver.ts`],
+    env: [node, { name: 'DRIVER', value: DRIVER }, { name: 'WITNESS', value: WITNESS }],
+    securityContext: { runAsUser: 0 },
+    volumeMounts: Object.entries(paths).map(([name, mountPath]) => ({ name, mountPath })),
+  };
+  const volumes = Object.entries(paths).map(([name, path]) => ({ name, hostPath: { path } }));
+  const spec = { hostNetwork: true, containers: [container], volumes, tolerations: EVERYTHING };
   return workload('DaemonSet', 'csi', spec, {});
-}
-
-/** What attaches and detaches the volumes, as a pod of the cluster; as csi-attacher runs in most clusters. */
-export function attacherPods(): readonly object[] {
-  const name = 'attacher';
-  const subject = { kind: 'ServiceAccount', name, namespace: 'default' };
-  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' };
-  const spec = { ...programSpec('csi-attacher.ts', [], {}), hostNetwork: false, serviceAccountName: name };
-  return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: 'default' } },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name },
-      roleRef,
-      subjects: [subject],
-    },
-    workload('Deployment', name, { ...spec, priorityClassName: 'system-cluster-critical' }, { replicas: 1 }),
-  ];
 }
 
 /** Everything but the static pods and what attaches. */

@@ -52,28 +52,6 @@ function tablesOf(file: string, texts: ReadonlyMap<string, string>, shared: read
 }
 
 describe('objects that are asked for a word', () => {
-  it('the check finds a table that is asked for a word, and leaves alone one that is listed or asked for a constant', () => {
-    const use = (table: string): readonly string[] => {
-      const text = `${table}\nconst b = WORDS[word];\n`;
-      return askedFor(text, new Set(tablesIn(text)));
-    };
-    for (const table of [
-      "const WORDS: Readonly<Record<string, string>> = { a: 'b' };",
-      "export const WORDS: Partial<Record<string, string>> = { a: 'b' };",
-      '  const WORDS: Record<string, Role> = {};',
-      'function f(WORDS: Readonly<Record<string, string>>): void {}',
-      'const WORDS: { readonly [word: string]: number } = {};',
-      'const WORDS = Object.fromEntries(list);',
-    ]) {
-      assert.deepEqual(use(table), ['WORDS[word]'], table);
-    }
-    assert.deepEqual(use('const WORDS: Readonly<Record<Kind, string>> = { a: 1 };'), []);
-    assert.deepEqual(use('const WORDS: ReadonlyMap<string, string> = new Map();'), []);
-    const known = new Set(['labels']);
-    assert.deepEqual(askedFor("labels['a'] labels?.[NODE_LABEL] labels[0] // labels", known), []);
-    assert.deepEqual(askedFor('metadata.labels?.[key ?? ""]', known), ['labels[key ?? ""]']);
-  });
-
   it('no object of the source whose keys may be any text is asked for a word from outside: each is a Map, which has only its own words', async () => {
     const files = globSync('src/**/*.ts', { cwd: ROOT });
     const texts = new Map<string, string>();
