@@ -16,7 +16,7 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: number }>> = {
   'lines in src': { limit: 47_300, target: 31_000 },
   'files in src': { limit: 473, target: 300 },
-  'lines in test': { limit: 78_789, target: 65_000 },
+  'lines in test': { limit: 77_759, target: 65_000 },
   'words in docs': { limit: 67_300, target: 45_000 },
   'admission policies': { limit: 14, target: 14 },
   'labels and annotations of our own': { limit: 23, target: 15 },
