@@ -1,21 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import type { KubeObject } from '../api/meta.ts';
 import { rfc3339 } from '../decide/time.ts';
-import { describeError, NodemaintError } from '../errors.ts';
+import { describeError } from '../errors.ts';
 import { type Clock, type Moment, momentOf } from '../host/clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';
-import {
-  eventBody,
-  type EventSubject,
-  type EventText,
-  hashedNameOf,
-  messageOf,
-  eventName,
-  namespaceOf,
-} from './event/text.ts';
+import { eventBody, type EventSubject, type EventText, eventName, namespaceOf } from './event/text.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from './queue.ts';
-import { EVENTS, collectionPath, objectPath, sendForObject, statusMessage } from './resource.ts';
+import { EVENTS, collectionPath, objectPath, sendForObject } from './resource.ts';
 
 /** How many Events one object may have within a minute; further ones are left out. */
 const MAX_PER_MINUTE = 30;
@@ -60,7 +51,7 @@ interface RecordedEvent {
   readonly firstAt: number;
   lastAt: Moment;
   count: number;
-  /** The name of the Event; a random one if the name is taken by an Event of another program. */
+  /** The name of the Event, which nobody can foresee: every node may create Events, and could take it for another content. */
   name: string;
   /** The count that the API server has, 0 before the first write. */
   written: number;
@@ -74,18 +65,6 @@ const REPEAT_MS = 5 * 60_000;
 const FORGET_MS = 60 * 60_000;
 /** When this many events are recorded, the one that was not repeated for the longest time is forgotten for each new one. */
 const MAX_RECORDED = 10_000;
-/** A larger stored count is not valid: the API server would refuse to increase it. */
-const MAX_COUNT = 1_000_000_000;
-
-interface StoredEvent extends KubeObject {
-  readonly count?: number;
-  readonly type?: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly reportingComponent?: string;
-  readonly involvedObject?: Readonly<Record<string, string>>;
-}
-
 /** What an Event says of its object: the whole object, with its status, would be kept for as long as the Event is remembered. */
 function identityOf({ apiVersion, kind, metadata: { name, namespace, uid } }: EventSubject): EventSubject {
   return {
@@ -95,28 +74,20 @@ function identityOf({ apiVersion, kind, metadata: { name, namespace, uid } }: Ev
   };
 }
 
-/**
- * Whether a stored Event has this content and can be counted. Every node may create Events, and could have used the name for
- * another content.
- */
-function isCountable(stored: StoredEvent, { subject, text }: RecordedEvent, component: string): boolean {
-  return (
-    stored.type === text.type &&
-    stored.reason === text.reason &&
-    stored.message === messageOf(text) &&
-    stored.reportingComponent === component &&
-    stored.involvedObject?.['kind'] === subject.kind &&
-    stored.involvedObject['name'] === subject.metadata.name &&
-    stored.involvedObject['uid'] === subject.metadata.uid &&
-    (stored.count ?? 0) < MAX_COUNT
-  );
+/** What is the same for repetitions of an event. */
+function keyOf({ kind, metadata: { namespace, name, uid } }: EventSubject, { reason, message }: EventText): string {
+  return [kind, namespace, name, uid, reason, message].join('\n');
+}
+
+function newName(subject: EventSubject): string {
+  return eventName(subject, randomBytes(8).toString('hex'));
 }
 
 class CountingEventRecorder implements EventRecorder {
   readonly #component: string;
   readonly #dependencies: EventRecorderDependencies;
   /**
-   * The events by NAMESPACE/NAME, in the order in which they were last recorded. Those that are an hour old are forgotten when
+   * The events by their content, in the order in which they were last recorded. Those that are an hour old are forgotten when
    * another one is recorded: a timer for each would be one for every drain of the last hour.
    */
   readonly #recorded = new Map<string, RecordedEvent>();
@@ -130,8 +101,7 @@ class CountingEventRecorder implements EventRecorder {
   }
 
   record(subject: EventSubject, text: EventText): void {
-    const name = hashedNameOf(subject, text);
-    const key = `${namespaceOf(subject)}/${name}`;
+    const key = keyOf(subject, text);
     const now = momentOf(this.#dependencies.clock);
     this.#forgetOld(now.monotonic);
     const known = this.#recorded.get(key);
@@ -145,7 +115,7 @@ class CountingEventRecorder implements EventRecorder {
     if (room !== 'room') return;
     if (this.#recorded.size >= MAX_RECORDED) this.#recorded.delete(this.#recorded.keys().next().value ?? '');
     const times = { firstAt: now.wall, lastAt: now, writtenAt: now.monotonic };
-    this.#recorded.set(key, { subject: identityOf(subject), text, name, ...times, count: 1, written: 0 });
+    this.#recorded.set(key, { subject: identityOf(subject), text, name: newName(subject), ...times, count: 1, written: 0 });
     this.#queue.add(key);
   }
 
@@ -182,7 +152,7 @@ class CountingEventRecorder implements EventRecorder {
       signal.throwIfAborted();
       // An event that cannot be written is not tried for ever: the log has it too.
       event.written = event.count;
-      log.warn({ event: key, reason: describeError(error) }, 'event not written');
+      log.warn({ event: event.name, reason: describeError(error) }, 'event not written');
     }
     event.writtenAt = clock.monotonic();
     return event.count === event.written ? {} : { againMs: REPEAT_MS };
@@ -190,45 +160,25 @@ class CountingEventRecorder implements EventRecorder {
 
   async #write(event: RecordedEvent, signal: AbortSignal): Promise<void> {
     const { count } = event;
-    if (event.written > 0 || !(await this.#create(event, signal))) {
-      if (!(await this.#increaseCount(event, signal))) {
-        event.name = eventName(event.subject, randomBytes(8).toString('hex'));
-        await this.#create(event, signal);
-      }
-    }
+    if (event.written === 0 || !(await this.#increaseCount(event, signal))) await this.#create(event, signal);
     event.written = count;
   }
 
-  /** Creates the Event; returns false if its name is taken. */
-  async #create(event: RecordedEvent, signal: AbortSignal): Promise<boolean> {
+  async #create(event: RecordedEvent, signal: AbortSignal): Promise<void> {
     const path = collectionPath(EVENTS, namespaceOf(event.subject));
     const { name, count, firstAt, lastAt } = event;
     const body = eventBody(name, event, { count, firstAt, lastAt: lastAt.wall }, this.#component);
     const create = { method: 'POST', path, body, patient: true } as const;
-    const response = await this.#dependencies.client.send(create, signal);
     // 404: the namespace does not exist; 403: it is being deleted.
-    if (response.status < 300 || response.status === 404 || response.status === 403) return true;
-    if (response.status === 409) return false;
-    throw new NodemaintError(
-      'API_REFUSED',
-      `the API server refused the Event ${event.name}: ${statusMessage(response)}`,
-    );
+    await sendForObject(this.#dependencies.client, create, [404, 403], signal);
   }
 
-  /** Increases the count of the stored Event; returns false if none of the name has the same content and can be counted. */
-  async #increaseCount(event: RecordedEvent, signal: AbortSignal): Promise<boolean> {
-    const { client } = this.#dependencies;
-    const path = objectPath(EVENTS, { name: event.name, namespace: namespaceOf(event.subject) });
-    const answer = await client.send({ method: 'GET', path }, signal);
-    // A node may create Events but not read them: it does not count, and does not trust a name that is taken.
-    if (answer.status === 403) return event.written > 0;
-    if (answer.status !== 200) return false;
-    const stored = answer.body as StoredEvent;
-    if (!isCountable(stored, event, this.#component)) return false;
-    const total = (stored.count ?? 0) + event.count - event.written;
-    const patch = { count: total, lastTimestamp: rfc3339(event.lastAt.wall) };
-    const update = { method: 'PATCH', path, body: patch, patch: { kind: 'merge' } } as const;
-    return (await sendForObject(client, update, [404, 403, 409, 422], signal)) !== undefined;
+  /** Increases the count of the stored Event; returns false where it is not there any more. */
+  async #increaseCount({ subject, name, count, lastAt }: RecordedEvent, signal: AbortSignal): Promise<boolean> {
+    const path = objectPath(EVENTS, { name, namespace: namespaceOf(subject) });
+    const body = { count, lastTimestamp: rfc3339(lastAt.wall) };
+    const update = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
+    return (await sendForObject(this.#dependencies.client, update, [404], signal)) !== undefined;
   }
 }
 

@@ -2,7 +2,6 @@ import { fstatSync } from 'node:fs';
 import process from 'node:process';
 import { pino } from 'pino';
 import { describeError } from '../errors.ts';
-import { createLogLimit } from './log-limit.ts';
 import { formatFor, type LogFormat, logLine, type LogReader } from './log-line.ts';
 
 /** A structured logger: fields first, then a constant message in lower case. */
@@ -31,14 +30,12 @@ function readerOf(journalStream: string | undefined): LogReader {
 
 /**
  * Creates a logger that writes one line per event to standard output: text for journald, with its priority, and on a
- * terminal; JSON for the container runtime and other programs; or what `configured` says. An error is its messages, without the stack: it is one of bundled code. Of the lines
- * about one object a bounded number is written in a minute.
+ * terminal; JSON for the container runtime and other programs; or what `configured` says. An error is its messages, without
+ * the stack: it is one of bundled code. journald and the container runtime limit how much is written.
  */
 export function createLog(level: LogLevel, name: string, configured?: LogFormat): Log {
   const reader = readerOf(process.env['JOURNAL_STREAM']);
   const form = { reader, format: formatFor(reader, configured) };
-  // Not performance.now(): an idle agent would load the module perf_hooks for it.
-  const limit = createLogLimit(() => process.uptime() * 1000);
   return pino({
     level,
     base: { name },
@@ -46,14 +43,6 @@ export function createLog(level: LogLevel, name: string, configured?: LogFormat)
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: describeError },
     // The log is read in terminals too, and JSON does not escape control characters above 127.
-    hooks: {
-      streamWrite: (line) => logLine(line, form),
-      logMethod(args, write) {
-        const [fields, message = ''] = args as unknown as readonly [object, string?];
-        const { isWritten, leftOutBefore } = limit(fields, message);
-        if (leftOutBefore > 0) write.apply(this, [{ lines: leftOutBefore }, 'lines of the log were left out']);
-        if (isWritten) write.apply(this, args);
-      },
-    },
+    hooks: { streamWrite: (line) => logLine(line, form) },
   });
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { KubeObject } from '../../api/meta.ts';
 import { rfc3339 } from '../../decide/time.ts';
 
@@ -26,20 +25,13 @@ export function eventName({ metadata }: EventSubject, suffix: string): string {
   return `${metadata.name.slice(0, MAX_NAME).replace(/[^a-z0-9]+$/, '')}.${suffix}`;
 }
 
-/** The name is a hash of the content, so that a restarted process increases the count instead of repeating the Event. */
-export function hashedNameOf(subject: EventSubject, text: EventText): string {
-  const { kind, metadata } = subject;
-  const content = [kind, metadata.name, metadata.uid, text.reason, text.message].join('\n');
-  return eventName(subject, createHash('sha256').update(content).digest('hex').slice(0, 16));
-}
-
 /** The namespace that an Event of the object is in. */
 export function namespaceOf({ metadata }: EventSubject): string {
   return metadata.namespace ?? 'default';
 }
 
 /** The message as the API server takes it. */
-export function messageOf({ message }: EventText): string {
+function messageOf({ message }: EventText): string {
   return message.slice(0, MAX_MESSAGE).toWellFormed();
 }
 

@@ -2,50 +2,10 @@
 import assert from 'node:assert/strict';
 import { SelfGates } from '../../../src/agent/drain/gates.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
-import type { EventSubject } from '../../../src/kube/event/text.ts';
-import { createEventRecorder } from '../../../src/kube/events.ts';
 import { collectionPath, DAEMON_SETS, EVENTS, objectPath, PODS } from '../../../src/kube/resource.ts';
 import { SILENT_LOG } from '../silent-log.ts';
-import { waitFor } from '../wait-for.ts';
 import { allowed, type Attack, type Family, sendAs } from './attack.ts';
 import { dry, heldBody, OTHER_TEAM, type Scene, TEAM } from './scene.ts';
-
-interface StoredEvent {
-  readonly metadata: { readonly name: string };
-  readonly message: string;
-  readonly count: number;
-}
-
-/** Notes an Event about n2 by the controller's account, while node n1 has made what `before` says under its name. */
-async function eventInSpiteOf(scene: Scene, message: string, before: (event: StoredEvent) => object): Promise<void> {
-  const { admin, controller, n1 } = scene.clients;
-  const subject: EventSubject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n2', uid: 'u-n2' } };
-  const path = collectionPath(EVENTS, 'default');
-  const all = async (): Promise<readonly StoredEvent[]> => {
-    const { body } = await sendAs(admin, { method: 'GET', path });
-    return (body as { items: readonly StoredEvent[] }).items.filter((event) => event.message === message);
-  };
-  const tell = async (): Promise<void> => {
-    const stop = new AbortController();
-    const recorder = createEventRecorder('nodemaint-controller', {
-      client: controller,
-      clock: createSystemClock(),
-      log: SILENT_LOG,
-    });
-    const running = recorder.run(stop.signal);
-    recorder.record(subject, { type: 'Warning', reason: 'WentDown', message });
-    await waitFor('the Event is written', async () => (await all()).some(({ count }) => count === 1));
-    stop.abort();
-    await running;
-  };
-  await tell();
-  const [honest] = await all();
-  assert.ok(honest !== undefined);
-  const metadata = { name: honest.metadata.name, namespace: 'default' };
-  await sendAs(admin, { method: 'DELETE', path: objectPath(EVENTS, metadata) });
-  assert.equal((await sendAs(n1, { method: 'POST', path, body: before({ ...honest, metadata }) })).status, 201);
-  await tell();
-}
 
 /** The agent of n1 lets go of what is held in two namespaces, while pods of one of them are none that it may delete. */
 async function releaseInSpiteOfTraps({ clients }: Scene): Promise<void> {
@@ -82,16 +42,6 @@ async function releaseInSpiteOfTraps({ clients }: Scene): Promise<void> {
 }
 
 const ATTACKS: readonly Attack[] = [
-  {
-    name: 'makes the Event first whose name the controller would take, about something else',
-    refusedBy: 'controller: a name that is taken is not its own, the Event gets another one',
-    attempt: (scene) => eventInSpiteOf(scene, 'one', (event) => ({ ...event, message: 'All is well.' })),
-  },
-  {
-    name: 'makes that Event as it would be, counted to the end',
-    refusedBy: 'controller: a count that cannot grow is not its own, the Event gets another name',
-    attempt: (scene) => eventInSpiteOf(scene, 'two', (event) => ({ ...event, count: 2 ** 31 - 1 })),
-  },
   {
     name: 'gives pods the label held-for, so that the pods of other namespaces stay held',
     refusedBy: 'agent: a namespace that is refused keeps no other one',

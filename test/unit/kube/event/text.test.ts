@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { eventName, hashedNameOf, messageOf, namespaceOf } from '../../../../src/kube/event/text.ts';
+import { eventBody, eventName, namespaceOf } from '../../../../src/kube/event/text.ts';
 
 function subject(name: string, more: object = {}): Parameters<typeof eventName>[0] {
   return { apiVersion: 'v1', kind: 'Pod', metadata: { name, uid: 'u-1', ...more } };
@@ -15,18 +15,6 @@ describe('the name of an Event', () => {
       assert.match(eventName(subject(name), '0123456789abcdef'), SUBDOMAIN);
     });
   }
-
-  it('the name is the same for the same content, and another one for another object, reason or message', () => {
-    const name = hashedNameOf(subject('web'), TEXT);
-    assert.equal(hashedNameOf(subject('web', { labels: { a: 'b' } }), { ...TEXT, type: 'Warning' }), name);
-    const others = [
-      hashedNameOf(subject('web', { uid: 'u-2' }), TEXT),
-      hashedNameOf({ ...subject('web'), kind: 'Node' }, TEXT),
-      hashedNameOf(subject('web'), { ...TEXT, reason: 'Blocked' }),
-      hashedNameOf(subject('web'), { ...TEXT, message: 'Another.' }),
-    ];
-    assert.equal(new Set([name, ...others]).size, 5);
-  });
 });
 
 describe('the content of an Event', () => {
@@ -36,8 +24,13 @@ describe('the content of an Event', () => {
   });
 
   it('a message is cut to what the API server takes, and no character is cut in half', () => {
-    assert.equal(messageOf(TEXT), TEXT.message);
-    const cut = messageOf({ ...TEXT, message: `${'x'.repeat(999)}\u{1F600}` });
+    const times = { count: 1, firstAt: 0, lastAt: 0 };
+    const messageOf = (message: string): unknown => {
+      const body = eventBody('web.1', { subject: subject('web'), text: { ...TEXT, message } }, times, 'test');
+      return (body as { readonly message: string }).message;
+    };
+    assert.equal(messageOf(TEXT.message), TEXT.message);
+    const cut = messageOf(`${'x'.repeat(999)}\u{1F600}`);
     assert.equal(cut, `${'x'.repeat(999)}�`);
   });
 });
