@@ -115,7 +115,14 @@ class CountingEventRecorder implements EventRecorder {
     if (room !== 'room') return;
     if (this.#recorded.size >= MAX_RECORDED) this.#recorded.delete(this.#recorded.keys().next().value ?? '');
     const times = { firstAt: now.wall, lastAt: now, writtenAt: now.monotonic };
-    this.#recorded.set(key, { subject: identityOf(subject), text, name: newName(subject), ...times, count: 1, written: 0 });
+    this.#recorded.set(key, {
+      subject: identityOf(subject),
+      text,
+      name: newName(subject),
+      ...times,
+      count: 1,
+      written: 0,
+    });
     this.#queue.add(key);
   }
 

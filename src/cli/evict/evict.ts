@@ -1,7 +1,7 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { transformRequest } from '../../kube/copy/transform.ts';
+import { withoutManagers } from '../../kube/copy/transform.ts';
 import { createRequesterClient } from '../../kube/eviction/requester.ts';
 import { printable } from '../../printable.ts';
 import { openUserCluster } from '../cluster/open-user-cluster.ts';
@@ -20,7 +20,7 @@ const REQUEST_KIND = 'evictionrequest.coordination.x-k8s.io';
 function formatRequests(requests: readonly EvictionRequest[], output: 'json' | 'yaml' | 'name'): string {
   if (output === 'name') return requests.map(({ metadata }) => `${REQUEST_KIND}/${metadata.name}\n`).join('');
   const items = requests.map((request) => ({
-    ...transformRequest(request),
+    ...withoutManagers(request),
     apiVersion: EVICTION_REQUEST_API_VERSION,
     kind: 'EvictionRequest',
   }));

@@ -7,7 +7,7 @@ import { createSystemClock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { RequesterClient } from '../../kube/eviction/requester.ts';
 import { EVICTION_REQUESTS, PODS } from '../../kube/resource.ts';
-import { transformPod, transformRequest } from '../../kube/copy/transform.ts';
+import { transformPod, withoutManagers } from '../../kube/copy/transform.ts';
 import { printable } from '../../printable.ts';
 import { Follower, type FollowStop } from '../follow/follower.ts';
 import { podState } from '../follow/maintenance/frame.ts';
@@ -103,7 +103,7 @@ export async function watchEvictions(
   const pods = follower.copy<Pod>({ resource: PODS, ...scope(only?.name) }, transformPod);
   const requests = follower.copy<EvictionRequest>(
     { resource: EVICTION_REQUESTS, ...scope(only?.uid) },
-    transformRequest,
+    withoutManagers,
   );
   const lookAt = (watched: WatchedPod): void => {
     const { target, progress: before } = watched;

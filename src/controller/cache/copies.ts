@@ -10,14 +10,7 @@ import {
   PODS,
   type Resource,
 } from '../../kube/resource.ts';
-import {
-  transformBudget,
-  transformMaintenance,
-  transformNode,
-  transformPod,
-  transformRequest,
-} from '../../kube/copy/transform.ts';
-import { createSharedValues } from '../../kube/copy/shared-values.ts';
+import { transformBudget, transformNode, transformPod, withoutManagers } from '../../kube/copy/transform.ts';
 import { createWatchGroup } from '../../kube/watch-group.ts';
 import { createObjectCache, type ObjectCache, type Transform, type WatchDependencies } from '../../kube/watch.ts';
 
@@ -38,7 +31,6 @@ export function createCopies(
   onChange: (resource: CopiedResource, key: string) => void,
 ): Copies {
   const group = createWatchGroup(dependencies.clock);
-  const shared = createSharedValues();
   const copyOf = <T extends KubeObject>(
     resource: Resource,
     name: CopiedResource,
@@ -50,9 +42,9 @@ export function createCopies(
     return createObjectCache<T>({ resource }, onKey, { ...dependencies, group }, transform);
   };
   return {
-    maintenances: copyOf(NODE_MAINTENANCES, 'Maintenance', transformMaintenance),
-    requests: copyOf(EVICTION_REQUESTS, 'Request', (request) => transformRequest(request, shared)),
-    pods: copyOf(PODS, 'Pod', (pod) => transformPod(pod, shared)),
+    maintenances: copyOf(NODE_MAINTENANCES, 'Maintenance', withoutManagers),
+    requests: copyOf(EVICTION_REQUESTS, 'Request', withoutManagers),
+    pods: copyOf(PODS, 'Pod', transformPod),
     nodes: copyOf(NODES, 'Node', transformNode),
     budgets: copyOf(DISRUPTION_BUDGETS, 'Budget', transformBudget),
   };

@@ -12,7 +12,7 @@ import { collectionPath, keyOf, NODE_MAINTENANCES, objectPath, PODS, sendForObje
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import { createSharedRead } from './shared-read.ts';
-import { transformMaintenance } from '../../kube/copy/transform.ts';
+import { withoutManagers } from '../../kube/copy/transform.ts';
 
 const PARALLEL = 16;
 
@@ -51,7 +51,7 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
   // Our copies of pods and maintenances are of different moments: a pod can be seen before the drain that holds it.
   const readMaintenances = createSharedRead(async (signal) => {
     const place = { path: collectionPath(NODE_MAINTENANCES) };
-    return (await listAll<NodeMaintenance>(client, place, transformMaintenance, signal)).items;
+    return (await listAll<NodeMaintenance>(client, place, withoutManagers, signal)).items;
   });
 
   const act = async (step: 'release' | 'remove', pod: Pod, signal: AbortSignal): Promise<void> => {

@@ -6,7 +6,7 @@ import { decideRetention, drainsOn, type RetentionStep } from '../../decide/drai
 import { isMadeByDrain, targetKeyOf } from '../../decide/eviction/request.ts';
 import { selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
-import { transformMaintenance } from '../../kube/copy/transform.ts';
+import { withoutManagers } from '../../kube/copy/transform.ts';
 import { deleteRequest, withdrawEntry } from '../../kube/eviction/requester-entry.ts';
 import { listAll } from '../../kube/list.ts';
 import { collectionPath, keyOf, NODE_MAINTENANCES } from '../../kube/resource.ts';
@@ -68,7 +68,7 @@ export function createRequestCleanup(context: ControllerContext): RequestCleanup
   const withdrawn = new Map<string, string | undefined>();
   const readMaintenances = createSharedRead(async (signal) => {
     const place = { path: collectionPath(NODE_MAINTENANCES) };
-    const { items } = await listAll<NodeMaintenance>(client, place, transformMaintenance, signal);
+    const { items } = await listAll<NodeMaintenance>(client, place, withoutManagers, signal);
     return items.map((item) => maintenances.withRebootApplied(item));
   });
   const stepOf = (request: EvictionRequest, on: MaintenanceIndex['on']): RetentionStep => {

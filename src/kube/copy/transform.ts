@@ -1,5 +1,4 @@
-import type { ObjectMeta } from '../../api/meta.ts';
-import type { EvictionRequest } from '../../api/eviction-request.ts';
+import type { KubeObject, ObjectMeta } from '../../api/meta.ts';
 import {
   EVICT_ONLY_ANNOTATION,
   EVICT_POLICY_ANNOTATION,
@@ -10,12 +9,10 @@ import {
   OWN_LABEL_PREFIX,
   SOURCE_ANNOTATION,
 } from '../../api/names.ts';
-import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget, Toleration } from '../../api/pod.ts';
 import { annotationWrites, isAnnotatedInProgress } from '../../decide/background-eviction/annotation.ts';
 import { isReady, podTypeOf } from '../../decide/pod.ts';
 import { volumesThatMatter } from '../../decide/plugin-pods.ts';
-import { NOT_SHARED, type SharedValues } from './shared-values.ts';
 
 const POD_SPEC = [
   'nodeName',
@@ -27,14 +24,18 @@ const POD_SPEC = [
   'schedulingGroup',
 ] as const satisfies readonly (keyof Pod['spec'])[];
 
-/** What the rules read of the metadata of a pod, beside its labels, annotations and owners. */
+/** What the rules read of the metadata of a pod, beside its annotations. */
 const POD_META = [
   'name',
+  'namespace',
   'uid',
   'resourceVersion',
   'deletionTimestamp',
   'deletionGracePeriodSeconds',
   'finalizers',
+  'creationTimestamp',
+  'labels',
+  'ownerReferences',
 ] as const satisfies readonly (keyof ObjectMeta)[];
 
 /** How the names of those annotations of pods begin that the rules read. */
@@ -58,12 +59,6 @@ function pick<T extends object, K extends keyof T>(object: T, keys: readonly K[]
   return Object.fromEntries(present.map((key) => [key, object[key]])) as Pick<T, K>;
 }
 
-/** The same, each field the one that equal objects have already. */
-function share<T extends object, K extends keyof T>(object: T, keys: readonly K[], shared: SharedValues): Pick<T, K> {
-  const present = keys.filter((key) => object[key] !== undefined);
-  return Object.fromEntries(present.map((key) => [key, shared.of(object[key])])) as Pick<T, K>;
-}
-
 function trimMeta(meta: ObjectMeta): ObjectMeta {
   const { managedFields: _, ...kept } = meta;
   if (kept.annotations?.[LAST_APPLIED] === undefined) return kept;
@@ -79,14 +74,13 @@ function trimPodStatus(pod: Pod): NonNullable<Pod['status']> {
   return { ...kept, conditions: ready.map((each) => pick(each, ['type', 'status', 'lastTransitionTime'])) };
 }
 
-function trimPodMeta(meta: ObjectMeta, shared: SharedValues): ObjectMeta {
+function trimPodMeta(meta: ObjectMeta): ObjectMeta {
   const kept = Object.entries(meta.annotations ?? {}).filter(([name]) =>
     POD_ANNOTATIONS.some((beginning) => name.startsWith(beginning)),
   );
   return {
     ...pick(meta, POD_META),
-    ...share(meta, ['namespace', 'creationTimestamp', 'labels', 'ownerReferences'], shared),
-    ...(kept.length === 0 ? {} : { annotations: shared.of(Object.fromEntries(kept)) }),
+    ...(kept.length === 0 ? {} : { annotations: Object.fromEntries(kept) }),
     ...(isAnnotatedInProgress(meta) ? { managedFields: annotationWrites(meta) } : {}),
   };
 }
@@ -100,24 +94,24 @@ function isCommon({ effect, tolerationSeconds }: Toleration): boolean {
  * On which nodes the pod could run. Only a pod without a node is asked for the node that it is meant for, as those of DaemonSets
  * are; of them nobody asks for another one.
  */
-function demandsOf(pod: Pod, shared: SharedValues): Partial<Pod['spec']> {
+function demandsOf(pod: Pod): Partial<Pod['spec']> {
   const { spec } = pod;
   if (podTypeOf(pod) !== 'Default') return spec.nodeName === undefined ? pick(spec, ['affinity']) : {};
   const tolerations = spec.tolerations?.filter((each) => !isCommon(each)) ?? [];
   const { nodeAffinity } = spec.affinity ?? {};
   return {
-    ...share(spec, ['nodeSelector'], shared),
-    ...(tolerations.length === 0 ? {} : { tolerations: shared.of(tolerations) }),
-    ...(nodeAffinity === undefined ? {} : { affinity: { nodeAffinity: shared.of(nodeAffinity) } }),
+    ...pick(spec, ['nodeSelector']),
+    ...(tolerations.length === 0 ? {} : { tolerations }),
+    ...(nodeAffinity === undefined ? {} : { affinity: { nodeAffinity } }),
   };
 }
 
 /** What the controller keeps of a pod: nothing of its containers, and of its volumes what drivers have to do with. */
-export function transformPod(pod: Pod, shared: SharedValues = NOT_SHARED): Pod {
+export function transformPod(pod: Pod): Pod {
   const { metadata, spec } = pod;
   const volumes = volumesThatMatter(spec.volumes);
-  const kept = { ...pick(spec, POD_SPEC), ...demandsOf(pod, shared), ...(volumes === undefined ? {} : { volumes }) };
-  return { metadata: trimPodMeta(metadata, shared), spec: shared.of(kept), status: shared.of(trimPodStatus(pod)) };
+  const kept = { ...pick(spec, POD_SPEC), ...demandsOf(pod), ...(volumes === undefined ? {} : { volumes }) };
+  return { metadata: trimPodMeta(metadata), spec: kept, status: trimPodStatus(pod) };
 }
 
 const NODE_CONDITION = ['type', 'status', 'reason', 'message'] as const;
@@ -139,21 +133,9 @@ export function transformNode({ metadata, spec, status }: Node): Node {
   return { metadata: trimMeta(metadata), spec: pick(spec ?? {}, ['unschedulable', 'taints']), status: kept };
 }
 
-/** What the controller keeps of a NodeMaintenance: all but managedFields. */
-export function transformMaintenance(maintenance: NodeMaintenance): NodeMaintenance {
-  return { ...maintenance, metadata: trimMeta(maintenance.metadata) };
-}
-
-/** What the controller keeps of an EvictionRequest: all but managedFields. */
-export function transformRequest(request: EvictionRequest, shared: SharedValues = NOT_SHARED): EvictionRequest {
-  const { metadata, spec, status } = request;
-  const meta = trimMeta(metadata);
-  return {
-    ...share(request, ['apiVersion', 'kind'], shared),
-    metadata: { ...meta, ...share(meta, ['namespace', 'labels', 'annotations'], shared) },
-    spec: { ...spec, ...share(spec, ['requesters'], shared) },
-    ...(status === undefined ? {} : { status: share(status, Object.keys(status) as (keyof typeof status)[], shared) }),
-  };
+/** What the controller keeps of a NodeMaintenance or an EvictionRequest: all but managedFields. */
+export function withoutManagers<T extends KubeObject>(object: T): T {
+  return { ...object, metadata: trimMeta(object.metadata) };
 }
 
 /** What the controller keeps of a PodDisruptionBudget. */

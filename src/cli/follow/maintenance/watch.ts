@@ -4,7 +4,7 @@ import type { Pod } from '../../../api/pod.ts';
 import { nodeStatusesOf } from '../../../decide/maintenance/recorded-node.ts';
 import { drainView, type DrainView, type ShownPods, withSeen } from '../../../show/progress/drain-progress.ts';
 import { NODE_MAINTENANCES, PODS, EVICTION_REQUESTS } from '../../../kube/resource.ts';
-import { transformPod, transformRequest } from '../../../kube/copy/transform.ts';
+import { transformPod, withoutManagers } from '../../../kube/copy/transform.ts';
 import type { ObjectCache } from '../../../kube/watch.ts';
 import { type FollowContext, Follower, type FollowStop } from '../follower.ts';
 import type { DrainScreen } from './screen.ts';
@@ -39,7 +39,7 @@ type FollowedRequests = () => RequestsByPod;
 /** Follows the requests of drains on the nodes, or on all nodes unless given. */
 function followDrainRequests(follower: Follower, nodes: readonly string[] | undefined): FollowedRequests {
   const some = nodes === undefined ? {} : { labelSelector: onNodes(nodes) };
-  const requests = follower.copy({ resource: EVICTION_REQUESTS, ...some }, transformRequest);
+  const requests = follower.copy<EvictionRequest>({ resource: EVICTION_REQUESTS, ...some }, withoutManagers);
   return () => byPod(requests.list());
 }
 
