@@ -5,7 +5,7 @@ import { type Clock, type Moment, momentOf } from '../host/clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';
 import { eventBody, type EventSubject, type EventText, eventName, namespaceOf } from './event/text.ts';
-import { createWorkQueue, type Reconcile, type WorkQueue } from './queue.ts';
+import { type Reconcile, WorkQueue } from './queue.ts';
 import { EVENTS, collectionPath, objectPath, sendForObject } from './resource.ts';
 
 /** How many Events one object may have within a minute; further ones are left out. */
@@ -97,7 +97,7 @@ class CountingEventRecorder implements EventRecorder {
   constructor(component: string, dependencies: EventRecorderDependencies) {
     this.#component = component;
     this.#dependencies = dependencies;
-    this.#queue = createWorkQueue('events', this.#reconcile, 1, dependencies);
+    this.#queue = new WorkQueue('events', this.#reconcile, 1, dependencies);
   }
 
   record(subject: EventSubject, text: EventText): void {

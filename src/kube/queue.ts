@@ -2,7 +2,6 @@ import type { Clock } from '../host/clock.ts';
 import { describeError } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { QueueObserver } from '../telemetry/queue-metrics.ts';
-import { Rests, WaitingKeys } from './waiting-keys.ts';
 
 /** Reconciles one object by its key; may ask to be called again after some milliseconds. */
 export type Reconcile = (key: string, signal: AbortSignal) => Promise<{ readonly againMs?: number }>;
@@ -17,8 +16,6 @@ export interface QueueDependencies {
   readonly hasToWait?: (key: string, running: Iterable<string>) => boolean;
   /** Whether the key goes before others; asked when it is added. */
   readonly isUrgent?: (key: string) => boolean;
-  /** For how long a key rests at least after a run where it is added by `addSoon`, in milliseconds; 100 unless given. */
-  readonly restMs?: () => number;
 }
 
 /** The pause after the first error of a key; it doubles with each further one. */
@@ -29,30 +26,62 @@ const MAY_RUN_POLL_MS = 50;
 const MAX_BACKOFF_MS = 60_000;
 /** setTimeout cannot wait longer; a key that is to wait longer is added after this time. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** How long a key rests after a run, as a multiple of what the run took, and at least. */
-const [REST_TIMES, REST_MS] = [2, 100];
 /** After so many starts, or such a time, the event loop does its other work. */
 const SLICE = { starts: 16, ms: 2 };
-
-interface QueueOptions {
-  readonly name: string;
-  readonly reconcile: Reconcile;
-  /** At most this many keys are reconciled at a time. */
-  readonly parallel: number;
-}
+/** After so many urgent keys in a row one that is not urgent is taken, if any waits. */
+const URGENT_IN_A_ROW = 8;
 
 function backoffMs(failures: number): number {
   return Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), MAX_BACKOFF_MS);
 }
 
+/** The keys that wait for a run: the urgent ones and the others, each in the order in which they came. */
+class WaitingKeys {
+  readonly #urgent = new Map<string, number>();
+  readonly #patient = new Map<string, number>();
+  #urgentInARow = 0;
+
+  get size(): number {
+    return this.#urgent.size + this.#patient.size;
+  }
+
+  /** Adds the key, which waits since `now`; returns false where it waits already. */
+  add(key: string, isUrgent: boolean, now: number): boolean {
+    if (this.#urgent.has(key)) return false;
+    const since = this.#patient.get(key);
+    if (isUrgent) {
+      this.#patient.delete(key);
+      this.#urgent.set(key, since ?? now);
+    } else if (since === undefined) this.#patient.set(key, now);
+    return since === undefined;
+  }
+
+  /** The first key that may run, or undefined. */
+  find(mayRun: (key: string) => boolean): string | undefined {
+    const [first, second] =
+      this.#urgentInARow < URGENT_IN_A_ROW ? [this.#urgent, this.#patient] : [this.#patient, this.#urgent];
+    for (const key of first.keys()) if (mayRun(key)) return key;
+    for (const key of second.keys()) if (mayRun(key)) return key;
+    return undefined;
+  }
+
+  /** Takes the key out; returns since when it has waited. */
+  take(key: string): number | undefined {
+    this.#urgentInARow = this.#urgent.has(key) ? this.#urgentInARow + 1 : 0;
+    const since = this.#urgent.get(key) ?? this.#patient.get(key);
+    this.#urgent.delete(key);
+    this.#patient.delete(key);
+    return since;
+  }
+}
+
 /** A queue of keys, as in controller-runtime: level-based, one run of a key at a time, pauses that grow after errors. */
 export class WorkQueue {
-  readonly #options: QueueOptions;
+  readonly #name: string;
+  readonly #reconcile: Reconcile;
+  readonly #parallel: number;
   readonly #dependencies: QueueDependencies;
   readonly #waiting = new WaitingKeys();
-  readonly #rests = new Rests();
-  /** The keys that run and were added meanwhile by `addSoon`. */
-  readonly #soon = new Set<string>();
   /** The keys that are being reconciled, by the time since which they are. */
   readonly #running = new Map<string, number>();
   /** How many errors in a row each key had. */
@@ -64,8 +93,11 @@ export class WorkQueue {
   /** Makes `run` look for a key again. */
   #wake: () => void = () => undefined;
 
-  constructor(options: QueueOptions, dependencies: QueueDependencies) {
-    this.#options = options;
+  /** At most `parallel` keys are reconciled at a time; `name` is in log lines. */
+  constructor(name: string, reconcile: Reconcile, parallel: number, dependencies: QueueDependencies) {
+    this.#name = name;
+    this.#reconcile = reconcile;
+    this.#parallel = parallel;
     this.#dependencies = dependencies;
     dependencies.observer?.unfinished(() => {
       const now = dependencies.clock.monotonic();
@@ -80,20 +112,6 @@ export class WorkQueue {
       observer?.depth(this.#waiting.size);
     }
     this.#wake();
-  }
-
-  /**
-   * Adds the key where nobody waits for it: after its last run it rests for a while, the longer the run took, so that many
-   * small changes are looked at together.
-   */
-  addSoon(key: string): void {
-    if (this.#running.has(key)) {
-      this.#soon.add(key);
-      return;
-    }
-    const restMs = this.#rests.leftMs(key, this.#dependencies.clock.monotonic());
-    if (restMs > 0) this.addAfter(key, restMs);
-    else this.add(key);
   }
 
   /** Adds the key after a delay; an earlier time that is already set for it stays. */
@@ -157,7 +175,7 @@ export class WorkQueue {
 
   /** The key that has waited longest among those that are not being reconciled; undefined while no more may run. */
   #next(): string | undefined {
-    if (this.#running.size >= this.#options.parallel) return undefined;
+    if (this.#running.size >= this.#parallel) return undefined;
     const { hasToWait } = this.#dependencies;
     return this.#waiting.find((key) => !this.#running.has(key) && hasToWait?.(key, this.#running.keys()) !== true);
   }
@@ -183,20 +201,17 @@ export class WorkQueue {
   }
 
   async #runOne(key: string, signal: AbortSignal): Promise<void> {
-    const { clock, observer, restMs } = this.#dependencies;
+    const { clock, observer } = this.#dependencies;
     const startedAt = clock.monotonic();
     try {
-      const { againMs } = await this.#options.reconcile(key, signal);
+      const { againMs } = await this.#reconcile(key, signal);
       this.#failures.delete(key);
       if (againMs !== undefined) this.addAfter(key, againMs);
     } catch (error) {
       if (!signal.aborted) this.#retry(key, error);
     } finally {
       this.#running.delete(key);
-      const ranMs = clock.monotonic() - startedAt;
-      this.#rests.begin(key, Math.max(ranMs * REST_TIMES, restMs?.() ?? REST_MS), clock.monotonic());
-      if (this.#soon.delete(key)) this.addSoon(key);
-      observer?.finished(ranMs);
+      observer?.finished(clock.monotonic() - startedAt);
       this.#wake();
     }
   }
@@ -208,18 +223,8 @@ export class WorkQueue {
     this.#failures.set(key, count);
     const retryMs = backoffMs(count);
     const reason = describeError(error);
-    log.warn({ queue: this.#options.name, key, reason, count, retryMs }, 'reconcile failed');
+    log.warn({ queue: this.#name, key, reason, count, retryMs }, 'reconcile failed');
     observer?.retried();
     this.addAfter(key, retryMs);
   }
-}
-
-/** Creates a queue that reconciles at most `parallel` keys at a time; `name` is in its log lines. */
-export function createWorkQueue(
-  name: string,
-  reconcile: Reconcile,
-  parallel: number,
-  dependencies: QueueDependencies,
-): WorkQueue {
-  return new WorkQueue({ name, reconcile, parallel }, dependencies);
 }

@@ -1,7 +1,7 @@
 /** The loops over NodeMaintenances and over the requests of their drains, and what the loops of drains share. */
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { hasBegun } from '../../decide/maintenance/recorded-node.ts';
-import { type DueKey, type Loop, soon, type Tell } from '../../kube/loop/loops.ts';
+import { type DueKey, type Loop, type Tell } from '../../kube/loop/loops.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import { createEvictionIntents, type EvictionIntents } from './wanted-evictions.ts';
@@ -12,9 +12,11 @@ import { createRequestReconciler } from './requests.ts';
 
 const PARALLEL_STEPS = 32;
 const PARALLEL_REQUESTS = 16;
-/** For how long a maintenance rests after a look, at least, and longer with each other drain; two seconds at most. */
-const LEAST_REST_MS = 100;
-const REST_MS_PER_DRAIN = 10;
+/**
+ * Each pod of a node is some changes, which are looked at together after this time: the more drains there are, and the more nodes
+ * the maintenance has, the longer.
+ */
+const SOON_MS = { least: 100, perDrain: 10, perNode: 0.5, most: 2_000 };
 /** A maintenance of more nodes is not looked at for each of them at once. */
 const FEW_NODES = 8;
 
@@ -42,6 +44,14 @@ function concernsOf(
   { intents }: Drains,
 ): Loop<Changes>['concerns'] {
   const on = (node: string): readonly string[] => maintenances.unsettledOn(node);
+  const soon = (names: Iterable<string>): readonly DueKey[] =>
+    [...names].map((key) => {
+      const ms = Math.max(
+        maintenances.drains.names.size * SOON_MS.perDrain,
+        maintenances.sizeOf(key) * SOON_MS.perNode,
+      );
+      return { key, afterMs: Math.min(SOON_MS.most, Math.max(SOON_MS.least, ms)) };
+    });
   const soonOn = (...nodes: readonly string[]): readonly DueKey[] => soon(nodes.flatMap(on));
   const nowOn = (node: string): readonly DueKey[] => {
     return on(node).flatMap((name) => (maintenances.sizeOf(name) <= FEW_NODES ? [name] : soon([name])));
@@ -51,8 +61,8 @@ function concernsOf(
     return nodeName === undefined ? [] : [nodeName];
   };
   return {
-    // Our own writes come back too: what they say is known. Drains that share nodes go by what each of them has reached.
-    Maintenance: (name) => soon(maintenances.groups.of(name).members),
+    // Drains that share nodes go by what each of them has reached. Of one that asks for pods most changes are our own writes.
+    Maintenance: (name) => [...(intents.isAsking(name) ? [] : [name]), ...soon(maintenances.groups.of(name).members)],
     Node: ({ name, maintenances: others, isOtherwiseCordoned }) => [
       ...others,
       ...(isOtherwiseCordoned ? nowOn(name) : soonOn(name)),
@@ -74,8 +84,6 @@ function orderOf({ maintenances, options }: ControllerContext, { intents }: Drai
     return stageOf(known) === 'Drain' && !hasBegun(known.status);
   };
   return {
-    // Each pod of a node is some changes, and where very many drain they are looked at together.
-    restMs: () => Math.max(LEAST_REST_MS, maintenances.drains.names.size * REST_MS_PER_DRAIN),
     // Many drains begin before the counts of those that are under way are brought up to date.
     isUrgent: (name) => maintenances.isUrgent(name) || (maintenances.drains.names.has(name) && !intents.isAsking(name)),
     // What drains that share nodes have reached is decided one by one, each from what the one before it has written.

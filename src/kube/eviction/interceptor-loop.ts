@@ -5,7 +5,7 @@ import { isFinished } from '../../decide/eviction/request.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { KubeClient } from '../client.ts';
-import { createWorkQueue, type Reconcile } from '../queue.ts';
+import { type Reconcile, WorkQueue } from '../queue.ts';
 import { createRecentWrites } from '../read-your-writes.ts';
 import { EVICTION_REQUESTS, keyOf, objectPath, PODS, sendForObject } from '../resource.ts';
 import { withServerClock } from '../server-clock.ts';
@@ -38,7 +38,7 @@ async function runWatchedLoop<T extends KubeObject>(
   };
   const objects = createObjectCache<T>(scope, onKey, dependencies, read);
   const loop = loopOver(objects);
-  const queue = createWorkQueue(name, loop.reconcile, parallel, dependencies);
+  const queue = new WorkQueue(name, loop.reconcile, parallel, dependencies);
   await Promise.all([objects.run(signal), queue.run(signal)]);
 }
 

@@ -2,19 +2,14 @@
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { QueueObserver } from '../../telemetry/queue-metrics.ts';
-import { createWorkQueue, type QueueDependencies, type Reconcile, type WorkQueue } from '../queue.ts';
+import { type QueueDependencies, type Reconcile, WorkQueue } from '../queue.ts';
 
-/** A key that is looked at: at once; or where nobody waits for it; or after so many milliseconds. */
-export type DueKey = string | { readonly key: string; readonly when: 'soon' | number };
-
-/** Keys that are looked at after their rest (`addSoon` of the queue). */
-export function soon(keys: Iterable<string>): readonly DueKey[] {
-  return [...keys].map((key) => ({ key, when: 'soon' }));
-}
+/** A key that is looked at at once, or after so many milliseconds. */
+export type DueKey = string | { readonly key: string; readonly afterMs: number };
 
 /** Keys that are looked at after so many milliseconds. */
 export function after(ms: number, keys: Iterable<string>): readonly DueKey[] {
-  return [...keys].map((key) => ({ key, when: ms }));
+  return [...keys].map((key) => ({ key, afterMs: ms }));
 }
 
 /** One loop; `C` has the changes that there are, by their kinds. */
@@ -24,7 +19,7 @@ export interface Loop<C> {
   /** At most this many keys are reconciled at a time. */
   readonly parallel: number;
   readonly reconcile: Reconcile;
-  readonly order?: Pick<QueueDependencies, 'isUrgent' | 'hasToWait' | 'restMs'>;
+  readonly order?: Pick<QueueDependencies, 'isUrgent' | 'hasToWait'>;
   /** By the kind of a change: the keys that are looked at for it. */
   readonly concerns: { readonly [K in keyof C]?: (change: C[K]) => Iterable<DueKey> };
 }
@@ -53,21 +48,19 @@ interface SharedByLoops {
   readonly observer?: (name: string) => QueueObserver;
 }
 
-function enqueue(queue: WorkQueue, at: DueKey): void {
-  if (typeof at === 'string') queue.add(at);
-  else if (at.when === 'soon') queue.addSoon(at.key);
-  else queue.addAfter(at.key, at.when);
-}
-
 /** Creates them, none at first: what a loop is made from may tell the others. */
 export function createLoops<C>(): Loops<C> {
   const all: { readonly concerns: Loop<C>['concerns']; readonly queue: WorkQueue }[] = [];
   return {
     tell: (kind, change) => {
-      for (const { concerns, queue } of all) for (const at of concerns[kind]?.(change) ?? []) enqueue(queue, at);
+      for (const { concerns, queue } of all)
+        for (const at of concerns[kind]?.(change) ?? []) {
+          if (typeof at === 'string') queue.add(at);
+          else queue.addAfter(at.key, at.afterMs);
+        }
     },
     add: ({ name, parallel, reconcile, order, concerns }, { clock, log, mayRun, observer }) => {
-      const queue = createWorkQueue(name, reconcile, parallel, {
+      const queue = new WorkQueue(name, reconcile, parallel, {
         clock,
         log,
         mayRun,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createSystemClock } from '../../../src/host/clock.ts';
-import { createWorkQueue } from '../../../src/kube/queue.ts';
+import { WorkQueue } from '../../../src/kube/queue.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
 
 describe('a queue of many keys whose runs only compute', () => {
@@ -9,7 +9,7 @@ describe('a queue of many keys whose runs only compute', () => {
     const stop = new AbortController();
     let ticks = 0;
     let runs = 0;
-    const queue = createWorkQueue(
+    const queue = new WorkQueue(
       'test',
       () => {
         const until = performance.now() + 5;
@@ -40,7 +40,7 @@ describe('a queue of keys', () => {
     const stop = new AbortController();
     let runs = 0;
     const fail = (): Promise<never> => Promise.reject(new Error(`failed ${(runs += 1)}`));
-    const queue = createWorkQueue('test', fail, 1, dependencies);
+    const queue = new WorkQueue('test', fail, 1, dependencies);
     const running = queue.run(stop.signal);
     queue.add('a');
     await settle();
@@ -66,7 +66,7 @@ describe('a queue of keys', () => {
       await new Promise<void>((resolve) => ends.set(key, resolve));
       return {};
     };
-    const queue = createWorkQueue('test', reconcile, 2, dependencies);
+    const queue = new WorkQueue('test', reconcile, 2, dependencies);
     let hasEnded = false;
     const running = queue.run(stop.signal).then(() => (hasEnded = true));
     for (const key of ['a', 'b', 'c']) queue.add(key);
@@ -89,53 +89,10 @@ describe('a queue of keys', () => {
     assert.deepEqual(begun, ['a', 'b', 'c', 'a']);
   });
 
-  it('the queue lets a key rest after a run that nobody waits for, and looks once at all that came meanwhile', async (context) => {
-    context.mock.timers.enable({ apis: ['setTimeout'] });
-    const stop = new AbortController();
-    let now = 0;
-    let runs = 0;
-    const clock = { ...dependencies.clock, monotonic: () => now };
-    const look = (): Promise<object> => {
-      runs += 1;
-      return Promise.resolve({});
-    };
-    let leastMs = 100;
-    const queue = createWorkQueue('test', look, 1, { ...dependencies, clock, restMs: () => leastMs });
-    const running = queue.run(stop.signal);
-    const pass = async (ms: number): Promise<void> => {
-      now += ms;
-      context.mock.timers.tick(ms);
-      await settle();
-    };
-    queue.addSoon('a');
-    await settle();
-    assert.equal(runs, 1, 'the first one is looked at at once');
-    for (let change = 0; change < 50; change += 1) queue.addSoon('a');
-    await pass(50);
-    assert.equal(runs, 1);
-    queue.addSoon('b');
-    await settle();
-    assert.equal(runs, 2, 'another key has not run');
-    await pass(50);
-    assert.equal(runs, 3);
-    leastMs = 1_000;
-    queue.addSoon('a');
-    queue.add('a');
-    await settle();
-    assert.equal(runs, 4, 'somebody waits for it');
-    queue.addSoon('a');
-    await pass(999);
-    assert.equal(runs, 4, 'it rests longer now');
-    await pass(1);
-    assert.equal(runs, 5);
-    stop.abort();
-    await running;
-  });
-
   it('the queue takes urgent keys first, and lets others have a turn between many of them', async () => {
     const stop = new AbortController();
     const order: string[] = [];
-    const queue = createWorkQueue(
+    const queue = new WorkQueue(
       'test',
       (key) => {
         order.push(key);
@@ -152,11 +109,32 @@ describe('a queue of keys', () => {
     assert.deepEqual(patient, [8, 17, 22, 23]);
   });
 
+  it('a key that waits already is not added again, and goes first once it is urgent', async () => {
+    const stop = new AbortController();
+    const order: string[] = [];
+    let isUrgent = false;
+    const queue = new WorkQueue(
+      'test',
+      (key) => {
+        order.push(key);
+        if (order.length === 3) stop.abort();
+        return Promise.resolve({});
+      },
+      1,
+      { ...dependencies, isUrgent: () => isUrgent },
+    );
+    for (const key of ['a', 'b', 'a', 'c']) queue.add(key);
+    isUrgent = true;
+    queue.add('c');
+    await queue.run(stop.signal);
+    assert.deepEqual(order, ['c', 'a', 'b']);
+  });
+
   it('the queue runs no key beside one that it has to wait for, and others meanwhile', async () => {
     const stop = new AbortController();
     const order: string[] = [];
     const under = new Set<string>();
-    const queue = createWorkQueue(
+    const queue = new WorkQueue(
       'test',
       async (key) => {
         assert.ok(![...under].some((other) => other[0] === key[0]), `${key} beside ${[...under].join(', ')}`);
@@ -183,7 +161,7 @@ describe('a queue of keys', () => {
       runs += 1;
       return Promise.resolve(runs === 1 ? { againMs: 3_600_000 } : {});
     };
-    const queue = createWorkQueue('test', look, 1, dependencies);
+    const queue = new WorkQueue('test', look, 1, dependencies);
     const running = queue.run(stop.signal);
     queue.add('a');
     await settle();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createSystemClock } from '../../../../src/host/clock.ts';
-import { after, createLoops, type Loop, soon } from '../../../../src/kube/loop/loops.ts';
+import { after, createLoops, type Loop } from '../../../../src/kube/loop/loops.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
@@ -24,7 +24,7 @@ function loopOf(name: string, concerns: Loop<Changes>['concerns'], seen: string[
 describe('the loops of a program', () => {
   it('each loop looks at the keys that a change concerns, and at none for a change that it does not name', async () => {
     const [seen, loops, stop] = [[] as string[], createLoops<Changes>(), new AbortController()];
-    loops.add(loopOf('pods', { Pod: (key) => [key], Node: ({ pods }) => soon(pods) }, seen), SHARED);
+    loops.add(loopOf('pods', { Pod: (key) => [key], Node: ({ pods }) => pods }, seen), SHARED);
     loops.add(loopOf('nodes', { Node: ({ name }) => after(10, [name]) }, seen), SHARED);
     loops.tell('Pod', 'a');
     loops.tell('Node', { name: 'n', pods: ['b'] });
@@ -34,22 +34,5 @@ describe('the loops of a program', () => {
     stop.abort();
     await running;
     assert.deepEqual(new Set(seen), new Set(['nodes n', 'pods a', 'pods b']));
-  });
-
-  it('a key that nobody waits for rests after its last look, and one that is wanted now does not', async () => {
-    const [seen, loops, stop] = [[] as string[], createLoops<Changes>(), new AbortController()];
-    const resting = { ...loopOf('pods', { Pod: (key) => [key], Node: ({ pods }) => soon(pods) }, seen) };
-    loops.add({ ...resting, order: { restMs: () => 2_000 } }, SHARED);
-    const running = loops.run(stop.signal);
-    loops.tell('Pod', 'a');
-    await waitFor('it was looked at', () => seen.length === 1);
-    loops.tell('Node', { name: 'n', pods: ['a'] });
-    loops.tell('Pod', 'b');
-    await waitFor('another one was looked at', () => seen.length === 2);
-    assert.deepEqual(seen, ['pods a', 'pods b']);
-    loops.tell('Pod', 'a');
-    await waitFor('it was looked at again', () => seen.length === 3);
-    stop.abort();
-    await running;
   });
 });
