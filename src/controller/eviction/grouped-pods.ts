@@ -43,7 +43,7 @@ export function createGroupedEvictions(context: ControllerContext, underWay: Evi
       const scope = { options: graceOptions(context, pod), context: answer };
       const outcome = await underWay.during(namespace, () => attemptToEvict(client, pod, scope, signal));
       log.info({ pod: `${namespace}/${name}`, ...outcome }, 'asked for an eviction');
-      metrics.evictionAttempted(outcome.kind);
+      metrics.attempts.inc({ outcome: outcome.kind });
       const now = clock.now();
       const after = afterAttempt(pod, memory, outcome, now);
       const isPromised = outcome.kind === 'promised';

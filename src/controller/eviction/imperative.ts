@@ -25,7 +25,7 @@ const STAYS_AGAIN_MS = 1_000;
 /** Counts an attempt; one that is blocked becomes an Event too. */
 function record(context: ControllerContext, request: EvictionRequest, outcome: EvictionOutcome): void {
   const { metrics, events } = context;
-  metrics.evictionAttempted(outcome.kind);
+  metrics.attempts.inc({ outcome: outcome.kind });
   const { name } = request.spec.target.pod;
   if (outcome.kind !== 'blocked') return;
   // Without the count and the numbers, so that it is one event that counts up.

@@ -109,11 +109,11 @@ async function write(
   const change = { method: 'PATCH', path, body, patch: { kind: 'merge' }, ...patience } as const;
   const done = await sendForObject(client, change, [404, 409], signal);
   if (done === undefined) return;
-  if (status.targetInterceptors !== undefined) metrics.evictionBegun();
+  if (status.targetInterceptors !== undefined) metrics.begun.inc();
   const outcome = finishedAt(request) === undefined ? outcomeOf(status) : undefined;
   const since = timeOf(request.metadata.creationTimestamp);
   if (outcome !== undefined && since !== undefined) {
-    metrics.evictionEnded(outcome, Math.max(0, (clock.now() - since) / 1000));
+    metrics.ended.observe({ outcome }, Math.max(0, (clock.now() - since) / 1000));
   }
   const progress = status.conditions?.find(({ type }) => type === PROGRESSING);
   const pod = request.spec.target.pod.name;

@@ -81,7 +81,7 @@ function startServers(dependencies: ControllerDependencies, replica: Replica, st
     const webhook = { listenAddress: '::', port: webhookPort, serviceHost, certificate, namespace };
     const known = (): readonly Node[] | undefined => (nodes.synced() ? nodes.list() : undefined);
     const onCertificate = (until: number): void => {
-      metrics.webhookCertificate(until);
+      metrics.certificate.set(until / 1000);
     };
     serving.push(runWebhook(webhook, { ...dependencies, nodes: known, onCertificate }, stop));
   }
@@ -116,8 +116,11 @@ async function leadWhenReady(
   await untilSynced(Object.values(copies), clock, stop);
   if (stop.aborted) return;
   log.info({ maintenances: maintenances.list().length, pods: pods.list().length }, 'controller ready');
+  const onLeading = (isLeader: boolean): void => {
+    metrics.leading.set({ name: 'nodemaint-controller' }, Number(isLeader));
+  };
   if (!options.leaderElect) {
-    metrics.leading(true);
+    onLeading(true);
     await lead(createEndlessTerm());
     return;
   }
@@ -128,9 +131,6 @@ async function leadWhenReady(
     renewDeadlineMs: options.leaderElectRenewDeadline,
     retryMs: options.leaderElectRetryPeriod,
     annotations: settingsAnnotations(settingsOf(options)),
-  };
-  const onLeading = (isLeader: boolean): void => {
-    metrics.leading(isLeader);
   };
   await runElection(election, { client: leaseClient, clock, log, readiness, onLeading }, lead, stop);
 }

@@ -22,7 +22,7 @@ export function reportDrain(
     record(context, maintenance, event);
     if (event.reason !== 'Drained') continue;
     const since = timeOf(status.stageStatuses?.find(({ name }) => name === 'Drain')?.startTimestamp);
-    if (since !== undefined) context.metrics.drained(Math.max(0, (context.clock.now() - since) / 1000));
+    if (since !== undefined) context.metrics.drained.observe(Math.max(0, (context.clock.now() - since) / 1000));
   }
 }
 

@@ -16,6 +16,7 @@ import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { nodeAnnotation, nodeLabel } from '../../decide/node-label.ts';
 import { type DrainPod, isInPodGroup } from '../../decide/pod.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
+import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { EVICTION_REQUESTS, objectPath, sendForObject } from '../../kube/resource.ts';
 import { podByUid } from '../cache/pods.ts';
@@ -30,20 +31,6 @@ import type { Refusals } from './refusals.ts';
 
 /** What depends on the time: a deadline shortens the end of a pod, and a pod that was evicted may turn out to live on. */
 const AGAIN_MS = 15_000;
-
-/** Deletes a request that is over although its pod lives on, or that names another pod: the pod is to leave by a new one. */
-async function removeReplaceable(
-  { client, clock, pods }: ControllerContext,
-  known: EvictionRequest,
-  pod: DrainPod,
-  signal: AbortSignal,
-): Promise<void> {
-  const target = podByUid(pods, pod);
-  if (target === undefined || !isReplaceable(known, target, clock.now())) return;
-  const path = objectPath(EVICTION_REQUESTS, known.metadata);
-  const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: known.metadata.uid } };
-  await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal);
-}
 
 /** What is remembered of a request: the labels that were applied with it last. */
 interface Applied {
@@ -82,7 +69,10 @@ async function requestEviction(
   signal: AbortSignal,
 ): Promise<void> {
   if (known !== undefined && (isFinished(known) || known.metadata.deletionTimestamp !== undefined)) {
-    await removeReplaceable(context, known, pod, signal);
+    const target = podByUid(context.pods, pod);
+    // It is over although its pod lives on, or names another pod: the pod is to leave by a new one.
+    if (target !== undefined && isReplaceable(known, target, context.clock.now()))
+      await deleteRequest(context.client, known, signal);
     return;
   }
   const { namespace, uid } = pod;

@@ -72,9 +72,12 @@ export function createEvictionScene(): EvictionScene {
     log: SILENT_LOG,
     options: controllerOptionsSchema.parse({}),
     metrics: {
-      evictionAttempted: (outcome: string) => void attempts.push(outcome),
-      evictionBegun: () => void attempts.push('begun'),
-      evictionEnded: (outcome: string, seconds: number) => void attempts.push(`${outcome} after ${seconds} s`),
+      attempts: { inc: ({ outcome }: { readonly outcome: string }) => void attempts.push(outcome) },
+      begun: { inc: () => void attempts.push('begun') },
+      ended: {
+        observe: ({ outcome }: { readonly outcome: string }, seconds: number) =>
+          void attempts.push(`${outcome} after ${seconds} s`),
+      },
     },
     events: { record: (_subject: object, { reason }: { readonly reason: string }) => void events.push(reason) },
     ungated: createUngatedDaemonSets(clock),

@@ -33,7 +33,7 @@ async function textOf(maintenances: readonly NodeMaintenance[]): Promise<readonl
     const nodes = countNodes([], '0.1.0', NOW);
     return { ...countEvictions([], [], []), maintenances: countMaintenances(maintenances, NOW), nodes };
   });
-  metrics.drained(120);
+  metrics.drained.observe(120);
   return (await metrics.text()).split('\n').filter((line) => line.startsWith('nodemaintenance_controller_'));
 }
 
@@ -77,15 +77,16 @@ describe('the metrics of evictions', () => {
     const counts = { active: one, processed: one, requesters: one, podInterceptors: one, inBackground: 2 };
     const nodes = countNodes([], '0.1.0', NOW);
     const metrics = createControllerMetrics(() => ({ ...counts, maintenances: countMaintenances([], NOW), nodes }));
-    metrics.evictionAttempted('blocked');
-    metrics.evictionBegun();
+    metrics.attempts.inc({ outcome: 'blocked' });
+    metrics.begun.inc();
     metrics.queue('evictionrequests').added();
     const text = await metrics.text();
     for (const name of ['active_interceptor', 'processed_interceptor', 'active_requester', 'pod_interceptors']) {
       assert.match(text, new RegExp(`^evictionrequest_controller_${name}{\\w+="a.example.com"} 1$`, 'm'));
     }
     assert.match(text, /^evictionrequest_controller_imperative_evictions_total{outcome="blocked"} 1$/m);
-    assert.match(text, /^pod_evacuations_total 1$[^]*^pod_evacuations_in_progress 2$/m);
+    assert.match(text, /^pod_evacuations_total 1$/m);
+    assert.match(text, /^pod_evacuations_in_progress 2$/m);
     assert.match(text, /^workqueue_adds_total{name="evictionrequests"} 1$/m);
   });
 });

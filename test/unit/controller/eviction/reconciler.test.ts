@@ -37,7 +37,7 @@ describe('the memory of requests', () => {
       clock: createSystemClock(),
       log: SILENT_LOG,
       options: controllerOptionsSchema.parse({}),
-      metrics: { evictionAttempted: () => undefined, evictionBegun: () => undefined },
+      metrics: { begun: { inc: () => undefined } },
       events: { record: () => undefined },
       requests: { get: (key: string) => requests.get(key), list: () => [...requests.values()] },
       pods: { get: () => pod, list: () => [] },
