@@ -1,14 +1,18 @@
+import { FORCE_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance, WaitReason } from '../../api/node-maintenance.ts';
 import { dueTiersOf, earliestDeadlines } from '../../decide/deadline/maintenance.ts';
-import { drainOfMaintenance } from '../../decide/drain/observed-drain.ts';
+import { drainOfMaintenance, joiningNodes } from '../../decide/drain/observed-drain.ts';
 import type { Drain } from '../../decide/drain/overlapping-drains.ts';
 import { type DrainResolution, resolveDrains } from '../../decide/drain/resolution.ts';
 import { guardJoiningNodes, guardStaticPods } from '../../decide/maintenance/control-plane-guard.ts';
 import { type ControlPlaneMember, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
-import { takesTurns } from '../../decide/shutdown/machine-going-down.ts';
-import { throttleDrains } from '../../decide/maintenance/throttle.ts';
-import { type NodeIdentity, recordedNodes } from '../../decide/maintenance/recorded-node.ts';
+import { keptBy } from '../../decide/kept-pods/kept-pods.ts';
+import { agentNodeOf, stageOf } from '../../decide/maintenance/maintenance.ts';
+import { rebootNodeOf, takesTurns } from '../../decide/shutdown/machine-going-down.ts';
+import { throttleDrains, type ThrottledDrain } from '../../decide/maintenance/throttle.ts';
+import { hasBegun, identityOf, type NodeIdentity, recordedNodes } from '../../decide/maintenance/recorded-node.ts';
 import type { DrainPod } from '../../decide/pod.ts';
+import { timeOf } from '../../decide/time.ts';
 import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
 import {
   drainPodOn,
@@ -20,8 +24,54 @@ import {
 import type { DrainGroup } from '../cache/drain-groups.ts';
 import { decideVolumes, recordedWait, volumesOn } from '../../decide/volume/wait.ts';
 import type { ControllerContext } from '../context.ts';
-import { createKnownDrains, type Draining, type KnownDrains } from './known-drains.ts';
 import { createRebootTurns, type RebootTurns, type TurnToCome } from '../reboot/turns.ts';
+
+/** A maintenance in the Drain stage, and the nodes that it selects. */
+export interface Draining extends ThrottledDrain {
+  readonly maintenance: NodeMaintenance;
+  readonly identities: readonly NodeIdentity[];
+}
+
+function drainingOf(context: ControllerContext, maintenance: NodeMaintenance): Draining {
+  const { name, creationTimestamp, annotations } = maintenance.metadata;
+  const identities = context.maintenances.nodesOf(name).map(({ metadata }) => identityOf(metadata));
+  const isShutdown = agentNodeOf(maintenance) !== undefined;
+  return {
+    name,
+    maintenance,
+    identities,
+    createdAt: timeOf(creationTimestamp) ?? Infinity,
+    begun: hasBegun(maintenance.status),
+    nodes: identities.map((node) => node.name),
+    joining: joiningNodes(maintenance, identities).map((node) => node.name),
+    isShutdown,
+    keep: keptBy(maintenance),
+    // A machine that goes down in any case is not saved by throttling its drain; one that reboots has its turn by then.
+    forced: annotations?.[FORCE_ANNOTATION] === 'true' || isShutdown,
+    comesBack: rebootNodeOf(maintenance) !== undefined,
+  };
+}
+
+/** Finds those of these names that are in the stage Drain, in the order of their creation; `given` may be newer than our copy. */
+type KnownDrains = (names: Iterable<string>, given?: NodeMaintenance) => ReadonlyMap<string, Draining>;
+
+/** Knows drains; `latest` returns a maintenance as our last write left it, where our copy does not show that yet. */
+function createKnownDrains(
+  context: ControllerContext,
+  latest: (copy: NodeMaintenance) => NodeMaintenance,
+): KnownDrains {
+  const { maintenances } = context;
+  return (names, given) => {
+    const found = [...names].flatMap((name): readonly Draining[] => {
+      const copy = maintenances.get(name);
+      const maintenance = given?.metadata.name === name ? given : copy === undefined ? undefined : latest(copy);
+      if (maintenance === undefined || stageOf(maintenances.withRebootApplied(maintenance)) !== 'Drain') return [];
+      return [drainingOf(context, maintenance)];
+    });
+    const sorted = found.toSorted((a, b) => a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1));
+    return new Map(sorted.map((each) => [each.name, each]));
+  };
+}
 
 /** What one drain of a group may do now. */
 export type Verdict =
@@ -198,7 +248,7 @@ function withTurn(
   turns: RebootTurns,
   given: NodeMaintenance | undefined,
 ): readonly Draining[] {
-  const waiting = turns.among(drains.keys(), given);
+  const waiting = turns(drains.keys(), given);
   return [...drains.values()].filter(({ name }) => !waiting.has(name));
 }
 
@@ -212,7 +262,7 @@ function createLimitedTurns(
   return (given) => {
     const { revision } = maintenances.drains;
     if (turns?.revision === revision) return turns.throttled;
-    const all = withTurn(known.among(maintenances.drains.names, given), rebootTurns, given);
+    const all = withTurn(known(maintenances.drains.names, given), rebootTurns, given);
     const throttled = throttleDrains(membersOf(context), all, options.maxParallelNodes);
     turns = { revision, throttled };
     return throttled;
@@ -226,18 +276,18 @@ export function createGroupResolver(
 ): ResolveGroup {
   const { maintenances, options } = context;
   const known = createKnownDrains(context, latest);
-  const rebootTurns = createRebootTurns(context, (names) => known.among(names), latest);
+  const rebootTurns = createRebootTurns(context, known, latest);
   const isLimited = options.maxParallelNodes !== undefined;
   const memos = new WeakMap<DrainGroup, Memo>();
   const turnsOfAll = createLimitedTurns(context, { known, rebootTurns });
   const compute = (group: DrainGroup, given: NodeMaintenance, now: number): Memo => {
-    const drains = known.among(group.members, given);
+    const drains = known(group.members, given);
     const judged = withTurn(
-      known.among(new Set([...drains.keys(), ...guardsOf(context, drains)]), given),
+      known(new Set([...drains.keys(), ...guardsOf(context, drains)]), given),
       rebootTurns,
       given,
     );
-    const reboots = rebootTurns.among(group.members, given);
+    const reboots = rebootTurns(group.members, given);
     const limited = isLimited ? turnsOfAll(given) : throttleDrains(membersOf(context), judged, undefined);
     const throttled = new Map([...limited, ...[...reboots].map(([name, { message }]) => [name, message] as const)]);
     const turnsAt = isLimited ? maintenances.drains.revision : undefined;

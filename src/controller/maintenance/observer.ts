@@ -24,9 +24,8 @@ import { whyNobodyEnds } from '../../decide/presence/no-agent.ts';
 import { podByUid } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
 import { type EvictionIntent, requestKeyOf } from './wanted-evictions.ts';
-import type { Draining } from './known-drains.ts';
 import { NOTHING_REFUSED, type Refused, refusedPod } from './refusals.ts';
-import { createGroupResolver, type Verdict } from './drain-verdicts.ts';
+import { createGroupResolver, type Draining, type Verdict } from './drain-verdicts.ts';
 import {
   admitEvictions,
   type EvictionCandidate,

@@ -9,11 +9,11 @@ import { rebootNodeOf, takesTurns, type TurnWait } from '../../decide/shutdown/m
 import { timeOf } from '../../decide/time.ts';
 import type { ControllerContext } from '../context.ts';
 
-/** The turns of the machines that reboot. */
-export interface RebootTurns {
-  /** Those of the drains that wait for their turn, by name; `given` may be newer than our copy. */
-  among(names: Iterable<string>, given: NodeMaintenance | undefined): ReadonlyMap<string, TurnToCome>;
-}
+/** The drains of these names that wait for their turn to reboot, by name; `given` may be newer than our copy. */
+export type RebootTurns = (
+  names: Iterable<string>,
+  given: NodeMaintenance | undefined,
+) => ReadonlyMap<string, TurnToCome>;
 
 /** A reboot that waits. */
 export interface TurnToCome extends TurnWait {
@@ -197,14 +197,12 @@ export function createRebootTurns(
     const wait = current.waits.get(name);
     return wait === undefined ? undefined : { ...wait, againMs: 2 * current.restMs };
   };
-  return {
-    among: (names, given) => {
-      const waits = [...names].flatMap((name): [string, TurnToCome][] => {
-        const copy = name === given?.metadata.name ? given : maintenances.get(name);
-        const wait = copy === undefined ? undefined : waitOf(latest(copy));
-        return wait === undefined ? [] : [[name, wait]];
-      });
-      return new Map(waits);
-    },
+  return (names, given) => {
+    const waits = [...names].flatMap((name): [string, TurnToCome][] => {
+      const copy = name === given?.metadata.name ? given : maintenances.get(name);
+      const wait = copy === undefined ? undefined : waitOf(latest(copy));
+      return wait === undefined ? [] : [[name, wait]];
+    });
+    return new Map(waits);
   };
 }

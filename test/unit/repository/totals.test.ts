@@ -14,8 +14,8 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
  * limit that is raised has a line in CHANGELOG.md that says what was taken out for it.
  */
 const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: number }>> = {
-  'lines in src': { limit: 47_300, target: 31_000 },
-  'files in src': { limit: 473, target: 300 },
+  'lines in src': { limit: 46_940, target: 31_000 },
+  'files in src': { limit: 469, target: 300 },
   'lines in test': { limit: 77_759, target: 65_000 },
   'words in docs': { limit: 67_300, target: 45_000 },
   'admission policies': { limit: 14, target: 14 },
