@@ -69,6 +69,8 @@ export interface ClusterFacts {
 
 const APPLY = 'kubectl apply -k manifests, or helm upgrade';
 const MAX_NAMES = 5;
+/** Whoever deletes what is left needs all of it; stories, which go by their label, come last and may be many. */
+const MAX_LEFT_OVERS = 40;
 const DAY_MS = 86_400_000;
 
 function named(names: readonly string[]): string {
@@ -208,7 +210,7 @@ function judgeVersions(nodes: readonly FleetNode[]): Omit<Check, 'name'> {
 
 function judgeLeftOvers(leftOvers: readonly string[]): Omit<Check, 'name'> {
   if (leftOvers.length === 0) return ok('none');
-  const message = `${counted(leftOvers.length, 'object is', 'objects are')} of an earlier version, such as ${named(leftOvers)}`;
+  const message = `${counted(leftOvers.length, 'object is', 'objects are')} of an earlier version: ${firstNames(leftOvers, MAX_LEFT_OVERS)}`;
   return warn(message, 'docs/usage/upgrade.md says what each part was, and how to delete it');
 }
 

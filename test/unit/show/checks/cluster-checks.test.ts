@@ -113,8 +113,9 @@ describe('the checks of a cluster', () => {
     ],
     [
       'objects of an earlier version',
-      { leftOvers: known(['deployment/nodemaint-notify', 'role/nodemaint-notify']) },
-      /^warn left-overs: 2 objects are of an earlier version, such as deployment\/nodemaint-notify, .*upgrade\.md|^warn left-overs: 2 objects/,
+      // All of them: they are deleted by this list.
+      { leftOvers: known(['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `role/${name}`)) },
+      /^warn left-overs: 6 objects are of an earlier version: role\/a, role\/b, role\/c, role\/d, role\/e, role\/f$/m,
     ],
     ['an outdated agent', nodes(nodeOf('a', 'outdated')), /^warn versions of agents: .*a$/],
     [
