@@ -26,10 +26,16 @@ export async function isOwnAddress(address: string, signal: AbortSignal): Promis
   }
 }
 
-/** Whether the host of this URL is this machine; one whose name is not known now is not. */
+/** A name server may be silent for a minute, and the loop of the agent must not be. */
+const LOOKUP_MS = 2_000;
+
+/** Whether the host of this URL is this machine; one whose name is not known now, or not told in time, is not. */
 export async function isOwnServer(server: URL, signal: AbortSignal): Promise<boolean> {
   const host = server.hostname.replace(/^\[|\]$/g, '');
-  const addresses = await lookup(host, { all: true }).catch(() => []);
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(LOOKUP_MS)]);
+  const silent = once(limit, 'abort').then(() => []);
+  const addresses = await Promise.race([lookup(host, { all: true }).catch(() => []), silent]);
+  signal.throwIfAborted();
   const own = await Promise.all(addresses.map(({ address }) => isOwnAddress(address, signal)));
   return own.includes(true);
 }

@@ -53,16 +53,23 @@ function reachedBy(node: NodeStatus | undefined): unknown {
   return [reached, podsBlocking.map(({ namespace, name, reason }) => [namespace, name, reason])];
 }
 
-/** What an interceptor has said; that a pod still ends after its time, or that nobody could be asked about it, is nothing new. */
-function saidBy(entry: InterceptorStatus): unknown {
+/**
+ * What an interceptor has said; that a pod still ends after its time, or that nobody could be asked about it, is nothing new. Nor is
+ * another refusal by a budget where the status does not have the first one: a controller whose statuses are refused counts its tries.
+ */
+function saidBy(entry: InterceptorStatus, isBlockRecorded: boolean): unknown {
   const isLate = readInterceptorMessage(entry.message).kind === 'ending' && entry.expectedFinishTime === undefined;
-  return isLate || refusedBy(entry.message) === 'failure' ? [entry.name, entry.message] : entry;
+  const by = refusedBy(entry.message);
+  if (by === 'budget' && !isBlockRecorded) return [entry.name, by];
+  return isLate || by === 'failure' ? [entry.name, entry.message] : entry;
 }
 
 /** A text that changes with everything that a controller or an interceptor does; what the agent reports itself is left out. */
 export function traceText({ node, requests }: ControllerTrace): string {
+  const isBlockRecorded = (node?.podsBlocking ?? []).length > 0;
   const others = requests.map(({ metadata: { uid }, status: { interceptors = [], ...status } = {} }) => {
-    return [uid, status, interceptors.filter(({ name }) => name !== KUBELET_INTERCEPTOR).map(saidBy)];
+    const said = interceptors.filter(({ name }) => name !== KUBELET_INTERCEPTOR);
+    return [uid, status, said.map((entry) => saidBy(entry, isBlockRecorded))];
   });
   return JSON.stringify([reachedBy(node), others]);
 }

@@ -236,8 +236,9 @@ export class Judge {
     // Static pods that leave already go on doing so when another one loses its power, which is not known at once.
     const { powerCutAt } = this.#fleet;
     if (Math.min(this.#fleet.now(), this.#staticBegan(machine)) <= powerCutAt + AWAY_MS) return;
-    // Who goes for good takes the quorum by a person's will, also from one that had begun before.
-    const goesForGood = ({ prepared }: FleetMachine): boolean => prepared?.kind === 'poweroff';
+    // Who goes for good takes the quorum by a person's will, also from one that had begun before; of one that is cut off nobody knows.
+    const goesForGood = (other: FleetMachine): boolean =>
+      other.prepared?.kind === 'poweroff' && this.#ownMaintenance(other) !== undefined;
     if (this.#fleet.machines.some((other) => goesForGood(other) && other.askedAt > machine.askedAt)) return;
     const others = serving.filter((other) => other !== machine && other.power === 'up' && !goesForGood(other));
     const needed = Math.floor(members / 2) + 1;

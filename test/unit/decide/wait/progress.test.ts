@@ -90,6 +90,15 @@ describe('the trace of a controller', () => {
     assert.equal(traceOf(ends, '2026-01-01T00:00:00Z'), traceOf(ends, '2026-01-01T00:03:00Z'), 'its time is over');
   });
 
+  it('another try that a budget refuses is nothing new where no status has the first one', () => {
+    const traceOf = (retries: number, fields: Partial<NodeStatus>): string => {
+      const message = `Could not evict a pod due to failing eviction requests, number of retries: ${retries}. Blocked by b.`;
+      return traceText({ node: statusOf(fields), requests: [withStatus('imperative-eviction.k8s.io', message)] });
+    };
+    assert.equal(traceOf(1, {}), traceOf(2, {}), 'the statuses of the controller may be refused');
+    assert.notEqual(traceOf(1, { podsBlocking: [BLOCKING] }), traceOf(2, { podsBlocking: [BLOCKING] }));
+  });
+
   it('the trace of a controller has what the status says of the node', () => {
     const text = (podsPendingEvacuation: number) =>
       traceText({ node: statusOf({ podsPendingEvacuation }), requests: [] });
