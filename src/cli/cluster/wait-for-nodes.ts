@@ -5,7 +5,6 @@ import type { KubeClient } from '../../kube/client.ts';
 import { transformNode } from '../../kube/copy/transform.ts';
 import { NODE_MAINTENANCES, NODES } from '../../kube/resource.ts';
 import { Follower, type FollowStop } from '../follow/follower.ts';
-import { createNotes } from '../follow/screen.ts';
 
 /** Nodes and a maintenance as observed; those that do not exist are absent. */
 export interface AwaitedNode {
@@ -40,7 +39,7 @@ export async function waitForNodes(
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<NodeWaitResult> {
-  const follower = new Follower({ client, clock: createSystemClock(), screen: createNotes(() => undefined) });
+  const follower = new Follower({ client, clock: createSystemClock(), say: () => undefined });
   const own = follower.copy<NodeMaintenance>({
     resource: NODE_MAINTENANCES,
     fieldSelector: `metadata.name=${maintenance}`,

@@ -1,7 +1,6 @@
 import type { AgentStatus } from '../../agent/control/status.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
 import { printable } from '../../printable.ts';
-import { progressBar } from '../terminal/paint.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** Makes what shows a drain: a line for each change. */
@@ -14,7 +13,7 @@ export function drawDemo(terminal: Pick<Terminal, 'write'>): (status: AgentStatu
     // The agent has not read the directory yet.
     if (total === 0) return;
     const names = waitingFor.map(({ what, message }) => printable(`${what}: ${message}`)).join(', ');
-    const head = `${progressBar(parked.length - waitingFor.length, total)} static pods ended`;
+    const head = `${parked.length - waitingFor.length} of ${total} static pods ended`;
     say(`${head}${names === '' ? '' : `; waiting for ${names}`}`);
   };
 }

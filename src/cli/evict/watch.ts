@@ -11,7 +11,7 @@ import { transformPod, withoutManagers } from '../../kube/copy/transform.ts';
 import { printable } from '../../printable.ts';
 import { Follower, type FollowStop } from '../follow/follower.ts';
 import { podState } from '../follow/maintenance/frame.ts';
-import { createNotes, writeTimedLine } from '../follow/screen.ts';
+import { writeTimedLine } from '../follow/timed-line.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** What watching needs from outside. */
@@ -93,7 +93,7 @@ export async function watchEvictions(
   const say = (text: string): void => {
     if (!isSilent) writeTimedLine(terminal, text);
   };
-  const follower = new Follower({ client, clock, screen: createNotes(say) });
+  const follower = new Follower({ client, clock, say });
   // A single object can be watched with rights for it alone.
   const [only] = targets.length === 1 ? targets : [];
   const scope = (key: string | undefined): { namespace: string; fieldSelector?: string } => ({

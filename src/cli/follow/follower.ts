@@ -4,14 +4,15 @@ import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createObjectCache, type ObjectCache, type Transform, type WatchScope } from '../../kube/watch.ts';
 import type { Log } from '../../telemetry/log.ts';
+import { createLogOnce } from '../../telemetry/log-once.ts';
 import { type FollowedConnection, createFollowedConnection, denialOf } from './connection.ts';
-import type { FollowScreen } from './screen.ts';
 
 /** What following needs from outside. */
 export interface FollowContext {
   readonly client: KubeClient;
   readonly clock: Clock;
-  readonly screen: FollowScreen;
+  /** Says a sentence that is not about the followed objects, such as a lost connection: once, and again only after another one or none. */
+  readonly say: (text: string) => void;
 }
 
 /** How following ended where nothing that is followed ended it. */
@@ -25,7 +26,7 @@ export const STOP_REASONS = { timeout: 'the --timeout is over', interrupted: 'in
 
 /** What is followed, and for how long. */
 interface Followed<Ending> {
-  /** Looks at the copies and gives the screen what is new; returns the ending where there is nothing more to wait for. */
+  /** Looks at the copies and shows what is new; returns the ending where there is nothing more to wait for. */
   look(): Ending | undefined;
   /** A sentence for the person who follows; undefined where there is none. */
   note?(): string | undefined;
@@ -99,15 +100,15 @@ export class Follower {
   }
 
   async #loop<Ending>(followed: Followed<Ending>, stop: AbortSignal): Promise<Ending | FollowStop> {
-    const { clock, screen } = this.#context;
+    const { clock, say } = this.#context;
+    const note = createLogOnce(say);
     const { timeoutMs } = followed;
     const startedAt = clock.monotonic();
     for (;;) {
       this.#nap = new AbortController();
       if (this.#denial !== undefined) throw this.#denial;
       const ending = followed.look();
-      screen.note(this.#connection.note() ?? followed.note?.());
-      screen.draw();
+      note(this.#connection.note() ?? followed.note?.());
       if (ending !== undefined) return ending;
       if (stop.aborted) return 'interrupted';
       if (timeoutMs !== undefined && clock.monotonic() - startedAt >= timeoutMs) return 'timeout';

@@ -8,7 +8,7 @@ import type { AccessFlags } from '../cluster/open-user-cluster.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { withCluster } from '../cluster/cluster.ts';
 import { readFleet } from '../cluster/fleet.ts';
-import { writeTimedLine } from '../follow/screen.ts';
+import { writeTimedLine } from '../follow/timed-line.ts';
 import { formatDocument } from '../terminal/document.ts';
 import type { FrameLine, LineStyle } from '../terminal/paint.ts';
 import { columnsOf, type Terminal } from '../terminal/terminal.ts';
@@ -98,7 +98,7 @@ function show(nodes: readonly FleetNode[], { output }: NodesFlags, terminal: Ter
   } else if (nodes.length === 0) terminal.write('No nodes.\n');
   else {
     const look = { isWide: output === 'wide', columns: columnsOf(terminal), now: terminal.now() };
-    terminal.draw(nodesTable(nodes, look), 0);
+    terminal.draw(nodesTable(nodes, look));
   }
 }
 

@@ -90,7 +90,7 @@ async function showTarget(
   }
   if (flags.output === 'table' || flags.output === 'wide') {
     if (found.kind === 'node') terminal.write(`${nodeLine(found.node, found.maintenances)}\n`);
-    for (const view of views) terminal.draw(drainLines(view, columnsOf(terminal), terminal.now()), 0);
+    for (const view of views) terminal.draw(drainLines(view, columnsOf(terminal), terminal.now()));
   } else if (found.kind === 'maintenance') {
     for (const view of views) terminal.write(formatDocument('DrainStatus', view, flags.output));
   } else {

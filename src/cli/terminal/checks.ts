@@ -35,7 +35,7 @@ export function printChecks(
   output: OutputFormat,
   terminal: Pick<Terminal, 'write' | 'draw' | 'isTerminal' | 'size'>,
 ): number {
-  if (output === 'table') terminal.draw(checkLines(checks, columnsOf(terminal)), 0);
+  if (output === 'table') terminal.draw(checkLines(checks, columnsOf(terminal)));
   else terminal.write(formatDocument('CheckList', { items: checks }, output));
   return checks.some(({ result }) => result === 'fail') ? EXIT.failed : EXIT.done;
 }

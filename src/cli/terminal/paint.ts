@@ -12,7 +12,7 @@ const STYLES = {
   bad: 'red',
 } as const satisfies Record<LineStyle, Parameters<typeof styleText>[0] | undefined>;
 
-/** One line of a frame, no wider than the terminal. */
+/** One line, no wider than the terminal. */
 export interface FrameLine {
   readonly text: string;
   readonly style: LineStyle;
@@ -83,22 +83,8 @@ export function hangingLines(
   return lines.map((line) => ({ text: line.trimEnd(), style }));
 }
 
-/** The room on a terminal, in characters. */
-export interface FrameSize {
-  readonly columns: number;
-  readonly rows: number;
-}
-
-const WIDTH = 24;
-
-/** A share as a bar; drawn with blocks, or with signs that every terminal and file has. */
-export function shareBar(done: number, total: number, width: number, style: 'blocks' | 'signs' = 'signs'): string {
+/** A share as a bar. */
+export function shareBar(done: number, total: number, width: number): string {
   const filled = total === 0 ? width : Math.floor((Math.min(done, total) / total) * width);
-  const [full, empty] = style === 'blocks' ? ['█', '░'] : ['#', '.'];
-  return full.repeat(filled) + empty.repeat(width - filled);
-}
-
-/** How many of how many, as a bar and in numbers. */
-export function progressBar(done: number, total: number): string {
-  return `${shareBar(done, total, WIDTH)} ${done}/${total}`;
+  return '█'.repeat(filled) + '░'.repeat(width - filled);
 }

@@ -11,8 +11,8 @@ export interface Terminal {
   say(text: string): void;
   /** Writes for people to standard error, as `say` does to standard output. */
   warn(text: string): void;
-  /** Writes lines in their styles, in place of the last `over` lines. */
-  draw(lines: readonly FrameLine[], over: number): void;
+  /** Writes lines in their styles. */
+  draw(lines: readonly FrameLine[]): void;
   readonly isTerminal: boolean;
   /** Its size in characters; meaningful only where it is a terminal. */
   size(): { readonly columns: number; readonly rows: number };
@@ -62,11 +62,8 @@ export function createTerminal(options: TerminalOptions): Terminal {
     warn: (text) => {
       errors.write(escaped(asCalled(text, program)));
     },
-    draw: (lines, over) => {
-      // Back to the first column too: typed characters, such as Ctrl-C, are echoed below the block.
-      const up = over === 0 ? '' : `\r\x1b[${over}A\x1b[0J`;
-      const text = lines.map((line) => `${paint(escapedLine(line.text), line.style, colours)}\n`).join('');
-      output.write(up + text);
+    draw: (lines) => {
+      output.write(lines.map((line) => `${paint(escapedLine(line.text), line.style, colours)}\n`).join(''));
     },
     isTerminal,
     size: () => ({ columns: output.columns ?? 80, rows: output.rows ?? 24 }),

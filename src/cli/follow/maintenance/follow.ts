@@ -5,7 +5,7 @@ import { commandLine } from '../../cluster/command-line.ts';
 import type { UserAccessFlags } from '../../../kube/access/user.ts';
 import { EXIT } from '../../terminal/exit-code.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import { createDrainScreen } from './screen.ts';
+import { drainOutput } from './output.ts';
 import { STOP_REASONS } from '../follower.ts';
 import { type DrainWatchResult, watchDrain } from './watch.ts';
 
@@ -26,8 +26,7 @@ export async function followMaintenance(
   terminal: Terminal,
 ): Promise<number> {
   const { name, uid = '' } = maintenance.metadata;
-  const screen = createDrainScreen(terminal, flags.output);
-  const context = { client, clock: createSystemClock(), screen };
+  const context = { client, clock: createSystemClock(), ...drainOutput(terminal, flags.output) };
   const result = await watchDrain({ name, uid, nodes }, context, timeoutMs, terminal.stop);
   return concludeFollow(result, name, flags, terminal);
 }

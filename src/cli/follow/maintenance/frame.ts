@@ -5,9 +5,8 @@ import { tierText } from '../../../show/story/timeline.ts';
 import { type BlockingCause, causeOf, blockingOf } from '../../../show/progress/blocking-causes.ts';
 import type { DrainView, NodeView, TierView, LeavingPod } from '../../../show/progress/drain-progress.ts';
 import { printable } from '../../../printable.ts';
-import { type FrameLine, type FrameSize, hangingLines, type LineStyle, wrap, shareBar } from '../../terminal/paint.ts';
+import { type FrameLine, hangingLines, type LineStyle, wrap, shareBar } from '../../terminal/paint.ts';
 import { formatSpan } from '../../../decide/duration.ts';
-import { fitFrame } from '../screen.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../../api/names.ts';
 import type { ActiveInterceptor, EvictProgress } from '../../../show/progress/eviction-progress.ts';
 import { shortMessage } from '../../../decide/interceptor/message.ts';
@@ -189,7 +188,7 @@ function nodeLines(node: NodeView, stage: DrainView['stage'], columns: number, n
     const left = kept.length === 0 ? '' : `, ${keptText(kept)}`;
     return nodeHead(name, `drained, ${gone} of ${total} pods gone${left}`, columns, 'good');
   }
-  const bar = shareBar(gone, total, columns < WIDE_FROM ? BAR.narrow : BAR.wide, 'blocks');
+  const bar = shareBar(gone, total, columns < WIDE_FROM ? BAR.narrow : BAR.wide);
   const share = `${bar} ${Math.floor((100 * gone) / total)}%, ${gone} of ${total} pods gone`;
   const head = `${total === 0 ? 'no pods to drain' : share}${finishText(node, stage, now)}`;
   const width = Math.max(0, ...tiers.map(({ entry }) => tierName(entry).length));
@@ -235,14 +234,4 @@ export function drainLines(view: DrainView, columns: number, now: number): reado
     ...leftOutLines(view, columns),
     ...[...open, ...drained].flatMap((node) => nodeLines(node, view.stage, columns, now)),
   ];
-}
-
-/** A maintenance as a block for a terminal of this size; `note` is a last line, such as a lost connection. */
-export function drainFrame(
-  view: DrainView | undefined,
-  note: string | undefined,
-  size: FrameSize,
-  now: number,
-): readonly FrameLine[] {
-  return fitFrame(view === undefined ? [] : drainLines(view, size.columns, now), note, size);
 }

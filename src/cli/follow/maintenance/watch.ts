@@ -7,7 +7,6 @@ import { NODE_MAINTENANCES, PODS, EVICTION_REQUESTS } from '../../../kube/resour
 import { transformPod, withoutManagers } from '../../../kube/copy/transform.ts';
 import type { ObjectCache } from '../../../kube/watch.ts';
 import { type FollowContext, Follower, type FollowStop } from '../follower.ts';
-import type { DrainScreen } from './screen.ts';
 import { NODE_LABEL } from '../../../api/names.ts';
 import { nodeLabel } from '../../../decide/node-label.ts';
 import type { MaintenanceClient } from '../../../kube/maintenance/client.ts';
@@ -52,7 +51,8 @@ interface DrainWatchTarget {
 
 /** What watching needs from outside. */
 interface DrainWatchContext extends FollowContext {
-  readonly screen: DrainScreen;
+  /** Shows what is new in a view. */
+  readonly show: (view: DrainView) => void;
 }
 
 /** How watching ended; `deleted` also where the maintenance was replaced by another of its name. */
@@ -112,7 +112,7 @@ export async function watchDrain(
   timeoutMs: number | undefined,
   stop: AbortSignal,
 ): Promise<DrainWatchResult> {
-  const { clock, screen } = context;
+  const { clock, show } = context;
   const startedAt = clock.monotonic();
   const follower = new Follower(context);
   const copies = openCopies(target, follower);
@@ -127,7 +127,7 @@ export async function watchDrain(
     const requestOf = ({ metadata: { uid = '' } }: Pod): EvictionRequest | undefined => requests.get(uid);
     seen = withSeen(seen, pods);
     view = drainView({ maintenance, nodes, pods, requestOf, seen }, clock.now());
-    screen.changed(view);
+    show(view);
     return endingOf(view);
   };
   const note = (): string | undefined => {

@@ -3,8 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
-import { createDrainScreen } from '../../../../src/cli/follow/maintenance/screen.ts';
-import { drainFrame, drainLines } from '../../../../src/cli/follow/maintenance/frame.ts';
+import { drainOutput } from '../../../../src/cli/follow/maintenance/output.ts';
+import { drainLines } from '../../../../src/cli/follow/maintenance/frame.ts';
 import { formatPreview } from '../../../../src/cli/maintenance/preview-table.ts';
 import { nodesTable } from '../../../../src/cli/nodes/nodes.ts';
 import { historyTable } from '../../../../src/cli/report/report.ts';
@@ -22,12 +22,12 @@ function textOf(lines: readonly FrameLine[]): string {
   return lines.map(({ text }) => `${text}\n`).join('');
 }
 
-/** What `--watch` writes to a file: the first view, and one after half of the pods have left. */
+/** What `--watch` writes: the first view, and one after half of the pods have left. */
 function logOf(pods: number): string {
   const { terminal, output } = recordTerminal('pipe', () => NOW);
-  const screen = createDrainScreen(terminal, 'table');
+  const { show } = drainOutput(terminal, 'table');
   const { before, facts } = drainScene(pods);
-  for (const each of [before, facts]) screen.changed(viewOf(each));
+  for (const each of [before, facts]) show(viewOf(each));
   return output();
 }
 
@@ -37,10 +37,7 @@ const history = [1, 2].map((number) => ({ number, at: NOW, line: number === 2 ? 
 
 /** What each command shows on a terminal of so many columns. */
 const VIEWS: Readonly<Record<string, (columns: number) => string>> = {
-  'watch of 3 pods': (columns) =>
-    textOf(drainFrame(viewOf(drainScene(3).facts), undefined, { columns, rows: 24 }, NOW)),
-  'watch of 300 pods': (columns) =>
-    textOf(drainFrame(viewOf(drainScene(300).facts), undefined, { columns, rows: 24 }, NOW)),
+  'status of 3 pods': (columns) => status(3, columns),
   'status of 300 pods': (columns) => status(300, columns),
   nodes: (columns) => textOf(nodesTable(FLEET, { isWide: false, columns, now: NOW })),
   'nodes of a cloud': (columns) => textOf(nodesTable(CLOUD_FLEET, { isWide: false, columns, now: NOW })),

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../../src/api/pod.ts';
 import type { OutputFormat } from '../../../../../src/cli/terminal/terminal.ts';
-import { createDrainScreen } from '../../../../../src/cli/follow/maintenance/screen.ts';
+import { drainOutput } from '../../../../../src/cli/follow/maintenance/output.ts';
 import { type DrainWatchResult, watchDrain } from '../../../../../src/cli/follow/maintenance/watch.ts';
 import { createSystemClock } from '../../../../../src/host/clock.ts';
 import { NODE_MAINTENANCES, PODS } from '../../../../../src/kube/resource.ts';
@@ -50,8 +50,7 @@ function start(object: NodeMaintenance | undefined, output: OutputFormat = 'tabl
   if (object !== undefined) store.put(NODE_MAINTENANCES, object);
   store.put(PODS, POD);
   const recorded = recordTerminal('pipe', () => Date.UTC(2026, 0, 1));
-  const screen = createDrainScreen(recorded.terminal, output);
-  const context = { client: store.client, clock: createSystemClock(), screen };
+  const context = { client: store.client, clock: createSystemClock(), ...drainOutput(recorded.terminal, output) };
   return { store, recorded, result: watchDrain(TARGET, context, timeoutMs, recorded.terminal.stop) };
 }
 
