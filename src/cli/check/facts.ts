@@ -1,69 +1,41 @@
 /** Reads what `nodemaint check` needs to know of a cluster. */
 import { X509Certificate } from 'node:crypto';
-import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
+import type { KubeObject } from '../../api/meta.ts';
 import { VERSION_ANNOTATION } from '../../api/names.ts';
-import type { Node, Pod } from '../../api/pod.ts';
 import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/controller-lease.ts';
-import { couldTakeNow } from '../../decide/disruption-budget/placement.ts';
-import { isOwnController } from '../../decide/own-controller.ts';
-import { isTerminal } from '../../decide/pod.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
 import { refusal } from '../../kube/refusal.ts';
-import { collectionPath, DISRUPTION_BUDGETS, NODES, objectPath, PODS, type Resource } from '../../kube/resource.ts';
+import { collectionPath, type Resource } from '../../kube/resource.ts';
 import type {
   ClusterFacts,
   ControllerFact,
   Fact,
-  ReplicaFacts,
   ResourceFact,
   WebhookFacts,
 } from '../../show/checks/cluster-checks.ts';
 import {
   INSTALLED_RESOURCES,
   type InstalledResource,
-  NEEDED_RIGHTS,
-  type NeededRight,
-  RELEASE_ACCOUNT,
+  type PolicyFacts,
+  policyFacts,
   type RightsFacts,
   rightsFacts,
-  WEBHOOK_RIGHTS,
+  ROLES,
+  withBinding,
 } from '../../show/checks/installed.ts';
+import { LEFT_OVER_PLACES, leftOversOf } from '../../show/checks/left-overs.ts';
 import { buildVersion } from '../../version.ts';
 import { readFleet } from '../cluster/fleet.ts';
-import { readLeftOvers } from './left-overs.ts';
-import { readPolicies, readPolicyObjects } from './policies.ts';
-
-/** The name of the budget that an older version of the manifests had. */
-const OLD_BUDGET = 'nodemaint-controller';
 
 /** The object of a path; undefined where there is none. */
 type Get = <T>(path: string) => Promise<T | undefined>;
 
-/** Reads where the replicas of the controller can run. */
-async function readReplicas(get: Get): Promise<ReplicaFacts> {
-  const [pods, nodes, budget] = await Promise.all([
-    get<{ readonly items?: readonly Pod[] }>(collectionPath(PODS, CONTROLLER_NAMESPACE)),
-    get<{ readonly items?: readonly Node[] }>(collectionPath(NODES)),
-    get(objectPath(DISRUPTION_BUDGETS, { namespace: CONTROLLER_NAMESPACE, name: OLD_BUDGET })),
-  ]);
-  const replicas = (pods?.items ?? []).filter((pod) => isOwnController(pod) && !isTerminal(pod));
-  const running = new Set(replicas.flatMap(({ spec }) => spec.nodeName ?? []));
-  const places = (nodes?.items ?? []).filter(
-    (node) => running.has(node.metadata.name) || replicas.some((pod) => couldTakeNow(node, pod)),
-  );
-  return {
-    pods: replicas.length,
-    places: places.map(({ metadata }) => metadata.name).toSorted(),
-    hasOldBudget: budget !== undefined,
-  };
-}
-
 const REGISTRATION = '/apis/admissionregistration.k8s.io/v1';
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-const REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const SLICES: Resource = { root: '/apis/discovery.k8s.io/v1', plural: 'endpointslices', namespaced: true };
 const LEASE_POLL_MS = 500;
 
@@ -128,47 +100,34 @@ async function readResource(
 
 const WEBHOOK_CONFIGURATION = `${REGISTRATION}/validatingwebhookconfigurations/nodemaint-webhook`;
 
-const ACCOUNT_GROUPS = ['system:serviceaccounts', 'system:serviceaccounts:nodemaint-system', 'system:authenticated'];
-const IDENTITIES = {
-  // The policies, not RBAC, restrict a node to itself: any name of a node will do.
-  agents: { user: 'system:node:nodemaint-check', groups: ['system:nodes', 'system:authenticated'] },
-  controller: { user: 'system:serviceaccount:nodemaint-system:nodemaint-controller', groups: ACCOUNT_GROUPS },
-  release: { user: 'system:serviceaccount:nodemaint-system:nodemaint-agent-release', groups: ACCOUNT_GROUPS },
-} as const;
-
-const RELEASE_OBJECTS = [
-  `/api/v1/namespaces/nodemaint-system/serviceaccounts/${RELEASE_ACCOUNT}`,
-  `/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/${RELEASE_ACCOUNT}`,
-];
-
-/** Whether the identity has the right, by a SubjectAccessReview, which stores nothing. */
-async function hasRight(
-  client: KubeClient,
-  { who, ...attributes }: NeededRight,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const body = {
-    apiVersion: 'authorization.k8s.io/v1',
-    kind: 'SubjectAccessReview',
-    spec: { ...IDENTITIES[who], resourceAttributes: attributes },
-  };
-  const response = await client.send({ method: 'POST', path: REVIEWS, body }, signal);
-  if (response.status === 403) throw new Forbidden(refusal(response).message);
-  if (response.status !== 201) throw refusal(response);
-  return (response.body as { status?: { allowed?: boolean } }).status?.allowed === true;
+/** The names of the objects of a list; none of a kind that the API server does not have. */
+async function namesIn(get: Get, path: string): Promise<ReadonlySet<string>> {
+  const list = await get<{ readonly items?: readonly KubeObject[] }>(path);
+  return new Set((list?.items ?? []).map(({ metadata }) => metadata.name));
 }
 
-async function readRights(client: KubeClient, signal: AbortSignal): Promise<RightsFacts> {
-  const hasWebhook = (await get(client, WEBHOOK_CONFIGURATION, signal)) !== undefined;
-  const needed = [...NEEDED_RIGHTS, ...(hasWebhook ? WEBHOOK_RIGHTS : [])];
-  const [allowed, releaseObjects] = await Promise.all([
-    Promise.all(needed.map((right) => hasRight(client, right, signal))),
-    Promise.all(RELEASE_OBJECTS.map((path) => get(client, path, signal))),
-  ]);
-  return rightsFacts(
-    needed.filter((_right, place) => allowed[place] !== true),
-    releaseObjects.map((object) => object !== undefined),
+/** Reads which policies there are, and which of them are missing. */
+export async function readPolicies(get: Get): Promise<PolicyFacts> {
+  const found = async (kind: string): Promise<Parameters<typeof policyFacts>[0]> => ({
+    policies: await namesIn(get, `${REGISTRATION}/${kind}policies`),
+    bindings: await namesIn(get, `${REGISTRATION}/${kind}policybindings`),
+  });
+  const [validating, mutating] = await Promise.all([found('validatingadmission'), found('mutatingadmission')]);
+  return policyFacts(validating, mutating);
+}
+
+async function readRights(get: Get): Promise<RightsFacts> {
+  const paths = ROLES.flatMap(({ roles }) => roles).flatMap(withBinding);
+  const found = await Promise.all(paths.map((path) => get(`${RBAC}/${path}`)));
+  return rightsFacts(new Set(paths.filter((_path, index) => found[index] !== undefined)));
+}
+
+/** Names what is left in the cluster of versions before this one, as RESOURCE/NAME, each once. */
+export async function readLeftOvers(get: Get): Promise<readonly string[]> {
+  const found = await Promise.all(
+    LEFT_OVER_PLACES.map(async (place) => leftOversOf(place, await namesIn(get, place.path))),
   );
+  return [...new Set(found.flat())];
 }
 
 /** Observes the Lease until it changes, or has not for so long that its holder does not live. */
@@ -231,13 +190,11 @@ export async function readClusterFacts(
   const now = clock.now();
   const resources = Promise.all(INSTALLED_RESOURCES.map((resource) => readResource(client, resource, signal)));
   const reading = <T>(path: string): Promise<T | undefined> => get<T>(client, path, signal);
-  const objects = readPolicyObjects(reading);
-  const [resourceFacts, policies, rights, controller, replicas, webhook, nodes, leftOvers] = await Promise.all([
+  const [resourceFacts, policies, rights, controller, webhook, nodes, leftOvers] = await Promise.all([
     factOf(resources, signal),
-    factOf(objects.then(readPolicies), signal),
-    factOf(readRights(client, signal), signal),
+    factOf(readPolicies(reading), signal),
+    factOf(readRights(reading), signal),
     factOf(readController(client, clock, signal), signal),
-    factOf(readReplicas(reading), signal),
     factOf(readWebhook(client, signal), signal),
     factOf(
       readFleet(client, selector, now, signal).then((fleet) => fleet.nodes),
@@ -252,7 +209,6 @@ export async function readClusterFacts(
     policies,
     rights,
     controller,
-    replicas,
     webhook,
     nodes,
     leftOvers,

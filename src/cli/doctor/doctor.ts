@@ -29,7 +29,6 @@ import { Systemd } from '../../host/systemd/systemd1.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { createKubeClient, type KubeClient } from '../../kube/client.ts';
 import { NODES, objectPath } from '../../kube/resource.ts';
-import { NEEDED_RIGHTS } from '../../show/checks/installed.ts';
 import { type Check, type DoctorFacts, examineNode, POD_SLICE } from '../../show/checks/node-checks.ts';
 import { readManifests } from '../../static-pods/directory.ts';
 import { untrustedPlace } from '../../static-pods/trusted-places.ts';
@@ -106,11 +105,18 @@ const NO_RELEASE =
 
 /** Whether this node may act as the account that releases gated pods; any user may ask that of itself, and nothing is stored. */
 async function mayReleasePods(client: KubeClient, signal: AbortSignal): Promise<boolean> {
-  const attributes = NEEDED_RIGHTS.find(({ verb }) => verb === 'impersonate');
   const body = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',
-    spec: { resourceAttributes: { ...attributes, who: undefined } },
+    spec: {
+      resourceAttributes: {
+        verb: 'impersonate',
+        group: '',
+        resource: 'serviceaccounts',
+        namespace: 'nodemaint-system',
+        name: 'nodemaint-agent-release',
+      },
+    },
   };
   const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
   const { status, body: answer } = await client.send({ method: 'POST', path, body }, signal);

@@ -3,7 +3,7 @@ import { counted } from '../../decide/counted.ts';
 import { firstNames } from '../../decide/name-list.ts';
 import type { Check } from './node-checks.ts';
 import { type FleetNode, isSameBuild } from '../fleet/node-state.ts';
-import { type NeededRight, RELEASE_ACCOUNT, type RightsFacts } from './installed.ts';
+import type { PolicyFacts, RightsFacts } from './installed.ts';
 
 /** A fact, or why it could not be read: `forbidden` where the person may not read it. */
 export type Fact<T> =
@@ -16,15 +16,6 @@ export interface ResourceFact {
   readonly state: 'right' | 'missing' | 'not-served' | 'older';
   /** The fields of the schema that are missing, where it is older. */
   readonly fields: readonly string[];
-}
-
-export interface PolicyFacts {
-  /** The policies, and the bindings, that are not there. */
-  readonly missing: readonly string[];
-  /** Policies whose expressions the API server warns of, each with the warning. */
-  readonly warnings: readonly string[];
-  /** Whether a validating policy stands in for the gate, as before Kubernetes 1.36. */
-  readonly refusesPods: boolean;
 }
 
 export interface ControllerFact {
@@ -42,16 +33,6 @@ export interface WebhookFacts {
   readonly endpoints: number;
 }
 
-/** Where the replicas of the controller can run. */
-export interface ReplicaFacts {
-  /** The replicas that run as pods of its namespace. */
-  readonly pods: number;
-  /** The nodes that run one, or could take one now. */
-  readonly places: readonly string[];
-  /** Whether the PodDisruptionBudget is still there that an older version had. */
-  readonly hasOldBudget: boolean;
-}
-
 export interface ClusterFacts {
   readonly now: number;
   /** The version of this program. */
@@ -60,7 +41,6 @@ export interface ClusterFacts {
   readonly policies: Fact<PolicyFacts>;
   readonly rights: Fact<RightsFacts>;
   readonly controller: Fact<ControllerFact>;
-  readonly replicas: Fact<ReplicaFacts>;
   readonly webhook: Fact<WebhookFacts>;
   readonly nodes: Fact<readonly FleetNode[]>;
   /** What earlier versions have left, as RESOURCE/NAME. */
@@ -119,32 +99,19 @@ function judgeResources(resources: readonly ResourceFact[]): Omit<Check, 'name'>
   return fail(texts.join('; '), APPLY);
 }
 
-function judgePolicies({ missing, warnings, refusesPods }: PolicyFacts): Omit<Check, 'name'> {
+function judgePolicies({ missing, refusesPods }: PolicyFacts): Omit<Check, 'name'> {
   if (missing.length > 0) return fail(`missing: ${named(missing)}`, APPLY);
-  if (warnings.length > 0)
-    return warn(`the API server warns: ${named(warnings)}`, 'upgrade the manifests or the cluster');
   const gate = refusesPods
     ? '; DaemonSet pods are refused during a drain instead of held, as before Kubernetes 1.36'
     : '';
   return ok(`all policies and bindings are there${gate}`);
 }
 
-function rightText({ who, verb, group, resource, subresource, name }: NeededRight): string {
-  const what = `${resource}${subresource === undefined ? '' : `/${subresource}`}${group === '' ? '' : `.${group}`}`;
-  const subject = who === 'release' ? RELEASE_ACCOUNT : who;
-  return `${subject} may not ${verb} ${what}${name === undefined ? '' : ` ${name}`}`;
-}
-
-function judgeRights({ missing, release }: RightsFacts): Omit<Check, 'name'> {
-  const partly = `parts of the account ${RELEASE_ACCOUNT} are missing`;
-  const wrong = [...missing.map(rightText), ...(release === 'partly' ? [partly] : [])];
-  if (wrong.length > 0) return fail(named(wrong), APPLY);
-  const have = 'agents and controller have their rights';
-  return ok(
-    release === 'on'
-      ? have
-      : `${have}; the account ${RELEASE_ACCOUNT} is left out: gated DaemonSet pods wait for a controller`,
-  );
+function judgeRights({ missing, isReleaseOff }: RightsFacts): Omit<Check, 'name'> {
+  if (missing.length > 0) return fail(`missing: ${named(missing)}`, APPLY);
+  const have = 'agents and controller have their roles';
+  const off = 'the account nodemaint-agent-release is left out: gated DaemonSet pods wait for a controller';
+  return ok(isReleaseOff ? `${have}; ${off}` : have);
 }
 
 function judgeController({ state, holder, version }: ControllerFact, own: string): Omit<Check, 'name'> {
@@ -158,18 +125,6 @@ function judgeController({ state, holder, version }: ControllerFact, own: string
     );
   }
   return ok(`${holder} leads${version === '' ? '' : ` with version ${version}`}`);
-}
-
-function judgeReplicas({ pods, places, hasOldBudget }: ReplicaFacts): Omit<Check, 'name'> {
-  if (hasOldBudget) {
-    const message =
-      'the PodDisruptionBudget nodemaint-controller of an older version is there: on the last node of the controller it holds drains and autoscalers';
-    return warn(message, 'kubectl -n nodemaint-system delete poddisruptionbudget nodemaint-controller');
-  }
-  if (pods === 0) return ok('no replica of the controller runs as a pod of nodemaint-system');
-  if (places.length > 1) return ok(`${places.length} nodes can run a replica of the controller: ${named(places)}`);
-  const last = 'it leaves as the last Default pod, and agents then drain their own nodes';
-  return ok(`only ${named(places)} can run the controller: where that node is drained or shut down, ${last}`);
 }
 
 function judgeWebhook({ isConfigured, caUntil, endpoints }: WebhookFacts, now: number): Omit<Check, 'name'> {
@@ -221,7 +176,6 @@ export function examineCluster(facts: ClusterFacts): readonly Check[] {
     checkOf('policies', facts.policies, judgePolicies),
     checkOf('rights', facts.rights, judgeRights),
     checkOf('controller', facts.controller, (value) => judgeController(value, facts.version)),
-    checkOf('replicas', facts.replicas, judgeReplicas),
     checkOf('webhook', facts.webhook, (value) => judgeWebhook(value, facts.now)),
     checkOf('agents', facts.nodes, judgeNodes),
     checkOf('versions of agents', facts.nodes, judgeVersions),

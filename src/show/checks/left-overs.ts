@@ -4,12 +4,12 @@
 interface LeftOverPlace {
   readonly resource: string;
   readonly path: string;
-  /** Whether every object of the list is left over: it selects by a label that has no use any more. */
-  readonly isAll: boolean;
+  /** The names that are left over; absent for those of the parts that are gone. */
+  readonly names?: RegExp;
 }
 
 /** How the objects of each part that is gone are called, or how their names begin; and policies and roles that are part of another one now. */
-const GONE: readonly string[] = [
+const PARTS: readonly string[] = [
   'nodemaint-cluster-api',
   'nodemaint-controller-config-maps',
   'nodemaint-lifecycle',
@@ -34,28 +34,37 @@ const GONE: readonly string[] = [
   'nodemaint-release',
   'nodemaint-requested-by-is-true',
 ];
+const GONE = new RegExp(`^(?:${PARTS.join('|')})(?:-|$)`);
 
 const HOME = 'namespaces/nodemaint-system';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const REGISTRATION = '/apis/admissionregistration.k8s.io/v1';
 
-function placeOf(resource: string, path: string, isAll = false): LeftOverPlace {
-  return { resource, path, isAll };
-}
-
 /** Where to look. A binding goes with its policy, and what else is in the namespace with its Deployment. */
 export const LEFT_OVER_PLACES: readonly LeftOverPlace[] = [
-  placeOf('deployment', `/apis/apps/v1/${HOME}/deployments`),
-  placeOf('role', `${RBAC}/${HOME}/roles`),
-  placeOf('clusterrole', `${RBAC}/clusterroles`),
-  placeOf('clusterrolebinding', `${RBAC}/clusterrolebindings`),
-  placeOf('validatingadmissionpolicy', `${REGISTRATION}/validatingadmissionpolicies`),
-  placeOf('mutatingadmissionpolicy', `${REGISTRATION}/mutatingadmissionpolicies`),
-  placeOf('configmap', `/api/v1/${HOME}/configmaps?labelSelector=nodemaintenance.x-k8s.io%2Fstory`, true),
+  { resource: 'deployment', path: `/apis/apps/v1/${HOME}/deployments` },
+  { resource: 'role', path: `${RBAC}/${HOME}/roles` },
+  { resource: 'clusterrole', path: `${RBAC}/clusterroles` },
+  { resource: 'clusterrolebinding', path: `${RBAC}/clusterrolebindings` },
+  { resource: 'validatingadmissionpolicy', path: `${REGISTRATION}/validatingadmissionpolicies` },
+  { resource: 'mutatingadmissionpolicy', path: `${REGISTRATION}/mutatingadmissionpolicies` },
+  {
+    resource: 'poddisruptionbudget',
+    path: `/apis/policy/v1/${HOME}/poddisruptionbudgets`,
+    names: /^nodemaint-controller$/,
+  },
+  {
+    resource: 'configmap',
+    path: `/api/v1/${HOME}/configmaps?labelSelector=nodemaintenance.x-k8s.io%2Fstory`,
+    names: /^/,
+  },
 ];
 
 /** Those of the objects of a list that are left over, as RESOURCE/NAME. */
-export function leftOversOf({ resource, isAll }: LeftOverPlace, names: readonly string[]): readonly string[] {
-  const found = names.filter((name) => isAll || GONE.some((gone) => name === gone || name.startsWith(`${gone}-`)));
+export function leftOversOf(
+  { resource, names: pattern = GONE }: LeftOverPlace,
+  names: Iterable<string>,
+): readonly string[] {
+  const found = [...names].filter((name) => pattern.test(name));
   return found.map((name) => `${resource}/${name}`);
 }

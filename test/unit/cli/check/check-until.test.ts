@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { checkUntil } from '../../../../src/cli/check/check-until.ts';
+import { checkUntil } from '../../../../src/cli/check/check.ts';
 import type { ClusterFacts } from '../../../../src/show/checks/cluster-checks.ts';
 import type { FleetState } from '../../../../src/show/fleet/node-state.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
@@ -11,16 +11,7 @@ const MISSING = { kind: 'forbidden', why: 'not read here' } as const;
 function factsOf(state: FleetState): ClusterFacts {
   const nodes = { kind: 'known', value: [{ name: 'a', state, reason: '', nodeStatus: 'Ready' }] } as const;
   const none = { policies: MISSING, rights: MISSING, controller: MISSING };
-  return {
-    ...none,
-    now: 0,
-    version: '',
-    resources: MISSING,
-    replicas: MISSING,
-    webhook: MISSING,
-    nodes,
-    leftOvers: MISSING,
-  };
+  return { ...none, now: 0, version: '', resources: MISSING, webhook: MISSING, nodes, leftOvers: MISSING };
 }
 
 /** The looks at a cluster in which the node has these states one after another, the last one for good, and what came out. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { readLeftOvers } from '../../../../src/cli/check/left-overs.ts';
+import { readLeftOvers } from '../../../../src/cli/check/facts.ts';
 
 describe('what is left of an earlier version', () => {
   const read = (lists: Readonly<Record<string, readonly string[]>>): Promise<readonly string[]> =>
@@ -15,6 +15,7 @@ describe('what is left of an earlier version', () => {
     assert.deepEqual(
       await read({
         'nodemaint-system/deployments': ['nodemaint-controller', 'nodemaint-notify', 'nodemaint-surge'],
+        '/poddisruptionbudgets': ['nodemaint-controller', 'nodemaint-controller-own'],
         '/clusterroles': ['nodemaint-controller', 'nodemaint-lifecycle-agent', 'nodemaint-releaser', 'cluster-admin'],
         '/validatingadmissionpolicies': [
           'nodemaint-controller-config-maps',
@@ -38,6 +39,7 @@ describe('what is left of an earlier version', () => {
         'validatingadmissionpolicy/nodemaint-node-maintenance-nodes',
         'validatingadmissionpolicy/nodemaint-release',
         'validatingadmissionpolicy/nodemaint-requested-by-is-true',
+        'poddisruptionbudget/nodemaint-controller',
       ],
     );
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { readPolicies, readPolicyObjects } from '../../../../src/cli/check/policies.ts';
+import { readPolicies } from '../../../../src/cli/check/facts.ts';
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from '../../../../src/show/checks/installed.ts';
 
 const REGISTRATION = '/apis/admissionregistration.k8s.io/v1';
@@ -23,8 +23,8 @@ describe('what is read of the policies of a cluster', () => {
   };
   it('those that are not there are named, and before Kubernetes 1.36 a validating one stands in for those that mutate', async () => {
     const read = async (objects: Readonly<Record<string, readonly string[]>>): Promise<unknown> =>
-      readPolicies(await readPolicyObjects(clusterOf(objects)));
-    const whole = { missing: [], warnings: [], refusesPods: false };
+      await readPolicies(clusterOf(objects));
+    const whole = { missing: [], refusesPods: false };
     assert.deepEqual(await read(all), whole);
     const unbound = { ...all, validatingadmissionpolicybindings: VALIDATING_POLICIES.slice(1) };
     const missing = [`the binding of ${VALIDATING_POLICIES[0]}`];

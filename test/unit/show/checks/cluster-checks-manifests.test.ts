@@ -8,15 +8,16 @@ import { parseAllDocuments } from 'yaml';
 import {
   INSTALLED_RESOURCES,
   MUTATING_POLICIES,
-  type PolicyNames,
+  ROLES,
   VALIDATING_POLICIES,
+  withBinding,
 } from '../../../../src/show/checks/installed.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', '..', 'manifests');
 
 interface ManifestObject {
   readonly kind?: string;
-  readonly metadata?: { readonly name: string };
+  readonly metadata?: { readonly name: string; readonly namespace?: string };
   readonly spec?: { readonly versions: readonly { readonly name: string; readonly schema: unknown }[] };
 }
 
@@ -35,20 +36,26 @@ function namesOf(objects: readonly ManifestObject[], kind: string): readonly str
     .toSorted();
 }
 
-/** The names of the policies of both kinds, each of which has a binding of its name. */
-function policiesOf(objects: readonly ManifestObject[]): PolicyNames {
-  const [validating, mutating] = ['ValidatingAdmissionPolicy', 'MutatingAdmissionPolicy'].map((kind) => {
-    const names = namesOf(objects, kind);
-    assert.deepEqual(namesOf(objects, `${kind}Binding`), names);
-    return names;
-  });
-  return { validating: validating ?? [], mutating: mutating ?? [] };
-}
-
 describe('what the checks of a cluster look for', () => {
   it('the policies and bindings that are looked for are those of the manifests', async () => {
-    const { validating, mutating } = policiesOf(await manifestObjects('policies/*.yaml'));
-    assert.deepEqual([validating, mutating], [VALIDATING_POLICIES.toSorted(), MUTATING_POLICIES.toSorted()]);
+    const objects = await manifestObjects('policies/*.yaml');
+    for (const suffix of ['', 'Binding']) {
+      const [validating, mutating] = ['Validating', 'Mutating'].map((kind) =>
+        namesOf(objects, `${kind}AdmissionPolicy${suffix}`),
+      );
+      assert.deepEqual([validating, mutating], [VALIDATING_POLICIES.toSorted(), MUTATING_POLICIES.toSorted()]);
+    }
+  });
+
+  it('the roles and bindings that are looked for are those of the manifests that bind accounts of nodemaint', async () => {
+    const objects = await manifestObjects('{rbac,webhook}/*.yaml');
+    const bound = objects.flatMap(({ kind = '', metadata }) => {
+      if (!kind.endsWith('RoleBinding')) return [];
+      const place = metadata?.namespace === undefined ? '' : `namespaces/${metadata.namespace}/`;
+      return [`${place}${kind.toLowerCase()}s/${metadata?.name}`];
+    });
+    const wanted = ROLES.flatMap(({ roles }) => roles.flatMap((role) => withBinding(role)[1] ?? ''));
+    assert.deepEqual(bound.toSorted(), wanted.toSorted());
   });
 
   it('the fields that are looked for are in the custom resources of the manifests', async () => {

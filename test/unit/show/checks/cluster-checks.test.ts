@@ -18,10 +18,9 @@ const RIGHT: ClusterFacts = {
   now: NOW,
   version: '0.1.0',
   resources: known(INSTALLED_RESOURCES.map(({ crd }) => ({ crd, state: 'right', fields: [] }))),
-  policies: known({ missing: [], warnings: [], refusesPods: false }),
-  rights: known({ missing: [], release: 'on' }),
+  policies: known({ missing: [], refusesPods: false }),
+  rights: known({ missing: [], isReleaseOff: false }),
   controller: known({ state: 'alive', holder: 'c', version: '0.1.0' }),
-  replicas: known({ pods: 2, places: ['a', 'b'], hasOldBudget: false }),
   webhook: known({ isConfigured: true, caUntil: NOW + 86_400_000, endpoints: 2 }),
   nodes: known([nodeOf('a', 'guarded')]),
   leftOvers: known([]),
@@ -30,9 +29,9 @@ const RIGHT: ClusterFacts = {
 type Facts<K extends keyof ClusterFacts> = Partial<Extract<ClusterFacts[K], { kind: 'known' }>['value']>;
 type Change = Partial<ClusterFacts>;
 const policies = (more: Facts<'policies'>): Change => {
-  return { policies: known({ missing: [], warnings: [], refusesPods: false, ...more }) };
+  return { policies: known({ missing: [], refusesPods: false, ...more }) };
 };
-const rights = (more: Facts<'rights'>): Change => ({ rights: known({ missing: [], release: 'on', ...more }) });
+const rights = (more: Facts<'rights'>): Change => ({ rights: known({ missing: [], isReleaseOff: false, ...more }) });
 const webhook = (more: Facts<'webhook'>): Change => {
   return { webhook: known({ isConfigured: true, caUntil: NOW + 1, endpoints: 1, ...more }) };
 };
@@ -59,19 +58,9 @@ describe('the checks of a cluster', () => {
   });
 
   it('a release account that is left out on purpose is a note, with what is lost', () => {
-    const check = examineCluster({ ...RIGHT, ...rights({ release: 'off' }) }).find(({ name }) => name === 'rights');
+    const check = examineCluster({ ...RIGHT, ...rights({ isReleaseOff: true }) }).find(({ name }) => name === 'rights');
     assert.equal(check?.result, 'ok');
     assert.match(check.message, /nodemaint-agent-release is left out: gated DaemonSet pods wait for a controller$/);
-  });
-
-  it('the check of the replicas says where they can run', () => {
-    const said = (pods: number, places: readonly string[]): string | undefined =>
-      examineCluster({ ...RIGHT, replicas: known({ pods, places, hasOldBudget: false }) }).find(
-        ({ name }) => name === 'replicas',
-      )?.message;
-    assert.match(said(2, ['a', 'b']) ?? '', /^2 nodes can run a replica of the controller: a, b$/);
-    assert.match(said(2, ['a']) ?? '', /^only a can run the controller: .* it leaves as the last Default pod/);
-    assert.match(said(0, []) ?? '', /^no replica/);
   });
 
   it('nodes that are to have no agent are left out, and counted', () => {
@@ -83,23 +72,11 @@ describe('the checks of a cluster', () => {
     assert.match(text, /^fail agents: 1 of 1 nodes are unguarded: a/);
   });
 
-  const right = { who: 'agents', verb: 'create', group: 'g', resource: 'things' } as const;
   const cases: readonly [string, Partial<ClusterFacts>, RegExp][] = [
     ['a missing resource', resource('missing'), /^fail .*x is not installed/],
-    [
-      'the budget of an older version',
-      { replicas: known({ pods: 2, places: ['a'], hasOldBudget: true }) },
-      /^warn replicas: the PodDisruptionBudget nodemaint-controller of an older version is there: on the last node of the controller it holds drains and autoscalers/,
-    ],
     ['an older resource', resource('older', 'status.a'), /^fail .*without status\.a/],
     ['a missing policy', policies({ missing: ['p', 'the binding of q'] }), /^fail .*p, the binding of q/],
-    ['a policy that does not fit the cluster', policies({ warnings: ['p: bad'] }), /^warn .*p: bad/],
-    ['a missing right', rights({ missing: [right], release: 'off' }), /^fail rights: agents may not create things\.g/],
-    [
-      'a release account of which parts are missing',
-      rights({ release: 'partly' }),
-      /^fail rights: parts of the account nodemaint-agent-release are missing$/,
-    ],
+    ['a missing role', rights({ missing: ['clusterroles/a'] }), /^fail rights: missing: clusterroles\/a/],
     ['no controller', controller({ state: 'missing', holder: '' }), /^fail controller: no controller has ever led/],
     ['a dead controller', controller({ state: 'dead' }), /^fail controller/],
     ['an older controller', controller({ version: '0.0.9' }), /^warn controller: c leads with version 0\.0\.9/],
