@@ -18,7 +18,7 @@ export function configOption(): Option {
 }
 
 /** What some commands can print beside tables and documents. */
-type MoreOutput = 'name' | 'wide';
+type MoreOutput = 'name';
 
 /** The flag --output of the commands that print a table for people, with further formats where a command has them. */
 export function outputOption(...more: readonly MoreOutput[]): Option {
@@ -90,11 +90,6 @@ function requestTime(text: string): number {
   throw new InvalidArgumentError('Write a time such as 30s or 2m, or 0 for no limit.');
 }
 
-function verbosity(text: string): number {
-  if (/^\d{1,2}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Write a number from 0 to 10: from 6 on the requests are shown.');
-}
-
 /** Adds the flags that choose a cluster, and as whom, and how its API server is asked. */
 export function addAccessOptions(command: Command): Command {
   return command
@@ -107,12 +102,6 @@ export function addAccessOptions(command: Command): Command {
         '--request-timeout <time>',
         'give each request up after this time; 0: never; default: after 30s without a sign of the server',
       ).argParser(requestTime),
-    )
-    .addOption(
-      new Option(
-        '-v, --v <level>',
-        'from 6 on show each request to the API server, with its status and time, on standard error',
-      ).argParser(verbosity),
     );
 }
 

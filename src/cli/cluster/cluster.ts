@@ -5,7 +5,7 @@ import { parseTimeout, usage } from '../arguments/parse.ts';
 import { printable } from '../../printable.ts';
 import { type AccessFlags, openUserCluster } from './open-user-cluster.ts';
 import { formatObject } from '../terminal/document.ts';
-import type { ListOutput, ObjectOutput, OutputFormat, Terminal } from '../terminal/terminal.ts';
+import type { ObjectOutput, OutputFormat, Terminal } from '../terminal/terminal.ts';
 
 /** The flags of every command that reads a cluster. */
 export interface ClusterFlags extends AccessFlags {
@@ -76,9 +76,9 @@ export function watchTimeout(flags: { readonly watch?: boolean; readonly timeout
   return parseTimeout(flags.timeout);
 }
 
-/** The flags of a command that watches: a progress has neither a name nor more columns. Throws USAGE. */
-export function watchFlags({ output, ...access }: AccessFlags & { readonly output: ListOutput }): ClusterFlags {
-  if (output === 'name' || output === 'wide') throw usage(`--watch cannot be used with --output ${output}`);
+/** The flags of a command that watches: a progress has no name. Throws USAGE. */
+export function watchFlags({ output, ...access }: AccessFlags & { readonly output: ObjectOutput }): ClusterFlags {
+  if (output === 'name') throw usage('--watch cannot be used with --output name');
   return { ...access, output };
 }
 
@@ -100,7 +100,7 @@ export async function withCluster<T>(
   terminal: Pick<Terminal, 'warn'>,
   run: (cluster: ClusterClients) => Promise<T>,
 ): Promise<T> {
-  const { client } = await openUserCluster(flags, userAgent, terminal);
+  const { client } = await openUserCluster(flags, userAgent);
   try {
     return await run({
       client,

@@ -1,15 +1,11 @@
 /** The connection of a person's command to the API server. */
 import { createKubeClient, type KubeClient } from '../../kube/client.ts';
 import { loadUserAccess, type UserAccess, type UserAccessFlags } from '../../kube/access/user.ts';
-import type { Terminal } from '../terminal/terminal.ts';
-import { REQUESTS_SHOWN, withShownRequests } from './shown-requests.ts';
 
 /** The flags of every command that asks an API server, as kubectl has them. */
 export interface AccessFlags extends UserAccessFlags {
   /** Milliseconds for each request but a watch; 0 for no limit, absent for the limits of the program. */
   readonly requestTimeout?: number | undefined;
-  /** How much is said of the requests; 0 unless given. */
-  readonly v?: number | undefined;
 }
 
 /** An open connection, and how it was found. */
@@ -19,16 +15,7 @@ interface OpenUserCluster {
 }
 
 /** Opens the cluster that the flags name. Throws USAGE and KUBECONFIG_INVALID. */
-export async function openUserCluster(
-  flags: AccessFlags,
-  userAgent: string,
-  terminal: Pick<Terminal, 'warn'>,
-): Promise<OpenUserCluster> {
+export async function openUserCluster(flags: AccessFlags, userAgent: string): Promise<OpenUserCluster> {
   const access = await loadUserAccess(flags);
-  const client = createKubeClient(access, userAgent, undefined, flags.requestTimeout);
-  const { v: level = 0 } = flags;
-  const say = (text: string): void => {
-    terminal.warn(text);
-  };
-  return { client: level < REQUESTS_SHOWN ? client : withShownRequests(client, access.server, say), access };
+  return { client: createKubeClient(access, userAgent, undefined, flags.requestTimeout), access };
 }

@@ -1,4 +1,4 @@
-/** `nodemaint config check|show|schema`: whether the agent can start with a configuration, and what it would use. */
+/** `nodemaint config check|show`: whether the agent can start with a configuration, and what it would use. */
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import { openLocalNode } from '../machine/local-node.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type AgentConfigFile, configOf, DROP_INS, parseConfigFile, readConfigFiles } from '../../config/load.ts';
-import { type AgentConfig, configJsonSchema } from '../../config/schema.ts';
+import type { AgentConfig } from '../../config/schema.ts';
 import { errorCodeOf, NodemaintError } from '../../errors.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { parkingProblem } from '../../static-pods/trusted-places.ts';
@@ -100,9 +100,4 @@ export async function showConfigCommand(keys: readonly string[], flags: ShowFlag
     }
     terminal.write(`${typeof value === 'string' ? value : JSON.stringify(value)}\n`);
   }
-}
-
-/** `nodemaint config schema`: prints the JSON Schema of the configuration, for editors and linters. */
-export function configSchemaCommand(terminal: Terminal): void {
-  terminal.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`);
 }

@@ -52,13 +52,4 @@ export function addConfig(program: Command, terminal: Terminal): void {
       const { detectConfigCommand } = await import('./detect.ts');
       await detectConfigCommand(terminal);
     });
-  group
-    .command('schema')
-    .summary('print the JSON Schema of the configuration')
-    .description('Print the JSON Schema of the configuration, for editors and for checks before a file reaches a node.')
-    .addHelpText('after', examples('nodemaint config schema > configuration.schema.json'))
-    .action(async () => {
-      const { configSchemaCommand } = await import('./config.ts');
-      configSchemaCommand(terminal);
-    });
 }

@@ -145,7 +145,7 @@ async function run(options: EvictOptions, client: KubeClient, namespace: string,
  */
 export async function evictCommand(names: readonly string[], flags: EvictFlags, terminal: Terminal): Promise<number> {
   const options = parseEvictOptions(names, flags);
-  const { access, client } = await openUserCluster(options, 'nodemaint-evict', terminal);
+  const { access, client } = await openUserCluster(options, 'nodemaint-evict');
   try {
     const namespace = options.namespace ?? access.namespace;
     return await run(options, client, namespace, terminal);

@@ -1,11 +1,5 @@
 import { type DrainPreview, previewDrain } from '../../show/preview/drain-preview.ts';
-import {
-  type ChangeFlags,
-  type ClusterClients,
-  formatMaintenance,
-  watchFlags,
-  withCluster,
-} from '../cluster/cluster.ts';
+import { type ChangeFlags, type ClusterClients, formatMaintenance, withCluster } from '../cluster/cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { type BeginFlags, beginMaintenance, type BegunMaintenance } from './begin.ts';
 import { chosenNodes, dryRunText, parseNodeChoice } from './choice.ts';
@@ -20,8 +14,6 @@ import { adviceFor, followMaintenance, nodeList } from '../follow/maintenance/fo
 export interface DrainFlags extends ChangeFlags, BeginFlags {
   /** False for a command that returns as soon as the drain has been asked for. */
   readonly wait: boolean;
-  /** What the command does anyway; there for people who are used to it. */
-  readonly watch?: boolean;
   readonly timeout: string;
 }
 
@@ -29,11 +21,9 @@ export interface DrainFlags extends ChangeFlags, BeginFlags {
 function waitOf(flags: DrainFlags): { readonly timeoutMs: number | undefined } | undefined {
   const timeoutMs = parseTimeout(flags.timeout);
   if (!flags.wait) {
-    if (flags.watch === true) throw usage('--watch cannot be used with --no-wait');
     if (timeoutMs !== undefined) throw usage('--timeout cannot be used with --no-wait');
     return undefined;
   }
-  if (flags.watch === true) watchFlags(flags);
   return flags.dryRun === undefined ? { timeoutMs } : undefined;
 }
 

@@ -11,12 +11,6 @@ function findingText({ level, message }: Finding): string {
   return `${level}: ${printable(message)}`;
 }
 
-/** The grace period, and what a deadline makes of it. */
-function graceText({ gracePeriodSec, budget = gracePeriodSec }: PreviewedPod): string {
-  const own = formatSpan(gracePeriodSec * 1000);
-  return budget === gracePeriodSec ? own : `${own}, shortened to ${formatSpan(budget * 1000)}`;
-}
-
 const HEAD = ['POD', 'NAMESPACE', 'PRIORITY', 'GRACE'];
 /** At most this many pods of a finding are named; the others are counted. */
 const MAX_NAMES = 5;
@@ -40,8 +34,7 @@ function indented(indent: string, text: string, columns: number): readonly strin
 
 /** A tier: what concerns several of its pods, and its pods, each with what concerns only itself. */
 function tierText(tier: PreviewTier, number: number, columns: number): readonly string[] {
-  const { entry, pods, dueSec } = tier;
-  const due = dueSec === undefined ? '' : `, after ${formatSpan(dueSec * 1000)} at the latest`;
+  const { entry, pods } = tier;
   const shared = sharedFindings(pods);
   // Most pods have none but the built-in one.
   const hasInterceptors = pods.some(({ interceptors }) => interceptors.length > 0);
@@ -50,13 +43,13 @@ function tierText(tier: PreviewTier, number: number, columns: number): readonly 
     `pod/${pod.name}`,
     pod.namespace,
     String(pod.priority),
-    graceText(pod),
+    formatSpan(pod.gracePeriodSec * 1000),
     ...(hasInterceptors ? [pod.interceptors.join(', ') || '-'] : []),
   ]);
   const [head = [], ...podRows] = tableRows([[...HEAD, ...names], ...rows], columns - 3);
   const say = (indent: string, text: string): readonly string[] => indented(indent, text, columns);
   return [
-    `${number}. ${tierName(entry)}${due}`,
+    `${number}. ${tierName(entry)}`,
     ...[...shared].flatMap(([text, group]) => {
       const own = group.map(({ name }) => name);
       return say('   ', `${text} (${group.length} pods: ${firstNames(own, MAX_NAMES)})`);

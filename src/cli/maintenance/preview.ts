@@ -19,12 +19,10 @@ import { controlPlaneHarm } from './begin.ts';
 import { readDrainPlan } from './plan-file.ts';
 import { formatPreview } from './preview-table.ts';
 import { columnsOf, type Terminal } from '../terminal/terminal.ts';
-import { parseDeadline } from '../arguments/parse.ts';
 
 /** The flags of `nodemaint preview` as the command line has them. */
 export interface PreviewFlags extends ClusterFlags {
   readonly plan?: string;
-  readonly deadline?: string;
   readonly selector?: string;
   /** Whether the exit code tells that something would block. */
   readonly exitCode?: boolean;
@@ -148,13 +146,12 @@ export async function previewCommand(
 ): Promise<number> {
   const named = parseNodeChoice(names, flags.selector);
   const plan = flags.plan === undefined ? undefined : await readDrainPlan(flags.plan, terminal.stop);
-  const limit = flags.deadline === undefined ? {} : { deadlineMs: parseDeadline(flags.deadline) };
   return await withCluster(flags, 'nodemaint-preview', terminal, async ({ maintenances }) => {
     const nodes = await chosenNodes(maintenances, named, terminal.stop);
     const all = await Promise.all(
       nodes.map((name) => readPreviewFacts(maintenances, name, { plan, leaving: nodes }, terminal.stop)),
     );
-    const previews = all.flatMap((facts) => (facts === undefined ? [] : previewDrain({ ...facts, ...limit })));
+    const previews = all.flatMap((facts) => (facts === undefined ? [] : previewDrain(facts)));
     if (flags.output === 'table') {
       const columns = columnsOf(terminal);
       terminal.say(previews.map((preview) => formatPreview(preview, columns)).join('\n'));

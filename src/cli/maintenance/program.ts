@@ -52,7 +52,6 @@ function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): voi
     .option('--delete-unmanaged', 'also remove pods that no controller owns, so that nothing creates them again')
     .option('--delete-emptydir-data', 'also remove pods whose data in emptyDir volumes is lost')
     .option('--no-wait', 'return as soon as the drain has been asked for; it goes on without this command')
-    .addOption(new Option('-w, --watch', 'as without it: show the progress until every node is drained').hideHelp())
     .addOption(waitTimeoutOption('the drain', '0'))
     .option('--break-quorum', 'drain even the last healthy member of the control plane, or break the quorum of etcd')
     .addOption(dryRunOption('; show which pods would leave'));
@@ -154,8 +153,7 @@ function addPreview(program: Command, terminal: Terminal, exitWith: ExitWith): v
     .argument('[nodes...]', NODES)
     .addOption(selectorOption())
     .option('--plan <file>', 'drain plan, as for drain; default: the plan of the maintenance that covers the node')
-    .option('--exit-code', 'exit with 4 where something would block, or drain needs a flag for a pod')
-    .option('--deadline <time>', 'show how a deadline, such as 120s, would shorten the grace periods');
+    .option('--exit-code', 'exit with 4 where something would block, or drain needs a flag for a pod');
   addClusterOptions(preview)
     .addHelpText('after', examples('nodemaint preview worker-1', 'nodemaint preview -l pool=web -o json'))
     .addHelpText(

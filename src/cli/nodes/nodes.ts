@@ -1,14 +1,10 @@
 /** `nodemaint nodes`: which nodes of a cluster are guarded. */
 import { counted } from '../../decide/counted.ts';
-import { setTimeout as delay } from 'node:timers/promises';
 import { countStates, type FleetNode, type FleetState } from '../../show/fleet/node-state.ts';
 import { timeOf } from '../../decide/time.ts';
-import { describeError, NodemaintError } from '../../errors.ts';
 import type { AccessFlags } from '../cluster/open-user-cluster.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import { withCluster } from '../cluster/cluster.ts';
 import { readFleet } from '../cluster/fleet.ts';
-import { writeTimedLine } from '../follow/timed-line.ts';
 import { formatDocument } from '../terminal/document.ts';
 import type { FrameLine, LineStyle } from '../terminal/paint.ts';
 import { columnsOf, type Terminal } from '../terminal/terminal.ts';
@@ -18,12 +14,9 @@ import { formatAge } from '../../decide/duration.ts';
 /** The flags of `nodemaint nodes`. */
 export interface NodesFlags extends AccessFlags {
   readonly selector?: string;
-  readonly watch?: boolean;
   readonly output: 'table' | 'wide' | 'json' | 'yaml' | 'name';
 }
 
-/** With --watch the list is read again so often. */
-const WATCH_EVERY_MS = 5_000;
 /** The look of a node's line: what needs a person stands out. */
 const STYLES = {
   guarded: 'plain',
@@ -102,55 +95,10 @@ function show(nodes: readonly FleetNode[], { output }: NodesFlags, terminal: Ter
   }
 }
 
-/** The lines of the nodes that are different from before; a node that is gone is said to be. */
-function changesOf(before: readonly FleetNode[], after: readonly FleetNode[]): readonly FleetNode[] {
-  const known = new Map(before.map((node) => [node.name, node]));
-  const names = new Set(after.map(({ name }) => name));
-  const isChanged = (node: FleetNode): boolean => {
-    const old = known.get(node.name);
-    return old?.state !== node.state || old.reason !== node.reason || old.nodeStatus !== node.nodeStatus;
-  };
-  const gone = before.filter(({ name }) => !names.has(name));
-  return [...after.filter(isChanged), ...gone.map((node) => ({ ...node, reason: 'the Node object was deleted' }))];
-}
-
-async function watchFleet(
-  client: KubeClient,
-  first: readonly FleetNode[],
-  flags: NodesFlags,
-  terminal: Terminal,
-): Promise<void> {
-  const { stop } = terminal;
-  let before = first;
-  let problem: string | undefined;
-  while (!stop.aborted) {
-    await delay(WATCH_EVERY_MS, undefined, { signal: stop }).catch(() => undefined);
-    if (stop.aborted) return;
-    try {
-      const { nodes } = await readFleet(client, flags.selector ?? '', terminal.now(), stop);
-      for (const { name, state, reason } of changesOf(before, nodes)) {
-        writeTimedLine(terminal, `node/${name} ${state}${reason === '' ? '' : `: ${reason}`}`);
-      }
-      before = nodes;
-      problem = undefined;
-    } catch (error) {
-      if (stop.aborted) return;
-      const reason = describeError(error);
-      if (reason !== problem) terminal.warn(`nodemaint: ${reason}; trying again\n`);
-      problem = reason;
-    }
-  }
-}
-
-/** Lists the nodes, and with --watch those that change. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE and API_REFUSED. */
+/** Lists the nodes. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE and API_REFUSED. */
 export async function nodesCommand(flags: NodesFlags, terminal: Terminal): Promise<void> {
-  const isText = flags.output === 'table' || flags.output === 'wide';
-  if (flags.watch === true && !isText) {
-    throw new NodemaintError('USAGE', `--watch prints text: it cannot be used with --output ${flags.output}`);
-  }
   await withCluster(flags, 'nodemaint-nodes', terminal, async ({ client }) => {
     const { nodes } = await readFleet(client, flags.selector ?? '', terminal.now(), terminal.stop);
     show(nodes, flags, terminal);
-    if (flags.watch === true) await watchFleet(client, nodes, flags, terminal);
   });
 }

@@ -1,4 +1,4 @@
-/** `nodemaint static-pods list|journal`: read from the disk, so that neither an agent nor an API server is needed. */
+/** `nodemaint static-pods list`: read from the disk, so that neither an agent nor an API server is needed. */
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { readStaticPods } from '../../agent/static-pods/view.ts';
@@ -7,15 +7,10 @@ import { createContainerRuntime } from '../../host/cri/runtime.ts';
 import { createDisk } from '../../static-pods/disk/disk.ts';
 import { lastSteps, parkSteps, readJournal } from '../../static-pods/journal/journal.ts';
 import { formatDocument } from '../terminal/document.ts';
-import type { Terminal, OutputFormat } from '../terminal/terminal.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { formatTable } from '../terminal/text.ts';
 import { formatSpan } from '../../decide/duration.ts';
-import { preciseRfc3339 } from '../../decide/time.ts';
 import { openLocalNode, type StaticPodsFlags } from '../machine/local-node.ts';
-
-function print(kind: string, items: readonly object[], table: () => string, output: OutputFormat): string {
-  return output === 'table' ? `${table()}\n` : formatDocument(kind, { items }, output);
-}
 
 /** The superseded manifests, by their paths in the parked directory. */
 async function supersededIn(parkedPath: string): Promise<readonly string[]> {
@@ -47,23 +42,11 @@ export async function listStaticPodsCommand(flags: StaticPodsFlags, terminal: Te
       });
       return formatTable([['FILE', 'POD', 'PRIORITY', 'STATE', 'MAINTENANCE', 'SINCE'], ...rows]);
     };
-    terminal.write(print('StaticPodManifestList', entries, table, flags.output));
+    const { output } = flags;
+    terminal.write(
+      output === 'table' ? `${table()}\n` : formatDocument('StaticPodManifestList', { items: entries }, output),
+    );
   } finally {
     runtime.close();
   }
-}
-
-/** `nodemaint static-pods journal`: the mover's steps, oldest first. */
-export async function journalCommand(flags: StaticPodsFlags, terminal: Terminal): Promise<void> {
-  const { paths } = await openLocalNode(flags.config, terminal);
-  const steps = await readJournal(paths.journalPath, paths.journalStandIn);
-  const table = (): string => {
-    if (steps.length === 0) return `the journal ${paths.journalPath} is empty: nothing is parked`;
-    const rows = steps.map((step) => {
-      const at = 'at' in step ? preciseRfc3339(step.at) : '-';
-      return [at, step.op, step.file, 'maintenance' in step ? step.maintenance : '-'];
-    });
-    return formatTable([['TIME', 'STEP', 'FILE', 'MAINTENANCE'], ...rows]);
-  };
-  terminal.write(print('StaticPodJournal', steps, table, flags.output));
 }

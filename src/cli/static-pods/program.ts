@@ -32,7 +32,7 @@ function addPark(parent: Command, terminal: Terminal, exitWith: ExitWith): void 
     .command('park')
     .summary('move manifests out, so that their pods end')
     .description(
-      'Move manifests out of the static pod directory. Their pods end with their grace period and stay away, also over reboots, until "nodemaint static-pods restore".',
+      'Move manifests out of the static pod directory. Their pods end with their grace period and stay away, also over reboots, until "nodemaint restore".',
     )
     .argument('<files...>', 'names of manifests');
   addMove(park, 'sudo nodemaint static-pods park web.yaml').action(
@@ -64,9 +64,9 @@ function addRestore(parent: Command, terminal: Terminal, exitWith: ExitWith): vo
 export function addStaticPods(program: Command, terminal: Terminal, exitWith: ExitWith): void {
   const group = program
     .command('static-pods')
-    .summary('list, park and restore the static pods of this machine')
+    .summary('list and park the static pods of this machine')
     .description(
-      'List, park and restore the manifests of the static pods of this machine, also without an agent and an API server.',
+      'List and park the manifests of the static pods of this machine, also without an agent and an API server; "nodemaint restore" puts them back.',
     );
   group
     .command('list')
@@ -78,17 +78,6 @@ export function addStaticPods(program: Command, terminal: Terminal, exitWith: Ex
       const { listStaticPodsCommand } = await import('./list.ts');
       await listStaticPodsCommand(flags, terminal);
     });
-  group
-    .command('journal')
-    .description('show the moves that the agent has recorded')
-    .addOption(configOption())
-    .addOption(outputOption())
-    .addHelpText('after', examples('sudo nodemaint static-pods journal'))
-    .action(async (flags: StaticPodsFlags) => {
-      const { journalCommand } = await import('./list.ts');
-      await journalCommand(flags, terminal);
-    });
   addPark(group, terminal, exitWith);
-  addRestore(group, terminal, exitWith);
   addRestore(program, terminal, exitWith);
 }

@@ -21,12 +21,12 @@ import { EXIT } from '../terminal/exit-code.ts';
 import { followMaintenance } from '../follow/maintenance/follow.ts';
 import { drainLines } from '../follow/maintenance/frame.ts';
 import { readDrainRequests } from '../follow/maintenance/watch.ts';
-import { columnsOf, type ListOutput, type Terminal } from '../terminal/terminal.ts';
+import { columnsOf, type ObjectOutput, type Terminal } from '../terminal/terminal.ts';
 import { overviewTable } from './overview.ts';
 
 /** The flags of `nodemaint status` that are about a cluster. */
 export interface ClusterStatusFlags extends AccessFlags {
-  readonly output: ListOutput;
+  readonly output: ObjectOutput;
   readonly watch?: boolean;
   readonly timeout?: string;
 }
@@ -88,7 +88,7 @@ async function showTarget(
       await readView(client, { maintenance: each, nodes: nodesOf(each, nodes) }, terminal.now(), terminal.stop),
     );
   }
-  if (flags.output === 'table' || flags.output === 'wide') {
+  if (flags.output === 'table') {
     if (found.kind === 'node') terminal.write(`${nodeLine(found.node, found.maintenances)}\n`);
     for (const view of views) terminal.draw(drainLines(view, columnsOf(terminal), terminal.now()));
   } else if (found.kind === 'maintenance') {
@@ -116,10 +116,9 @@ export async function clusterStatusCommand(
     if (target !== undefined) return await showTarget(cluster, target, flags, terminal);
     const client = cluster.maintenances;
     const [all, nodes] = await Promise.all([client.maintenances(terminal.stop), client.nodes(terminal.stop)]);
-    const isWide = flags.output === 'wide';
     if (flags.output === 'name') for (const each of all) terminal.write(formatMaintenance(each, 'name'));
-    else if (flags.output === 'table' || isWide)
-      terminal.write(overviewTable(all, nodes, { isWide, columns: columnsOf(terminal), now: terminal.now() }));
+    else if (flags.output === 'table')
+      terminal.write(overviewTable(all, nodes, { columns: columnsOf(terminal), now: terminal.now() }));
     else terminal.write(formatObject({ apiVersion: 'v1', kind: 'List', items: all }, flags.output));
     return EXIT.done;
   });

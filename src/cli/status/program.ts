@@ -11,7 +11,7 @@ import type { StatusFlags } from './status.ts';
 
 /** Adds the command that shows the state of this machine, of a node or of a maintenance. */
 export function addStatus(program: Command, terminal: Terminal, exitWith: ExitWith): void {
-  addClusterOptions(program.command('status'), 'name', 'wide')
+  addClusterOptions(program.command('status'), 'name')
     .summary('show the state of this machine, of a node or of a maintenance')
     .description(
       'Without a name: show the phase of the agent on this machine, its shutdown lock, and the pods it waits for; without an agent, all maintenances of the cluster. With a name: show a node or a maintenance.',

@@ -1,6 +1,6 @@
 import { NodemaintError } from '../../errors.ts';
 import type { ClusterStatusFlags } from './cluster.ts';
-import { columnsOf, type ListOutput, type Terminal } from '../terminal/terminal.ts';
+import { columnsOf, type ObjectOutput, type Terminal } from '../terminal/terminal.ts';
 import { formatStatus } from './agent-table.ts';
 import { readStatus } from '../machine/agent-status.ts';
 import { formatDocument } from '../terminal/document.ts';
@@ -8,13 +8,12 @@ import { formatDocument } from '../terminal/document.ts';
 /** `nodemaint status` of this machine: what its agent does and waits for, as text. */
 async function statusCommand(
   runDirectory: string,
-  output: ListOutput,
+  output: ObjectOutput,
   terminal: Pick<Terminal, 'now' | 'isTerminal' | 'size'>,
 ): Promise<string> {
   const status = await readStatus(runDirectory);
   if (output === 'name') return `node/${status.node}\n`;
-  const isTable = output === 'table' || output === 'wide';
-  return isTable
+  return output === 'table'
     ? formatStatus(status, terminal.now(), columnsOf(terminal))
     : formatDocument('AgentStatus', status, output);
 }

@@ -79,6 +79,3 @@ export type OutputFormat = 'table' | 'json' | 'yaml';
 
 /** How a command prints an object that it has changed: `name` as "nodemaintenance.nodemaintenance.x-k8s.io/x". */
 export type ObjectOutput = OutputFormat | 'name';
-
-/** How a command prints a list of objects: `wide` is a table with more columns. */
-export type ListOutput = ObjectOutput | 'wide';

@@ -124,7 +124,7 @@ export async function uninstallClusterCommand(flags: UninstallFlags, terminal: T
   if (flags.yes !== true && flags.dryRun === undefined && !terminal.isTerminal) {
     throw usage('uninstall-cluster ends all maintenances of a cluster: write --yes, or look first with --dry-run');
   }
-  const { access, client } = await openUserCluster(flags, 'nodemaint-uninstall', terminal);
+  const { access, client } = await openUserCluster(flags, 'nodemaint-uninstall');
   try {
     const say = (text: string): void => {
       terminal.write(`${text}\n`);

@@ -2,8 +2,6 @@ import { AGENT_STATUS_ANNOTATION, IMPERATIVE_INTERCEPTOR } from '../../api/names
 import type { DrainPlanEntry, PodType, KeptPods, NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import { counted } from '../../decide/counted.ts';
-import { type GracefulPod, graceSecFor, tierDues, tiersOf } from '../../decide/deadline/budget.ts';
-import { gracefulPodOf } from '../../decide/deadline/maintenance.ts';
 import { budgetCovers, whyUncountable } from '../../decide/disruption-budget/covers.ts';
 import { couldTakeNow, tolerates } from '../../decide/disruption-budget/placement.ts';
 import { interceptorsOf } from '../../decide/eviction/interceptors.ts';
@@ -52,8 +50,6 @@ export interface PreviewFacts {
   readonly controlPlaneHarm?: string;
   /** The present, in milliseconds since the epoch; absent where the reports of agents do not matter. */
   readonly now?: number;
-  /** How long the drain may take, in milliseconds; absent without a deadline. */
-  readonly deadlineMs?: number;
   /** The plan of the maintenance; the default entries are added here. */
   readonly plan: readonly DrainPlanEntry[];
   /** The kinds of pods that the maintenance leaves alone; absent for none. */
@@ -155,8 +151,6 @@ export interface PreviewedPod {
   readonly priority: number;
   /** Seconds. */
   readonly gracePeriodSec: number;
-  /** The grace period that the deadline leaves, in seconds; absent without a deadline. */
-  readonly budget?: number;
   /** In their order, without the built-in one that uses the Eviction API. */
   readonly interceptors: readonly string[];
   readonly findings: readonly Finding[];
@@ -166,8 +160,6 @@ export interface PreviewedPod {
 export interface PreviewTier {
   readonly entry: DrainPlanEntry;
   readonly pods: readonly PreviewedPod[];
-  /** Seconds after which its pods are ended, even if earlier tiers still have pods; absent without a deadline. */
-  readonly dueSec?: number;
 }
 
 /** Which pods would leave a node, in which order, and what would block them. */
@@ -276,7 +268,7 @@ function lastFindings(pod: Pod): readonly Finding[] {
   return [{ level: 'note', message }];
 }
 
-function previewPod(pod: Pod, facts: PreviewFacts, left: readonly GracefulPod[]): PreviewedPod {
+function previewPod(pod: Pod, facts: PreviewFacts): PreviewedPod {
   const { namespace, name } = drainPodOf(pod);
   const { priority = 0 } = pod.spec;
   const { names, ignored } = interceptorsOf(pod);
@@ -293,25 +285,7 @@ function previewPod(pod: Pod, facts: PreviewFacts, left: readonly GracefulPod[])
     ...formerAnnotationFindings(pod),
     ...ignored.map((message): Finding => ({ level: 'note', message })),
   ];
-  const { deadlineMs, plan } = facts;
-  const until = deadlineMs === undefined ? undefined : { since: 0, at: deadlineMs };
-  const budget = until === undefined ? {} : { budget: graceSecFor(gracefulPodOf(pod), { pods: left, plan }, until, 0) };
-  return { namespace, name, priority, gracePeriodSec: graceSecOf(pod), ...budget, interceptors, findings };
-}
-
-/** When each entry of the plan that has pods is due, in seconds; empty without a deadline. */
-function dueSeconds(
-  { deadlineMs }: PreviewFacts,
-  plan: readonly DrainPlanEntry[],
-  left: readonly GracefulPod[],
-): ReadonlyMap<DrainPlanEntry, { readonly dueSec: number }> {
-  if (deadlineMs === undefined) return new Map();
-  const tiers = tiersOf(plan, left);
-  const dues = tierDues(
-    { since: 0, at: deadlineMs },
-    tiers.map(({ tier }) => tier),
-  );
-  return new Map(tiers.map(({ entry }, index) => [entry, { dueSec: Math.round((dues[index] ?? 0) / 100) / 10 }]));
+  return { namespace, name, priority, gracePeriodSec: graceSecOf(pod), interceptors, findings };
 }
 
 /** Whether something blocks the drain now, or `nodemaint drain` asks for consent. */
@@ -329,16 +303,12 @@ export function previewDrain(facts: PreviewFacts): DrainPreview {
   const plan = withoutKept(effectiveDrainPlan(facts.plan), keep);
   const present = facts.pods.filter((pod) => !isTerminal(pod));
   const pods = present.filter((pod) => !isKept(keep, drainPodOf(pod)));
-  const left = pods.map(gracefulPodOf);
   const byEntry = new Map<DrainPlanEntry, PreviewedPod[]>(plan.map((entry) => [entry, []]));
   for (const pod of pods.toSorted((a, b) => (a.spec.priority ?? 0) - (b.spec.priority ?? 0))) {
     const entry = plan.find((each) => entryCovers(each, drainPodOf(pod)));
-    if (entry !== undefined) byEntry.get(entry)?.push(previewPod(pod, facts, left));
+    if (entry !== undefined) byEntry.get(entry)?.push(previewPod(pod, facts));
   }
-  const dueOf = dueSeconds(facts, plan, left);
-  const tiers = [...byEntry].flatMap(([entry, own]) =>
-    own.length === 0 ? [] : [{ entry, pods: own, ...dueOf.get(entry) }],
-  );
+  const tiers = [...byEntry].flatMap(([entry, own]) => (own.length === 0 ? [] : [{ entry, pods: own }]));
   const blocked = tiers
     .flatMap((tier) => tier.pods)
     .filter(({ findings }) => {

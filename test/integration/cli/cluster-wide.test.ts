@@ -1,21 +1,13 @@
-/** Commands about a whole cluster as a person runs them, on a real API server: nodes --watch, uninstall-cluster at a terminal. */
+/** Commands about a whole cluster as a person runs them, on a real API server: uninstall-cluster at a terminal. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
-import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { AGENT_STATUS_ANNOTATION } from '../../../src/api/names.ts';
-import { presenceText } from '../../../src/decide/presence/presence.ts';
-import { rfc3339 } from '../../../src/decide/time.ts';
 import { policyKinds } from '../../control-plane/releases.ts';
-import { nodemaintCommand, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
+import { nodemaintCommand, runNodemaint } from '../../support/commands/nodemaint.ts';
 import { maintenanceOf } from '../../support/maintenance/objects.ts';
-import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
-import { eventually, waitFor } from '../../support/wait-for.ts';
-
-/** A text that would steer a terminal. */
-const STEERING = 'EVIL\u001B[2J\u202Eend';
+import { buildEvictionRig, type EvictionRig } from '../../support/rigs/eviction.ts';
+import { eventually } from '../../support/wait-for.ts';
 
 describe('the commands of a whole cluster on a real API server', () => {
   let rig: EvictionRig;
@@ -28,34 +20,6 @@ describe('the commands of a whole cluster on a real API server', () => {
   const apply = (object: object): Promise<string> =>
     rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
   const access = (): readonly string[] => ['--kubeconfig', rig.controlPlane.adminKubeconfig];
-
-  it('nodes --watch prints the list once and then each node that changes, and nothing that steers a terminal', async () => {
-    const logFile = path.join(rig.folder, 'watch.log');
-    await using watching = startNodemaint(['nodes', '--watch', ...access()], logFile);
-    const shown = (): Promise<string> => readFile(logFile, 'utf8');
-    const options = { timeoutMs: 30_000, program: watching };
-    await waitFor('the list is printed', async () => (await shown()).includes('1 node: 1 unguarded'), options);
-    const at = rfc3339(Date.now());
-    const presence = { version: '0.1.0', phaseSince: at, lock: 'held', lockSince: at, doctor: 'ok' } as const;
-    const checked = { ...presence, checks: [], config: '' };
-    const report = async (phase: 'watching' | 'draining', reason: string): Promise<void> => {
-      const text = presenceText({ ...checked, phase, reason }, at);
-      const body = { metadata: { annotations: { [AGENT_STATUS_ANNOTATION]: text } } };
-      await rig.controlPlane.kubectl(['patch', 'node', NODE, '--type=merge', '-p', JSON.stringify(body)]);
-    };
-    await report('watching', '');
-    await waitFor('a guarded node is told', async () => (await shown()).includes(` node/${NODE} guarded`), options);
-    await report('draining', STEERING);
-    await waitFor('a shutdown is told', async () => (await shown()).includes(` node/${NODE} going-down: `), options);
-    await rig.controlPlane.kubectl(['delete', 'node', NODE, '--wait=false']);
-    await waitFor('a deleted node is told', async () => /object was deleted$/m.test(await shown()), options);
-    const lines = (await shown()).trimEnd().split('\n').slice(4);
-    assert.equal(lines.length, 3, await shown());
-    for (const line of lines)
-      assert.match(line, new RegExp(`^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ node/${NODE} `));
-    assert.doesNotMatch((await shown()).replaceAll('\n', ''), /[\p{Cc}\p{Cf}]/u);
-    await watching.stop();
-  });
 
   it('uninstall-cluster shows first, asks at a terminal, and does nothing without the word yes', async () => {
     await apply({

@@ -108,5 +108,5 @@ export function previewScene(count: number): DrainPreview {
     status: { disruptionsAllowed: 0 },
   };
   const nothing = { maintenances: [], daemonSets: [], isGateInstalled: true, plan: [] };
-  return previewDrain({ node: nodeOf(NODE), pods, budgets: [budget], ...nothing, deadlineMs: 120_000 });
+  return previewDrain({ node: nodeOf(NODE), pods, budgets: [budget], ...nothing });
 }

@@ -51,7 +51,6 @@ const CASES: readonly Case[] = [
   [`status nm/${maintenance}`, 'cluster', `${OWN} DrainStatus`],
   [`status nm/${maintenance} --watch --timeout 1s`, 'cluster', `${OWN} DrainStatus`],
   [`preview ${node}`, 'cluster', `${OWN} DrainPreview`],
-  [`preview ${node} --deadline 90s`, 'cluster', `${OWN} DrainPreview`],
   [`preview ${node} other`, 'cluster', `${OWN} DrainPreviewList`],
   [`drain ${node} --name other --delete-unmanaged --dry-run`, 'cluster', MAINTENANCE],
   [`cordon ${node} --name other --dry-run`, 'cluster', MAINTENANCE],
@@ -64,7 +63,6 @@ const CASES: readonly Case[] = [
   ['history', 'config', `${OWN} ShutdownHistory`],
   ['report', 'config', `${OWN} ShutdownReport`],
   ['static-pods list', 'config', `${OWN} StaticPodManifestList`],
-  ['static-pods journal', 'config', `${OWN} StaticPodJournal`],
   ['config show', 'config', AGENT],
 ];
 /** A table of the API server, which the server of this test cannot make: test/integration/cli/fleet.test.ts has it. */
@@ -177,7 +175,7 @@ describe('what commands print for programs', () => {
   });
 
   it('a progress that is watched has no name, and a list can be wide', async () => {
-    for (const words of [`drain ${node} --watch`, `status nm/${maintenance} --watch`, `evict ${pod} --watch`]) {
+    for (const words of [`status nm/${maintenance} --watch`, `evict ${pod} --watch`]) {
       const { terminal, errors } = recordTerminal('pipe');
       const flags = ['-o', 'name', '--kubeconfig', server.kubeconfig];
       const code = await runCommandLine([...words.split(' '), ...flags], terminal);

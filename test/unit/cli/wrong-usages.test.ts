@@ -27,7 +27,6 @@ const OF_THE_REVIEW: readonly Case[] = [
   ['drain n1 K --context nope', 2, /context "nope" does not exist in the kubeconfig .*; it has ctx/],
   ['drain pod/x', 2, /"pod\/x" is neither a node nor a NodeMaintenance: write NAME, node\/NAME or nm\/NAME/],
   ['drain w --no-wait --timeout 1h', 2, /--timeout cannot be used with --no-wait/],
-  ['drain w --no-wait --watch', 2, /--watch cannot be used with --no-wait/],
   [
     'cancel --run-directory D',
     1,
@@ -46,7 +45,6 @@ const OF_THE_REVIEW: readonly Case[] = [
   ],
   ['preview n1 --timeout 3s', 2, /unknown option '--timeout'/],
   ['drain n1 --plan D/empty.yaml K', 2, /--plan D\/empty\.yaml: it has no drainPlan/],
-  ['preview n1 --deadline 0s K', 2, /--deadline 0s: write a time that is longer than 0, such as 90s or 20m/],
   ['completion tcsh', 2, /'tcsh' is no shell\. Allowed choices are bash, zsh, fish, kubectl/],
   ['drain n1 K', 1, /no answer from https:\/\/127\.0\.0\.1:1 to GET \/api\/v1\/nodes\/n1/],
   [
@@ -72,7 +70,6 @@ const MORE: readonly Case[] = [
   ['drain n1 --kubeconfig D/none', 2, /cannot read the kubeconfig D\/none: .*; name another one with --kubeconfig/],
   ['cordon n1 --watch', 2, /unknown option '--watch'/],
   ['doctor --timeout 5s', 2, /unknown option '--timeout'/],
-  ['nodes --watch -o json K', 2, /--watch prints text: it cannot be used with --output json/],
   ['complete', 2, /name a node or a maintenance/],
   ['complete n1 --dry-run=client --timeout soon K', 2, /--timeout soon: write numbers and units/],
   ['status --watch --run-directory D', 2, /--watch needs a node or a maintenance/],

@@ -104,7 +104,7 @@ describe('static pod directories that another user controls', { skip: NEEDS_ROOT
         const { warnings } = await readAgentStatus(sandbox.runDirectory);
         assert.match(warnings.join('\n'), /its group may write to it \(mode 0775\).*chmod go-w \S+kubernetes$/m);
         assert.deepEqual(await readdir(at('kubernetes/manifests')), []);
-        const restore = ['static-pods', 'restore', 'web.yaml', '--config', sandbox.configFile];
+        const restore = ['restore', 'web.yaml', '--config', sandbox.configFile];
         const refused = await runNodemaint(restore);
         assert.notEqual(refused.code, 0);
         assert.match(refused.stderr, /kubernetes is not trusted: its group may write to it/);

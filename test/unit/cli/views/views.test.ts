@@ -44,10 +44,7 @@ const VIEWS: Readonly<Record<string, (columns: number) => string>> = {
   'nodes with all columns': (columns) => textOf(nodesTable(FLEET, { isWide: true, columns, now: NOW })),
   'nodes of a cloud with all columns': (columns) =>
     textOf(nodesTable(CLOUD_FLEET, { isWide: true, columns, now: NOW })),
-  overview: (columns) =>
-    overviewTable(MAINTENANCES.maintenances, MAINTENANCES.nodes, { isWide: false, columns, now: NOW }),
-  'overview with all columns': (columns) =>
-    overviewTable(MAINTENANCES.maintenances, MAINTENANCES.nodes, { isWide: true, columns, now: NOW }),
+  overview: (columns) => overviewTable(MAINTENANCES.maintenances, MAINTENANCES.nodes, { columns, now: NOW }),
   'preview of 3 pods': (columns) => formatPreview(previewScene(3), columns),
   'preview of 8 pods': (columns) => formatPreview(previewScene(8), columns),
   checks: (columns) => textOf(checkLines(CHECKS, columns)),
