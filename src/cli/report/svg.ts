@@ -4,7 +4,7 @@ import { formatSpan } from '../../decide/duration.ts';
 import { printable } from '../../printable.ts';
 import type { Row, Span, Timeline } from '../../show/story/timeline.ts';
 import { cut } from '../terminal/paint.ts';
-import { axisStepMs, offsetText, outcomeText, partsOf, sentenceOf, sharesOf, titleOf } from './words.ts';
+import { axisStepMs, offsetText, outcomeText, partsOf, sentenceOf } from './words.ts';
 
 /** A text from outside as the content of an element or of an attribute in double quotes. */
 function markup(text: string): string {
@@ -69,9 +69,8 @@ const MANY_ROWS = 60;
 /** About the width of a character, as a share of the size of the font. */
 const CHARACTER = 0.56;
 
-interface Scale {
-  readonly xOf: (at: number) => number;
-}
+/** The place of a time on the axis. */
+type Scale = (at: number) => number;
 
 function text(content: string, attributes: Attributes): string {
   return element('text', { ...painted('ink'), ...attributes }, markup(content));
@@ -89,75 +88,39 @@ function titled(title: string, content: string): string {
   return element('g', {}, `${element('title', {}, markup(title))}${content}`);
 }
 
-/** Part of a picture, and how high it is. */
-interface Block {
-  readonly body: string;
-  readonly height: number;
-}
+/** Where the rows begin, below the sentences, the legend and the times of the axis. */
+const ROWS_TOP = 164;
 
-function header(line: Timeline): Block {
-  const { heldMs } = line.spent;
-  const { ownMs, addedMs } = sharesOf(line);
-  const width = WIDTH - 2 * EDGE;
-  const figures = [
-    [formatSpan(heldMs), 'held'],
-    [formatSpan(ownMs), 'the applications’ own time'],
-    [formatSpan(addedMs), 'added by the hold'],
-    [String(line.pods), line.pods === 1 ? 'pod' : 'pods'],
-    ...(line.awayMs === undefined ? [] : [[formatSpan(line.awayMs), 'until the node was back']]),
-  ].map(([value = '', what = ''], index) => {
-    const x = EDGE + index * 200;
-    return (
-      text(value, { x, y: 140, 'font-size': 26, 'font-weight': 600 }) +
-      text(what, { x, y: 160, 'font-size': 12, ...painted('soft') })
-    );
-  });
+/** What shutdown it was, how long it was held and why, and how it ended. */
+function header(line: Timeline): string {
+  const began = `${new Date(line.from).toISOString().slice(0, 19).replace('T', ' ')} UTC · ${line.reason}: ${outcomeText(line)}`;
   const outcome = line.podsLeft > 0 && line.outcome !== 'under way' ? 'left' : 'soft';
-  return {
-    height: 184,
-    body: [
-      fitted(titleOf(line), width, 24, { x: EDGE, y: 48, 'font-weight': 600 }),
-      fitted(`${new Date(line.from).toISOString().slice(0, 19).replace('T', ' ')} UTC · ${line.reason}`, width, 13, {
-        x: EDGE,
-        y: 72,
-        ...painted('soft'),
-      }),
-      fitted(outcomeText(line), width, 13, { x: EDGE, y: 92, ...painted(outcome) }),
-      ...figures,
-    ].join(''),
-  };
+  const sentence = (words: string, y: number, colour: keyof typeof PAINTS): string =>
+    fitted(words, WIDTH - 2 * EDGE, 13, { x: EDGE, y, ...painted(colour) });
+  return [
+    fitted(`Shutdown of node ${line.node}`, WIDTH - 2 * EDGE, 24, { x: EDGE, y: 48, 'font-weight': 600 }),
+    sentence(began, 72, outcome),
+    sentence(sentenceOf(line), 92, 'soft'),
+  ].join('');
 }
 
-/** Where the time of the hold went, as one bar and its legend. */
-function parts(line: Timeline, top: number): Block {
-  const width = WIDTH - 2 * EDGE;
-  const all = partsOf(line);
-  const sum = Math.max(
-    1,
-    all.reduce((total, { ms }) => total + ms, 0),
-  );
+/** The colours, each with the time that it took of the hold. */
+function legend(line: Timeline): string {
   let x = EDGE;
-  const bars = all.map(({ name, kind, ms }) => {
-    const size = (width * ms) / sum;
-    const bar = element('rect', { x, y: top, width: Math.max(1, size - 1), height: 18, rx: 3, ...painted(kind) });
-    x += size;
-    return titled(`${formatSpan(ms)}: ${name}`, bar);
-  });
-  let legendX = EDGE;
-  const legend = all.map(({ name, kind, ms }) => {
-    const words = `${name} ${formatSpan(ms)}`;
-    const entry =
-      element('rect', { x: legendX, y: top + 30, width: 10, height: 10, rx: 2, ...painted(kind) }) +
-      text(words, { x: legendX + 16, y: top + 39, 'font-size': 12, ...painted('soft') });
-    legendX += 40 + words.length * 12 * CHARACTER;
-    return entry;
-  });
-  return { height: 64, body: [...bars, ...legend].join('') };
+  return partsOf(line)
+    .map(({ name, kind, ms }) => {
+      const words = `${name} ${formatSpan(ms)}`;
+      const box = element('rect', { x, y: 110, width: 10, height: 10, rx: 2, ...painted(kind) });
+      const entry = box + text(words, { x: x + 16, y: 119, 'font-size': 12, ...painted('soft') });
+      x += 40 + words.length * 12 * CHARACTER;
+      return entry;
+    })
+    .join('');
 }
 
 function spanShape(span: Span, scale: Scale, row: { readonly y: number; readonly height: number }): string {
-  const x = scale.xOf(span.from);
-  const width = Math.max(2, scale.xOf(span.to) - x);
+  const x = scale(span.from);
+  const width = Math.max(2, scale(span.to) - x);
   const rect = element('rect', {
     x,
     y: row.y,
@@ -179,17 +142,17 @@ function spanShape(span: Span, scale: Scale, row: { readonly y: number; readonly
 
 function rowShape(row: Row, scale: Scale, y: number, height: number): string {
   const bar = { y: y + 2, height: height - 4 };
-  const from = scale.xOf(row.from);
+  const from = scale(row.from);
   const track = element('rect', {
     x: from,
     y: bar.y + bar.height / 2 - 1,
     height: 2,
-    width: Math.max(2, scale.xOf(row.to) - from),
+    width: Math.max(2, scale(row.to) - from),
     ...painted('track'),
   });
   const size = height >= 18 ? 12 : 9;
   const took = `${formatSpan(row.to - row.from)}${row.gone ? '' : ' left'}`;
-  const end = scale.xOf(row.to) + 6;
+  const end = scale(row.to) + 6;
   return [
     fitted(row.pod, NAMES - 24, size, { x: EDGE + 12, y: y + height / 2 + size * 0.36 }),
     track,
@@ -203,11 +166,14 @@ function rowShape(row: Row, scale: Scale, y: number, height: number): string {
   ].join('');
 }
 
-/** The tiers: their grounds, and what stands on them. */
-function tiers(line: Timeline, scale: Scale, top: number): Block & { readonly grounds: string } {
+/** The tiers: their grounds, what stands on them, and how high they are. */
+function tiers(
+  line: Timeline,
+  scale: Scale,
+): { readonly grounds: string; readonly body: string; readonly height: number } {
   const rows = line.tiers.reduce((sum, tier) => sum + tier.rows.length, 0);
   const height = rows > MANY_ROWS ? 12 : 22;
-  let y = top;
+  let y = ROWS_TOP;
   const grounds: string[] = [];
   const body = line.tiers.map((tier) => {
     const all = 30 + tier.rows.length * height + 6;
@@ -224,16 +190,17 @@ function tiers(line: Timeline, scale: Scale, top: number): Block & { readonly gr
     y += all + 8;
     return shapes.join('');
   });
-  return { height: y - top, body: body.join(''), grounds: grounds.join('') };
+  return { height: y - ROWS_TOP, body: body.join(''), grounds: grounds.join('') };
 }
 
 /** The axis and its lines, behind the rows. */
-function axis(line: Timeline, scale: Scale, top: number, height: number): string {
+function axis(line: Timeline, scale: Scale, height: number): string {
+  const top = ROWS_TOP - 12;
   const step = axisStepMs(line.to - line.from, 8);
   const count = Math.floor((line.to - line.from) / step);
   return Array.from({ length: count + 1 }, (_, index) => {
     const at = line.from + index * step;
-    const x = scale.xOf(at);
+    const x = scale(at);
     const rule = element('line', {
       x1: x,
       x2: x,
@@ -253,56 +220,22 @@ function axis(line: Timeline, scale: Scale, top: number, height: number): string
   }).join('');
 }
 
-/** At most this many moments are listed in the picture; a report as text or JSON has all of them. */
-const MAX_MOMENTS = 24;
-
-function moments(line: Timeline, top: number): Block {
-  const shown = line.moments.slice(0, MAX_MOMENTS);
-  const body = shown.map(({ at, text: words }, index) => {
-    const y = top + 24 + index * 18;
-    return (
-      text(at < line.from ? '' : offsetText(at, line.from), { x: EDGE + 12, y, 'font-size': 12, ...painted('soft') }) +
-      fitted(words, WIDTH - 2 * EDGE - 110, 12, { x: EDGE + 100, y })
-    );
-  });
-  const more = line.moments.length - shown.length;
-  const rest =
-    more > 0
-      ? text(`and ${more} more`, {
-          x: EDGE + 100,
-          y: top + 24 + shown.length * 18,
-          'font-size': 12,
-          ...painted('soft'),
-        })
-      : '';
-  const head = text('What happened', { x: EDGE, y: top, 'font-size': 14, 'font-weight': 600 });
-  return { height: 40 + shown.length * 18 + (more > 0 ? 18 : 0), body: [head, ...body, rest].join('') };
-}
-
 /** The picture of a time line: an SVG document of its own. */
 export function drawSvg(line: Timeline): string {
   const length = Math.max(1, line.to - line.from);
-  const scale: Scale = {
-    xOf: (at) => CHART.x + (CHART.width * Math.min(length, Math.max(0, at - line.from))) / length,
-  };
-  const head = header(line);
-  const share = parts(line, head.height);
-  const top = head.height + share.height + 24;
-  const rows = tiers(line, scale, top + 12);
-  const list = moments(line, top + 12 + rows.height + 28);
-  const height = top + 12 + rows.height + 28 + list.height;
+  const scale: Scale = (at) => CHART.x + (CHART.width * Math.min(length, Math.max(0, at - line.from))) / length;
+  const rows = tiers(line, scale);
+  const height = ROWS_TOP + rows.height + 16;
   const body = [
-    element('title', {}, markup(titleOf(line))),
-    element('desc', {}, markup(sentenceOf(line))),
+    element('title', {}, markup(`Shutdown of node ${line.node}`)),
     element('style', {}, STYLE),
     element('rect', { width: WIDTH, height, rx: 10, ...painted('paper') }),
-    head.body,
-    share.body,
+    header(line),
+    legend(line),
     rows.grounds,
-    axis(line, scale, top, rows.height),
+    axis(line, scale, rows.height),
     rows.body,
-    list.body,
   ].join('\n');
-  const frame = { xmlns: 'http://www.w3.org/2000/svg', viewBox: `0 0 ${WIDTH} ${Math.ceil(height)}` };
-  return `${element('svg', { ...frame, width: WIDTH, height: Math.ceil(height), class: 'report', role: 'img' }, body)}\n`;
+  const frame = { xmlns: 'http://www.w3.org/2000/svg', viewBox: `0 0 ${WIDTH} ${height}` };
+  return `${element('svg', { ...frame, width: WIDTH, height, class: 'report', role: 'img' }, body)}\n`;
 }

@@ -47,13 +47,6 @@ interface Part {
   readonly ms: number;
 }
 
-/** The time that a hold added to the applications' own, and theirs, in milliseconds that are whole seconds. */
-export function sharesOf(line: Timeline): { readonly ownMs: number; readonly addedMs: number } {
-  const sumOf = (kinds: readonly PartKind[]): number =>
-    partsOf(line).reduce((sum, { kind, ms }) => (kinds.includes(kind) ? sum + ms : sum), 0);
-  return { ownMs: sumOf(['ending', 'interceptor']), addedMs: sumOf(['waiting', 'between']) };
-}
-
 /** Where the time went: parts that add up to the time of the hold in whole seconds; empty ones are left out. */
 export function partsOf({ spent }: Timeline): readonly Part[] {
   const { endingMs, interceptorMs, waitingMs, betweenMs } = spent;
@@ -73,12 +66,13 @@ type PartKind = 'ending' | 'interceptor' | 'waiting' | 'between';
 /** The one sentence that says why it took so long. */
 export function sentenceOf(line: Timeline): string {
   const { heldMs } = line.spent;
-  const { ownMs, addedMs } = sharesOf(line);
+  const sumOf = (kinds: readonly PartKind[]): number =>
+    partsOf(line).reduce((sum, { kind, ms }) => (kinds.includes(kind) ? sum + ms : sum), 0);
   const pods = counted(line.pods, 'pod', 'pods');
-  const own = formatSpan(ownMs);
+  const [own, added] = [sumOf(['ending', 'interceptor']), sumOf(['waiting', 'between'])].map(formatSpan);
   const isUnderWay = line.outcome === 'under way';
   const verb = isUnderWay ? 'has been held for' : 'was held for';
-  return `The shutdown ${verb} ${formatSpan(heldMs)} for ${pods}; the applications took ${own} of it, the hold added ${formatSpan(addedMs)}.`;
+  return `The shutdown ${verb} ${formatSpan(heldMs)} for ${pods}; the applications took ${own} of it, the hold added ${added}.`;
 }
 
 /** A time on the axis, counted from the beginning: 0s, 1m30s. */
@@ -92,9 +86,4 @@ export function axisStepMs(lengthMs: number, most: number): number {
   return (
     1000 * (steps.find((sec) => lengthMs / (sec * 1000) <= most) ?? 86_400 * Math.ceil(lengthMs / 86_400_000 / most))
   );
-}
-
-/** The title of a report. */
-export function titleOf(line: Timeline): string {
-  return `Shutdown of node ${line.node}`;
 }

@@ -131,16 +131,6 @@ function replicaFindings(pod: Pod, others: readonly Node[] | undefined): readonl
   return [{ level: 'note', message: `${place}; ${alone}` }];
 }
 
-/** An annotation of earlier builds: for how long a pod was to be out of its Services before its end. */
-const TRAFFIC_DRAIN_ANNOTATION = 'nodemaintenance.x-k8s.io/traffic-drain';
-
-/** What is to be known of annotations of the pod that had an effect in earlier builds. */
-function formerAnnotationFindings({ metadata }: Pod): readonly Finding[] {
-  if (metadata.annotations?.[TRAFFIC_DRAIN_ANNOTATION] === undefined) return [];
-  const message = `its annotation ${TRAFFIC_DRAIN_ANNOTATION} does nothing any more: use a preStop hook that sleeps`;
-  return [{ level: 'note', message }];
-}
-
 /** At most this many kept pods are named; the others are counted. */
 const MAX_KEPT = 10;
 
@@ -282,7 +272,6 @@ function previewPod(pod: Pod, facts: PreviewFacts): PreviewedPod {
     ...replicaFindings(pod, facts.others),
     ...returnFindings(pod, podTypeOf(pod)),
     ...lossFindings(pod),
-    ...formerAnnotationFindings(pod),
     ...ignored.map((message): Finding => ({ level: 'note', message })),
   ];
   return { namespace, name, priority, gracePeriodSec: graceSecOf(pod), interceptors, findings };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { offsetText, outcomeText, partsOf, sentenceOf, sharesOf } from '../../../../src/cli/report/words.ts';
+import { offsetText, outcomeText, partsOf, sentenceOf } from '../../../../src/cli/report/words.ts';
 import type { Timeline } from '../../../../src/show/story/timeline.ts';
 
 /** A timeline whose time went this way, in milliseconds. */
@@ -40,9 +40,9 @@ describe('the parts of the time of a hold', () => {
     });
   }
 
-  it("the shares are the applications' own time, and what the hold added", () => {
+  it("the sentence has the applications' own time, and what the hold added", () => {
     const line = lineOf({ endingMs: 4_000, interceptorMs: 6_000, waitingMs: 2_000, betweenMs: 1_000 });
-    assert.deepEqual(sharesOf(line), { ownMs: 10_000, addedMs: 3_000 });
+    assert.match(sentenceOf(line), /the applications took 10s of it, the hold added 3s\.$/);
   });
 });
 

@@ -101,14 +101,6 @@ describe('the preview of a drain', () => {
     assert.equal(said([{ metadata: { name: 'm' }, spec: { unschedulable: true }, status: { conditions } }]), alone);
   });
 
-  it('a pod that is to leave its Services by an annotation of earlier builds is named', () => {
-    const annotations = { 'nodemaintenance.x-k8s.io/traffic-drain': '15s' };
-    const [first] = findings({ pods: [pod('web', { metadata: { ...owned('ReplicaSet'), annotations } })] });
-    const message =
-      'its annotation nodemaintenance.x-k8s.io/traffic-drain does nothing any more: use a preStop hook that sleeps';
-    assert.deepEqual(first, { level: 'note', message });
-  });
-
   it('a static pod that the kubelet has from a URL stays, and one from a file does not', () => {
     const mirror = (source: string): object => ({
       annotations: { 'kubernetes.io/config.mirror': 'x', 'kubernetes.io/config.source': source },
