@@ -44,7 +44,7 @@ export function earliestDeadlines(
 }
 
 /** The view of an API pod that the budget takes. */
-export function gracefulPodOf(pod: Pod): GracefulPod {
+function gracefulPodOf(pod: Pod): GracefulPod {
   const { podType, priority, labels } = drainPodOf(pod);
   const isTold = pod.metadata.deletionTimestamp !== undefined;
   return { podType, priority, labels, graceSec: graceSecOf(pod), isTold };
