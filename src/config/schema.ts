@@ -5,11 +5,6 @@ import { PROVIDERS } from '../decide/notice/provider.ts';
 import { isInDirectory, parkedPathProblem } from '../decide/static-pod/overlap.ts';
 import { DEFAULT_VOLUME_WAIT_MS } from '../decide/volume/wait.ts';
 
-/** The JSON Schema (2020-12) of a configuration file. Rules between keys are in the program only. */
-export function configJsonSchema(): object {
-  return { title: 'AgentConfiguration', ...z.toJSONSchema(agentConfigSchema, { io: 'input' }) };
-}
-
 /** As the CRD of NodeMaintenance bounds them: what it refuses would be noticed only in the shutdown. */
 const labelKey = z
   .string()

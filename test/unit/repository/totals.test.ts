@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { createProgram } from '../../../src/cli/program.ts';
-import { configJsonSchema } from '../../../src/config/schema.ts';
+import { configJsonSchema } from '../../support/config-json-schema.ts';
 import { type Total, totalsOf } from '../../structure/totals.ts';
 import { recordTerminal } from '../../support/stand-ins/recorded-terminal.ts';
 

@@ -3,7 +3,7 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
-import { configJsonSchema } from '../../../../src/config/schema.ts';
+import { configJsonSchema } from '../../../support/config-json-schema.ts';
 import { inSandbox } from '../../../support/agent/sandbox.ts';
 import { runNodemaint } from '../../../support/commands/nodemaint.ts';
 
