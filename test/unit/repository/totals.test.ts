@@ -14,16 +14,16 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
  * limit that is raised has a line in CHANGELOG.md that says what was taken out for it.
  */
 const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: number }>> = {
-  'lines in src': { limit: 46_940, target: 31_000 },
-  'files in src': { limit: 469, target: 300 },
-  'lines in test': { limit: 77_759, target: 65_000 },
-  'words in docs': { limit: 67_300, target: 45_000 },
+  'lines in src': { limit: 46_100, target: 31_000 },
+  'files in src': { limit: 465, target: 300 },
+  'lines in test': { limit: 77_300, target: 65_000 },
+  'words in docs': { limit: 66_900, target: 45_000 },
   'admission policies': { limit: 14, target: 14 },
-  'labels and annotations of our own': { limit: 23, target: 15 },
+  'labels and annotations of our own': { limit: 22, target: 15 },
   'loops of the controller': { limit: 10, target: 4 },
   'options of the controller': { limit: 23, target: 15 },
   'configuration keys': { limit: 31, target: 22 },
-  commands: { limit: 33, target: 24 },
+  commands: { limit: 30, target: 24 },
 };
 
 /** By how much a total of lines or words may lie below its limit: a few of them are no reason to change the limit. */
