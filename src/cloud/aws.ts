@@ -1,11 +1,9 @@
 /** Notices of Amazon EC2, from its instance metadata service, version 2 only. */
 import * as z from 'zod';
-import { type Metadata, metadataError, parseJson, textOf } from './metadata.ts';
+import { createTokenReader, type Metadata, metadataError, parseJson } from './metadata.ts';
 import { type NoticeSource, timed } from './notice-source.ts';
 import type { Notice, NoticeKind } from '../decide/notice/notices.ts';
 
-const TOKEN_PATH = '/latest/api/token';
-const TOKEN_TTL_SEC = 21_600;
 const ROOT = '/latest/meta-data';
 
 /** A time that is missing or odd is one that cannot be read: the notice stands. */
@@ -35,48 +33,9 @@ const LIFECYCLE: ReadonlyMap<string, boolean> = new Map(
   }),
 );
 
-/** Reads paths below /latest/meta-data with a session token, which is replaced when the service refuses it. */
-function createReader(metadata: Metadata): (path: string, signal: AbortSignal) => Promise<string | undefined> {
-  let token: Promise<string> | undefined;
-  const newToken = async (signal: AbortSignal): Promise<string> => {
-    const headers = { 'X-aws-ec2-metadata-token-ttl-seconds': String(TOKEN_TTL_SEC) };
-    const answer = await metadata.send({ method: 'PUT', path: TOKEN_PATH, headers }, signal);
-    // The token becomes a header, so it may contain only characters that are valid in one.
-    if (answer.status !== 200 || !/^[\x21-\x7e]{1,1024}$/.test(answer.body)) {
-      throw metadataError(`PUT ${TOKEN_PATH}: no session token (HTTP ${answer.status})`);
-    }
-    return answer.body;
-  };
-  const read = async (path: string, signal: AbortSignal): Promise<{ status: number; text?: string }> => {
-    token ??= newToken(signal);
-    const own = token;
-    try {
-      const headers = { 'X-aws-ec2-metadata-token': await own };
-      const answer = await metadata.send({ path: ROOT + path, headers }, signal);
-      if (answer.status === 401) throw metadataError(`${path}: HTTP 401`);
-      const text = textOf(answer, path);
-      return { status: answer.status, ...(text === undefined ? {} : { text }) };
-    } catch (error) {
-      // The token may be the reason for any failure, so it is not used again.
-      if (token === own) token = undefined;
-      throw error;
-    }
-  };
-  return async (path, signal) => {
-    const had = token;
-    try {
-      return (await read(path, signal)).text;
-    } catch (error) {
-      signal.throwIfAborted();
-      if (had === undefined) throw error;
-      return (await read(path, signal)).text;
-    }
-  };
-}
-
 /** The sources in which EC2 announces the end of a machine. */
 export function awsSources(metadata: Metadata): readonly NoticeSource[] {
-  const read = createReader(metadata);
+  const read = createTokenReader(metadata, 'X-aws-ec2-metadata-token');
   const provider = 'aws';
   const source = (
     path: string,
@@ -85,7 +44,7 @@ export function awsSources(metadata: Metadata): readonly NoticeSource[] {
   ): NoticeSource => ({
     name: `${provider} ${path}`,
     everyMs,
-    read: async (signal) => parse(await read(`/${path}`, signal)),
+    read: async (signal) => parse(await read(`${ROOT}/${path}`, signal)),
   });
 
   const spot = (text: string | undefined): readonly Notice[] => {

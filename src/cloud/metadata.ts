@@ -119,6 +119,50 @@ export function textOf(answer: MetadataAnswer, path: string): string | undefined
   return answer.body;
 }
 
+const TOKEN_PATH = '/latest/api/token';
+const TOKEN_TTL_SEC = 21_600;
+
+/**
+ * Reads texts with a session token, which is replaced when the service refuses it; `header` is that of the token, with
+ * "-ttl-seconds" that of its life. A text is undefined where there is nothing to report.
+ */
+export function createTokenReader(
+  metadata: Pick<Metadata, 'send'>,
+  header: string,
+): (path: string, signal: AbortSignal) => Promise<string | undefined> {
+  let token: Promise<string> | undefined;
+  const newToken = async (signal: AbortSignal): Promise<string> => {
+    const headers = { [`${header}-ttl-seconds`]: String(TOKEN_TTL_SEC) };
+    const answer = await metadata.send({ method: 'PUT', path: TOKEN_PATH, headers }, signal);
+    // The token becomes a header, so it may contain only characters that are valid in one.
+    if (answer.status !== 200 || !/^[\x21-\x7e]{1,1024}$/.test(answer.body)) {
+      throw metadataError(`PUT ${TOKEN_PATH}: no session token (HTTP ${answer.status})`);
+    }
+    return answer.body;
+  };
+  const read = async (path: string, signal: AbortSignal): Promise<string | undefined> => {
+    token ??= newToken(signal);
+    const own = token;
+    try {
+      return textOf(await metadata.send({ path, headers: { [header]: await own } }, signal), path);
+    } catch (error) {
+      // The token may be the reason for any failure, so it is not used again.
+      if (token === own) token = undefined;
+      throw error;
+    }
+  };
+  return async (path, signal) => {
+    const had = token;
+    try {
+      return await read(path, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (had === undefined) throw error;
+      return await read(path, signal);
+    }
+  };
+}
+
 /** Parses an answer as JSON; undefined for an empty one. Throws METADATA_FAILED if it does not fit the schema. */
 export function parseJson<T>(schema: z.ZodType<T>, text: string | undefined, path: string): T | undefined {
   if (text === undefined || text === '') return undefined;
