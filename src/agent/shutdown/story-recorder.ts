@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import {
@@ -96,10 +97,7 @@ export class StoryRecorder {
 
   /** Writes what is not written yet when `living` is aborted. */
   async run(living: AbortSignal): Promise<void> {
-    await new Promise<void>((resolve) => {
-      if (living.aborted) resolve();
-      else living.addEventListener('abort', () => resolve(), { once: true });
-    });
+    if (!living.aborted) await once(living, 'abort');
     this.#save(true);
     const limit = new AbortController();
     await Promise.race([
