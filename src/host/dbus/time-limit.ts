@@ -7,20 +7,15 @@ export async function within<T>(
   signal: AbortSignal,
 ): Promise<T> {
   signal.throwIfAborted();
-  const timer = new AbortController();
-  const onAbort = (): void => {
-    timer.abort(signal.reason);
-  };
-  signal.addEventListener('abort', onAbort, { once: true });
-  const sleeping = clock.sleep(ms, timer.signal).then(() => Promise.reject(late()));
+  const done = new AbortController();
+  const sleeping = clock.sleep(ms, AbortSignal.any([signal, done.signal])).then(() => Promise.reject(late()));
   try {
     return await Promise.race([work, sleeping]);
   } catch (error) {
     signal.throwIfAborted();
     throw error;
   } finally {
-    signal.removeEventListener('abort', onAbort);
-    timer.abort();
+    done.abort();
     // The timer rejects when it is aborted; that rejection is expected and not used.
     sleeping.catch(() => undefined);
   }
