@@ -11,7 +11,8 @@ import { DEMO_MANIFESTS } from '../../demo/manifests.ts';
 import { type DemoRuntime, startDemoRuntime } from '../../demo/runtime.ts';
 import { NodemaintError } from '../../errors.ts';
 import { type Clock, createSystemClock } from '../../host/clock.ts';
-import { drawDemo } from './view.ts';
+import { printable } from '../../printable.ts';
+import { createLogOnce } from '../../telemetry/log-once.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { readStatus } from '../machine/agent-status.ts';
 
@@ -87,7 +88,6 @@ async function readFolder(folder: string): Promise<Readonly<Record<string, strin
 interface Demo {
   readonly paths: DemoPaths;
   readonly clock: Clock;
-  readonly show: ReturnType<typeof drawDemo>;
   /** Writes a line. */
   readonly say: (text: string) => void;
 }
@@ -122,9 +122,19 @@ async function waitForPods({ clock }: Demo, runtime: DemoRuntime, count: number,
   while (runtime.pods().filter(({ state }) => state === 'running').length < count) await clock.sleep(POLL_MS, signal);
 }
 
+/** How far a drain is; undefined while the agent has not read the directory yet. */
+export function progressText({ inPlace, parked, waitingFor }: AgentStatus): string | undefined {
+  const total = inPlace.length + parked.length;
+  if (total === 0) return undefined;
+  const head = `${parked.length - waitingFor.length} of ${total} static pods ended`;
+  const names = waitingFor.map(({ what, message }) => printable(`${what}: ${message}`)).join(', ');
+  return names === '' ? head : `${head}; waiting for ${names}`;
+}
+
 /** The first part: a shutdown is announced, and the agent drains the node. */
 async function showShutdown(demo: Demo, podCount: number, signal: AbortSignal): Promise<void> {
-  const { paths, show, say } = demo;
+  const { paths, say } = demo;
+  const show = createLogOnce(say);
   await using runtime = await startDemoRuntime({ ...paths, nodeName: NODE }, signal);
   await waitForPods(demo, runtime, podCount, signal);
   await using _agent = startAgent(paths);
@@ -133,7 +143,11 @@ async function showShutdown(demo: Demo, podCount: number, signal: AbortSignal): 
   await askAgent(paths.runDirectory, { verb: 'trigger', reason: 'kernel update' });
   await waitForAgent(
     demo,
-    { what: 'the pods end', isDone: ({ phase }) => phase.kind === 'released', onStatus: show },
+    {
+      what: 'the pods end',
+      isDone: ({ phase }) => phase.kind === 'released',
+      onStatus: (status) => show(progressText(status)),
+    },
     signal,
   );
   say('\nAll pods have ended, and the machine may go down. The static pod directory is empty; these are parked:');
@@ -174,7 +188,7 @@ export async function demoCommand(terminal: Terminal, signal: AbortSignal): Prom
     const say = (text: string): void => {
       terminal.write(`${text}\n`);
     };
-    const demo = { paths: await prepare(root), clock: createSystemClock(), show: drawDemo(terminal), say };
+    const demo = { paths: await prepare(root), clock: createSystemClock(), say };
     const before = await readFolder(demo.paths.staticPodPath);
     const count = Object.keys(before).length;
     say(`A demo node in ${root}: ${count} static pods, each a real process; no cluster, no root.`);
