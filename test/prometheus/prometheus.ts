@@ -49,13 +49,9 @@ export async function promtool(args: readonly string[], input: string, signal: A
   return stdout + stderr;
 }
 
-/** What a query found. */
+/** What an instant query found: the time in seconds, and the number. */
 export interface PrometheusSample {
-  readonly metric: Readonly<Record<string, string>>;
-  /** Of an instant query: the time in seconds, and the number. */
   readonly value?: readonly [number, string];
-  /** Of a query for a span of time. */
-  readonly values?: readonly (readonly [number, string])[];
 }
 
 /** A running Prometheus. */

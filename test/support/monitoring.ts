@@ -6,27 +6,7 @@ import { parse } from 'yaml';
 export const MONITORING = path.join(import.meta.dirname, '..', '..', 'manifests', 'monitoring');
 
 interface Dashboard {
-  readonly panels: readonly Panel[];
-}
-
-/** A panel of the dashboard, as Grafana reads it; a row is one without queries. */
-export interface Panel {
-  readonly type: string;
-  readonly title: string;
-  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
-  readonly targets?: readonly { readonly expr: string; readonly legendFormat?: string }[];
-  readonly fieldConfig?: {
-    readonly defaults: {
-      readonly unit: string;
-      readonly custom?: { readonly stacking?: object };
-      /** The colour from each value on, the lowest first. */
-      readonly thresholds?: { readonly steps: readonly { readonly color: string; readonly value: number | null }[] };
-    };
-    readonly overrides: readonly {
-      readonly matcher: { readonly options: string };
-      readonly properties: readonly { readonly value: { readonly fixedColor: string } }[];
-    }[];
-  };
+  readonly panels: readonly { readonly title: string; readonly targets?: readonly { readonly expr: string }[] }[];
 }
 
 interface RuleGroups {
@@ -39,20 +19,11 @@ export interface PanelQuery {
   readonly expression: string;
 }
 
-/** The panels of the dashboard, whose queries are with all clusters and nodes chosen, and an hour shown. */
-export async function dashboardPanels(): Promise<readonly Panel[]> {
+/** The queries of the dashboard, as those of its panels, with all clusters and nodes chosen, and an hour shown. */
+export async function dashboardQueries(): Promise<readonly PanelQuery[]> {
   const { panels } = JSON.parse(await readFile(path.join(MONITORING, 'dashboard.json'), 'utf8')) as Dashboard;
   const chosen = (text: string): string => text.replaceAll(/\$(?:cluster|node)\b/g, '.*').replaceAll('$__range', '1h');
-  return panels.map(({ targets = [], ...panel }) => ({
-    ...panel,
-    targets: targets.map(({ expr, ...target }) => ({ ...target, expr: chosen(expr) })),
-  }));
-}
-
-/** The queries of the dashboard, as those of its panels. */
-export async function dashboardQueries(): Promise<readonly PanelQuery[]> {
-  const panels = await dashboardPanels();
-  return panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expression: expr })));
+  return panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expression: chosen(expr) })));
 }
 
 /** The groups of the alert rules, as a file of rules has them. */

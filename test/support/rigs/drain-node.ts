@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
-import type { ControlPlane, ControlPlaneOptions } from '../../control-plane/control-plane.ts';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { Program } from '../../control-plane/process.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, deployment, staticPod } from '../../node/pods.ts';
@@ -24,10 +24,6 @@ export interface DrainNodeOptions {
   readonly stopSec: number;
   /** More keys of the agent's configuration. */
   readonly agent?: object;
-  readonly controlPlane?: ControlPlaneOptions;
-  /** Called with the control plane before there is a node. */
-  readonly prepare?: (controlPlane: ControlPlane) => Promise<void>;
-  readonly controllerFlags?: readonly string[];
 }
 
 /** The node and what belongs to it. */
@@ -40,25 +36,19 @@ export interface DrainNode {
   readonly bootIdPath: string;
   /** The folder in which the pods write when they are told to end, and when they have ended. */
   readonly witness: string;
-  /** Starts the controller; the first one runs already. */
-  startController(): Program;
-  controller: Program;
 }
 
 /** A control plane with the controller's rights, a node with one pod of each kind, and an agent's configuration. */
 export async function buildDrainNode(
   stack: AsyncDisposableStack,
-  { stopSec, agent = {}, controlPlane: components = {}, prepare, controllerFlags = [] }: DrainNodeOptions,
+  { stopSec, agent = {} }: DrainNodeOptions,
 ): Promise<DrainNode> {
   const signal = AbortSignal.timeout(300_000);
   const folder = await makeTestFolder('drain');
   stack.defer(async () => {
     await rm(folder, { recursive: true, force: true });
   });
-  const { controlPlane, controllerKubeconfig: controllerConfig } = stack.use(
-    await startInstalledCluster(components, signal),
-  );
-  await prepare?.(controlPlane);
+  const { controlPlane, controllerKubeconfig: controllerConfig } = stack.use(await startInstalledCluster({}, signal));
   const node = stack.use(await startNode(controlPlane, NODE, signal));
   const witness = path.join(folder, 'witness');
   await mkdir(witness);
@@ -72,13 +62,10 @@ export async function buildDrainNode(
   await writeFile(path.join(node.staticPodPath, 'high.yaml'), JSON.stringify(high, null, 1));
   await waitFor('all four pods run', async () => (await runningPods(controlPlane)).length === 4, SLOW);
 
-  const startController = (): Program => {
-    const flags = ['--kubeconfig', controllerConfig, ...controllerFlags];
-    return stack.use(startNodemaint(['controller', ...flags], path.join(folder, 'controller.log')));
-  };
+  stack.use(startNodemaint(['controller', '--kubeconfig', controllerConfig], path.join(folder, 'controller.log')));
   const files = await writeAgentFiles(folder, { ...keysOfNode(node), ...agent });
   await writeFile(files.bootIdPath, await readFile(KERNEL_BOOT_ID));
-  return { folder, controlPlane, node, ...files, witness, startController, controller: startController() };
+  return { folder, controlPlane, node, ...files, witness };
 }
 
 export async function runningPods(controlPlane: ControlPlane): Promise<readonly string[]> {
