@@ -15,6 +15,9 @@ const DRAIN_SECONDS = [60, 300, 900, 3_600, 14_400, 86_400, 604_800];
 /** From a second to a day. */
 const EVICTION_SECONDS = [1, 5, 15, 30, 60, 300, 1_800, 7_200, 86_400];
 
+/** Whoever reads the metrics again and again does not keep the controller counting. */
+const COUNT_EVERY_MS = 5_000;
+
 type ByLabel = ReadonlyMap<string, number>;
 
 /** Numbers that are counted when the metrics are read. */
@@ -158,9 +161,9 @@ export interface ControllerMetrics extends MetricsText, ReturnType<typeof create
 /**
  * The metrics of KEP-4563 ("Monitoring Requirements") and KEP-1397 ("Metrics") and of maintenances, with labels whose number does not grow with
  * the cluster, and those of the work queues as in controller-runtime. `count` walks through all pods: it is called when the
- * metrics are read, at most every `countEveryMs` of the monotonic clock.
+ * metrics are read, and not again at once.
  */
-export function createControllerMetrics(count: () => ControllerCounts, countEveryMs = 5_000): ControllerMetrics {
+export function createControllerMetrics(count: () => ControllerCounts): ControllerMetrics {
   const registry = new Registry();
   registerBuildInfo(registry);
   registerProcess(registry);
@@ -172,7 +175,7 @@ export function createControllerMetrics(count: () => ControllerCounts, countEver
     contentType: registry.contentType,
     text: () => {
       const now = performance.now();
-      if (countedAt === undefined || now - countedAt >= countEveryMs) {
+      if (countedAt === undefined || now - countedAt >= COUNT_EVERY_MS) {
         countedAt = now;
         show(count());
       }
