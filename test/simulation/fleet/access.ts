@@ -6,8 +6,8 @@ import type { FleetMachine } from './machine.ts';
 import { GUARDED, type Refused, REFUSALS } from './refusals.ts';
 import type { Settings } from './settings.ts';
 
-/** A program learns within this time that the API server serves again. */
-const HEARD_MS = 5_000;
+/** A program learns within this time that the API server serves again; what it refused is tried again within a minute. */
+const HEARD_MS = 60_000;
 
 /** What access depends on. */
 interface AccessParts {

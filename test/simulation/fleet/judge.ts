@@ -4,6 +4,7 @@ import type { Node, Pod } from '../../../src/api/pod.ts';
 import { isReady, isTerminal } from '../../../src/decide/pod.ts';
 import { hasBegun, nodeStatusesOf } from '../../../src/decide/maintenance/recorded-node.ts';
 import { drainsOfNode, selectsNode, stageOf } from '../../../src/decide/maintenance/maintenance.ts';
+import { nodeGoneForGood } from '../../../src/decide/shutdown/machine-going-down.ts';
 import type { KubeRequest } from '../../../src/kube/client.ts';
 import { isDrained } from '../../chaos/objects.ts';
 import { budgetsOf } from '../api-server/eviction.ts';
@@ -99,8 +100,9 @@ export class Judge {
   /** Whether a machine stays, beside another one: a reboot comes back. */
   #isOtherLeft(machine: FleetMachine): boolean {
     return this.#fleet.machines.some((other) => {
-      const { prepared } = other;
-      const goesForGood = prepared?.kind === 'poweroff';
+      // One that is back, or stays after all, counts again when its maintenance is over.
+      const isToldToGo = this.#fleet.maintenances().some((each) => nodeGoneForGood(each) === other.name);
+      const goesForGood = other.prepared?.kind === 'poweroff' || isToldToGo;
       const isReady = other.isKubeletUp() && this.#fleet.isReached(other);
       return other !== machine && other.power === 'up' && isReady && !goesForGood;
     });
@@ -375,21 +377,29 @@ export class Judge {
       fleet.requests().some(({ metadata }) => metadata.name === pod.metadata.uid);
     if (fleet.settings.interceptor === 'beats' && pods.some(isAsked)) return 'an interceptor';
     if (this.#wouldTakeQuorum(machine) || machine.isGuarded()) return 'the control plane';
-    if (isTroubled) return undefined;
-    return this.#whoGoesBefore(machine);
+    const before = isTroubled ? undefined : this.#whoGoesBefore(machine);
+    return before ?? this.#whoIsDrained(machine, isTroubled);
   }
 
   /** For what a machine waits that has begun nothing yet. */
   #whoGoesBefore(machine: FleetMachine): string | undefined {
     if (machine.prepared?.kind === 'poweroff' || hasBegun(this.#ownMaintenance(machine)?.status)) return undefined;
-    const { machines, settings } = this.#fleet;
+    const { machines } = this.#fleet;
     const others = machines.filter((other) => other !== machine && other.isHeld());
     const isAfter = others.some(
       (other) => other.askedAt <= machine.askedAt || hasBegun(this.#ownMaintenance(other)?.status),
     );
-    if (isAfter) return 'the limit of parallel reboots';
-    // An agent that is alone cannot see which other nodes are members of the control plane.
-    const isAlone = machines.every(({ containers }) => !containers.running().some(isOfController));
+    return isAfter ? 'the limit of parallel reboots' : undefined;
+  }
+
+  /**
+   * The maintenance of another node for which a member waits that is alone, or whose controller gets no further: it cannot see
+   * which nodes are members too, and a person decides.
+   */
+  #whoIsDrained(machine: FleetMachine, isTroubled: boolean): string | undefined {
+    if (machine.prepared?.kind === 'poweroff' || hasBegun(this.#ownMaintenance(machine)?.status)) return undefined;
+    const { machines, settings } = this.#fleet;
+    const isAlone = isTroubled || machines.every(({ containers }) => !containers.running().some(isOfController));
     if (!isAlone || !this.#fleet.isMember(machine) || settings.members === 0) return undefined;
     const elsewhere = this.#fleet.maintenances().find((each) => {
       return stageOf(each) === 'Drain' && begunElsewhere(each, machine.name);
