@@ -119,15 +119,19 @@ describe('nodemaint static-pods', () => {
   });
 
   for (const [what, args, reason] of [
-    ['a name that is not there', ['park', 'x.yaml'], /no static pod manifest x\.yaml: it has db\.yaml, web\.yaml/],
-    ['a path out of the directory', ['park', '../config.yaml'], /no static pod manifest config\.yaml/],
+    [
+      'a name that is not there',
+      ['static-pods', 'park', 'x.yaml'],
+      /no static pod manifest x\.yaml: it has db\.yaml, web\.yaml/,
+    ],
+    ['a path out of the directory', ['static-pods', 'park', '../config.yaml'], /no static pod manifest config\.yaml/],
     ['nothing', ['restore'], /restore needs the names of manifests, or --all/],
     ['what is not parked', ['restore', 'web.yaml'], /no static pod manifest web\.yaml: it has none/],
   ] as const) {
     it(`the command refuses ${what}`, async () => {
       await using stack = new AsyncDisposableStack();
       const { run } = await createMachine(stack);
-      const { code, stderr } = await run('static-pods', ...args);
+      const { code, stderr } = await run(...args);
       assert.equal(code, 2);
       assert.match(stderr, reason);
     });
