@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { concerns, createMaintenanceTransform } from './copy-trimming.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 import type { KubeObject } from '../../api/meta.ts';
@@ -127,6 +128,12 @@ const RETRY_MS = 1_000;
 /** Where the API server answers, the lists arrive in this time; a node that may not watch its Node object watches all. */
 const NOTE_MS = 10_000;
 
+/** The maintenance without what each write of it changes. */
+function unversioned(maintenance: NodeMaintenance | undefined): unknown {
+  const { resourceVersion: _, ...metadata } = maintenance?.metadata ?? { name: '' };
+  return { ...maintenance, metadata };
+}
+
 /** Copies, and what ends their watches. */
 interface Running {
   readonly copies: MaintenanceCopies;
@@ -142,8 +149,8 @@ export class NodeMaintenances {
   readonly #dependencies: ClusterDependencies;
   readonly #lease: LeaseReader;
   readonly #onCopy: (name: string) => void;
-  /** The names of those that concern the node, as they were shown last. */
-  readonly #concerning = new Set<string>();
+  /** Those that concern the node, as they were shown last. */
+  readonly #shown = new Map<string, NodeMaintenance>();
   readonly #noted: MaintenanceCopies;
   #all: Running | undefined;
   #source: MaintenanceSource | undefined;
@@ -236,10 +243,11 @@ export class NodeMaintenances {
     this.#onCopy(name);
     const { nodeName, onChange } = this.#dependencies;
     const found = this.get(name);
-    const wasConcerning = this.#concerning.delete(name);
+    const before = this.#shown.get(name);
+    this.#shown.delete(name);
     const isConcerning = found !== undefined && concerns(found, nodeName);
-    if (isConcerning) this.#concerning.add(name);
-    if (isConcerning || wasConcerning) onChange();
+    if (isConcerning) this.#shown.set(name, found);
+    if (isConcerning ? !isDeepStrictEqual(unversioned(before), unversioned(found)) : before !== undefined) onChange();
   }
 
   #watch(copies: MaintenanceCopies, signal: AbortSignal): void {

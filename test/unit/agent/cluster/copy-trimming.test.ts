@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createMaintenanceTransform } from '../../../../src/agent/cluster/copy-trimming.ts';
-import { drainOf } from '../../../support/maintenance/objects.ts';
+import { drainOf, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const keep = createMaintenanceTransform('n1');
 
@@ -12,13 +12,15 @@ describe('the copy of a maintenance', () => {
     const n2 = { nodeRef: { name: 'n2' }, ...begun };
     const n3 = { nodeRef: { name: 'n3' }, ...begun, drainTargets: [{ podType: 'Static', podPriority: 0 } as const] };
     assert.deepEqual(keep(drain).spec, drain.spec);
-    assert.deepEqual(keep({ ...drain, status: { nodeStatuses: [n2] } }).status?.nodeStatuses, [n2]);
+    assert.deepEqual(keep({ ...drain, status: { nodeStatuses: [n2] } }).status, undefined);
+    const machine = { ...ownMaintenanceOf('n2'), status: { nodeStatuses: [n2] } };
+    assert.deepEqual(keep(machine).status?.nodeStatuses, [n2], 'others reboot');
     assert.deepEqual(keep({ ...drain, status: { nodeStatuses: [n2, n3] } }).status?.nodeStatuses, [n3]);
   });
 
   it("the copy of a maintenance of several nodes keeps this node's status alone", () => {
     const nodeStatuses = ['n1', 'n2'].map((name) => ({ nodeRef: { name } }));
-    const kept = keep({ ...drainOf('m', ['n1', 'n2']), status: { nodeStatuses } });
-    assert.deepEqual(kept.status?.nodeStatuses, [{ nodeRef: { name: 'n1' } }]);
+    const kept = keep({ ...drainOf('m', ['n1', 'n2']), status: { nodeStatuses, summary: { nodes: '2' } } });
+    assert.deepEqual(kept.status, { nodeStatuses: [{ nodeRef: { name: 'n1' } }], conditions: [] });
   });
 });
