@@ -2,10 +2,8 @@ import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { takesStaticPods } from '../../decide/drain/self-drain.ts';
 import { agentNodeOf, soleNodeOf } from '../../decide/maintenance/maintenance.ts';
 import { nodeStatusesOf, nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
+import { withoutManagers } from '../../kube/copy/transform.ts';
 import type { Transform } from '../../kube/watch.ts';
-
-/** What kubectl applied: a second copy of the whole object. */
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** Whether the agent of the node has to do with the maintenance. */
 export function concerns(maintenance: NodeMaintenance, nodeName: string): boolean {
@@ -18,10 +16,7 @@ export function concerns(maintenance: NodeMaintenance, nodeName: string): boolea
  */
 export function createMaintenanceTransform(nodeName: string): Transform<NodeMaintenance> {
   return (maintenance) => {
-    const { metadata, status, ...rest } = maintenance;
-    const { managedFields: _, ...meta } = metadata as typeof metadata & { readonly managedFields?: unknown };
-    const { [LAST_APPLIED]: __, ...annotations } = metadata.annotations ?? {};
-    const trimmed = { ...rest, metadata: { ...meta, annotations } };
+    const { status, ...trimmed } = withoutManagers(maintenance);
     if (status === undefined) return trimmed;
     if (soleNodeOf(maintenance) === nodeName) return { ...trimmed, status };
     const all = nodeStatusesOf(status);

@@ -117,16 +117,6 @@ const GUARD_AGAIN_MS = 15_000;
 /** Where the number of nodes is limited, drains that end are not told to each one that waits for them. */
 const LIMITED_AGAIN_MS = 2_000;
 
-/** Those of the drains that have begun whose static pods stay for the control plane, by the names of their nodes, with the reason. */
-function guardedNodes(
-  context: ControllerContext,
-  begun: readonly Draining[],
-  now: number,
-): ReadonlyMap<string, string> {
-  const drains = begun.map((drain) => (takesTurns(drain.maintenance, now) ? { ...drain, forced: false } : drain));
-  return guardStaticPods(membersOf(context), drains);
-}
-
 /**
  * These drains with the pods of their nodes; several drains of a node have the same list of its pods. `guarded` are the nodes
  * whose static pods stay, with the reason.
@@ -186,6 +176,7 @@ function withoutWaiting(drain: Draining, waiting: ReadonlyMap<string, string> = 
 
 /** A group, the drains that it has to be judged with, and those of all these that wait for their turn, with the reason. */
 interface Turns {
+  readonly members: readonly ControlPlaneMember[];
   readonly drains: ReadonlyMap<string, Draining>;
   readonly judged: readonly Draining[];
   readonly throttled: ReadonlyMap<string, string>;
@@ -195,16 +186,17 @@ interface Turns {
 
 function verdictsOf(
   context: ControllerContext,
-  { drains, judged, throttled, reboots }: Turns,
+  { members, drains, judged, throttled, reboots }: Turns,
   now: number,
 ): { readonly verdicts: ReadonlyMap<string, Verdict>; readonly until: number } {
   const begun = judged.filter(({ name }) => !throttled.has(name));
-  const joiningLater = guardJoiningNodes(membersOf(context), begun);
+  const joiningLater = guardJoiningNodes(members, begun);
+  const inTurn = begun.map((drain) => (takesTurns(drain.maintenance, now) ? { ...drain, forced: false } : drain));
   const free = [...drains.values()].filter(({ name }) => !throttled.has(name));
   const moving = withPods(
     context,
     free.map((each) => withoutWaiting(each, joiningLater.get(each.name))),
-    guardedNodes(context, begun, now),
+    guardStaticPods(members, inTurn),
     now,
   );
   const resolutions = resolveDrains(moving.map(({ drain }) => drain));
@@ -288,10 +280,11 @@ export function createGroupResolver(
       given,
     );
     const reboots = rebootTurns(group.members, given);
-    const limited = isLimited ? turnsOfAll(given) : throttleDrains(membersOf(context), judged, undefined);
+    const members = membersOf(context);
+    const limited = isLimited ? turnsOfAll(given) : throttleDrains(members, judged, undefined);
     const throttled = new Map([...limited, ...[...reboots].map(([name, { message }]) => [name, message] as const)]);
     const turnsAt = isLimited ? maintenances.drains.revision : undefined;
-    const verdicts = verdictsOf(context, { drains, judged, throttled, reboots }, now);
+    const verdicts = verdictsOf(context, { members, drains, judged, throttled, reboots }, now);
     return { drains, turnsAt, revision: group.revision, ...verdicts };
   };
   return (maintenance, now) => {

@@ -12,6 +12,11 @@ export function budgetCovers(budget: PodDisruptionBudget, pod: Pod): boolean {
   return labelSelectorMatches(selector, pod.metadata.labels ?? {});
 }
 
+/** How many more of its pods the budget allows to be disrupted now. */
+export function allowedBy({ status }: PodDisruptionBudget): number {
+  return Math.max(0, status?.disruptionsAllowed ?? 0);
+}
+
 /**
  * Why the disruption controller cannot count the budget's pods, so that it allows no disruption ever, and what helps; undefined
  * where it can.
@@ -46,9 +51,8 @@ export function decideWakeUps(
   const concerned = blocked.filter(({ blockedBy }) => blockedBy.includes(name));
   if (budget === undefined) return concerned.map(({ key }) => key);
   const free = concerned.filter(({ pod }) => !budgetCovers(budget, pod));
-  const allowed = Math.max(0, budget.status?.disruptionsAllowed ?? 0);
   const covered = concerned
     .filter(({ pod, untilChange }) => !untilChange && budgetCovers(budget, pod))
-    .slice(0, allowed);
+    .slice(0, allowedBy(budget));
   return [...free, ...covered].map(({ key }) => key);
 }

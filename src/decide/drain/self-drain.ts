@@ -25,7 +25,7 @@ import { NO_VOLUMES, type NodeVolumes } from '../volume/wait.ts';
 import { type DrainPod, isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 import { goesDownSince, whyReturning } from '../staying-pod/returning-pod.ts';
 import { WHY_SELF } from '../shutdown/drainer.ts';
-import { goesBefore, isBeforeItsTurn, takesTurns, turnWaitOf } from '../shutdown/machine-going-down.ts';
+import { goesBefore, isBeforeItsTurn, takesTurns, toldToGuard } from '../shutdown/machine-going-down.ts';
 import { drainPodOn, type GoingDown } from '../staying-pod/staying-pods.ts';
 
 /** A maintenance that this node's agent may move on, and where it is. */
@@ -82,8 +82,8 @@ export function whyWaitsAlone(
   now: number,
 ): string | undefined {
   if (!isBeforeItsTurn(maintenance, { name: node }) || !takesTurns(maintenance, now)) return undefined;
-  const wait = turnWaitOf(maintenance);
-  if (wait?.reason === 'WaitingForControlPlane') return wait.message;
+  const told = toldToGuard(maintenance);
+  if (told !== undefined) return told;
   const other = all.find((each) => {
     return goesBefore(each, maintenance, node, now) || takesStaticPodsElsewhere(each, node);
   });

@@ -7,8 +7,10 @@ import {
   EVICTION_IN_PROGRESS_ANNOTATION,
   IMPERATIVE_INTERCEPTOR,
 } from '../../api/names.ts';
-import type { Pod } from '../../api/pod.ts';
+import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import { allowedBy, budgetCovers } from '../disruption-budget/covers.ts';
 import type { EvictionOutcome } from './api-answer.ts';
+import { MAX_RETRY_MS, refusedPauseMs } from './back-off.ts';
 import { HEARTBEAT_EVERY_MS, interceptorEntry, type Progress } from './heartbeat.ts';
 import { endOf, graceSecOf, isReady, podTypeOf, type PodEnd } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
@@ -85,6 +87,24 @@ export function movedMemory(memory: EvictionMemory, ms: number): EvictionMemory 
 /** What is known of the attempts when a process starts: the count of the interceptor's own message. */
 export function rememberedAttempts(request: EvictionRequest): EvictionMemory {
   return { ...NO_ATTEMPT, count: attemptsOf(interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message) };
+}
+
+/**
+ * What is known when a process starts that sees budgets. A pod that was asked for before, and that budgets with no room keep now,
+ * waits for these or for its pause: a new leader does not ask for all of them at once.
+ */
+export function firstMemory(
+  { request, pod }: EvictionTarget,
+  budgets: readonly PodDisruptionBudget[],
+  now: number,
+): EvictionMemory {
+  const memory = rememberedAttempts(request);
+  if (memory.count === 0) return memory;
+  const closed = budgets.filter((budget) => allowedBy(budget) === 0 && budgetCovers(budget, pod));
+  if (closed.length === 0) return memory;
+  const blockedBy = closed.map(({ metadata }) => metadata.name);
+  const nextAt = now + refusedPauseMs(memory.count, MAX_RETRY_MS);
+  return { ...memory, nextAt, blockedBy, byBudget: true, wasReady: true };
 }
 
 /** The memory of an attempt that was blocked by budgets, without its pause where the pod is not ready any more. */

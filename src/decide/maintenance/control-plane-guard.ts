@@ -96,6 +96,15 @@ export function guardControlPlane(
   return throttled;
 }
 
+/** The nodes that a drain takes now, without those that joined it later. */
+function takenByNow(
+  members: readonly ControlPlaneMember[],
+  { nodes, joining, keep }: GuardedDrain,
+): ReadonlySet<string> {
+  const begun = nodes.filter((node) => !joining.includes(node));
+  return nodesTaken(members, begun, keep);
+}
+
 /**
  * The nodes whose static pods stay although their drain has begun: other members of the control plane have fallen away since, and
  * without these it would not be at work. By name, each with the reason. `drains` are those that are not throttled; one that is
@@ -105,17 +114,11 @@ export function guardStaticPods(
   members: readonly ControlPlaneMember[],
   drains: readonly GuardedDrain[],
 ): ReadonlyMap<string, string> {
-  const takenBy = ({ nodes, joining, keep }: GuardedDrain): ReadonlySet<string> =>
-    nodesTaken(
-      members,
-      nodes.filter((node) => !joining.includes(node)),
-      keep,
-    );
-  const away = new Set(drains.filter(({ forced }) => forced).flatMap((drain) => [...takenBy(drain)]));
+  const away = new Set(drains.filter(({ forced }) => forced).flatMap((drain) => [...takenByNow(members, drain)]));
   const held = new Map<string, string>();
   for (const drain of inAdmissionOrder(drains)) {
     if (drain.forced) continue;
-    const taken = takenBy(drain);
+    const taken = takenByNow(members, drain);
     const verdict = judgeControlPlane(members, taken, away, drain.comesBack);
     for (const node of taken) {
       if (verdict.kind === 'unsafe') held.set(node, throttledBy(verdict.message));
@@ -134,12 +137,7 @@ export function guardJoiningNodes(
   members: readonly ControlPlaneMember[],
   drains: readonly GuardedDrain[],
 ): ReadonlyMap<string, ReadonlyMap<string, string>> {
-  const away = new Set(
-    drains.flatMap(({ nodes: all, joining, keep }) => {
-      const begun = all.filter((node) => !joining.includes(node));
-      return [...nodesTaken(members, begun, keep)];
-    }),
-  );
+  const away = new Set(drains.flatMap((drain) => [...takenByNow(members, drain)]));
   const waiting = new Map<string, ReadonlyMap<string, string>>();
   for (const { name, joining, forced, keep } of inAdmissionOrder(drains)) {
     const unsafe = new Map<string, string>();

@@ -25,7 +25,7 @@ import { agentNodeOf } from '../maintenance/maintenance.ts';
 import { drainBegan, identityOf, recordedNodes } from '../maintenance/recorded-node.ts';
 import { isOwnController } from '../own-controller.ts';
 import { type DrainPod, endOf, podTypeOf } from '../pod.ts';
-import { takesTurns, turnWaitOf } from '../shutdown/machine-going-down.ts';
+import { takesTurns, toldToGuard } from '../shutdown/machine-going-down.ts';
 import { evictionPausedUntil, goesDownSince } from '../staying-pod/returning-pod.ts';
 import { readySinceOf } from '../staying-pod/staying-pods.ts';
 import { decideVolumes, describeVolumes, type NodeVolumes, recordedWait, waitsForVolumes } from '../volume/wait.ts';
@@ -110,9 +110,8 @@ function drainsOf({ nodeName, node, pods, staticPods, maintenances, volumes, now
     const wait = { pods, names, known, maxWaitMs, deadlineAt: deadline?.at };
     const due = dueTiersOf(maintenance, deadline, pods, now).position;
     // What the last controller has told a member of the control plane stands until there is one again, or a person decides.
-    const turn = takesTurns(maintenance, now) ? turnWaitOf(maintenance) : undefined;
-    const guard = turn?.reason === 'WaitingForControlPlane' ? { guard: turn.message } : {};
-    return { due, volumes: decideVolumes(maintenance, wait, now), ...guard };
+    const guard = takesTurns(maintenance, now) ? toldToGuard(maintenance) : undefined;
+    return { due, volumes: decideVolumes(maintenance, wait, now), ...(guard === undefined ? {} : { guard }) };
   });
 }
 

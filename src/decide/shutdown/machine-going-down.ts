@@ -83,3 +83,9 @@ export function turnWaitOf(maintenance: NodeMaintenance | undefined): TurnWait |
   const { reason, message = '' } = drained ?? {};
   return reason === 'WaitingForTurn' || reason === 'WaitingForControlPlane' ? { reason, message } : undefined;
 }
+
+/** What a member of the control plane was told last to wait for, whether its drain has begun or not; undefined where it was not. */
+export function toldToGuard(maintenance: NodeMaintenance): string | undefined {
+  const wait = turnWaitOf(maintenance);
+  return wait?.reason === 'WaitingForControlPlane' ? wait.message : undefined;
+}

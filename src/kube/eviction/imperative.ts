@@ -3,7 +3,6 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import type { EvictionOutcome } from '../../decide/eviction/api-answer.ts';
-import { MAX_RETRY_MS, refusedPauseMs } from '../../decide/eviction/back-off.ts';
 import { budgetCovers, decideWakeUps } from '../../decide/disruption-budget/covers.ts';
 import { interceptorEntry, quietMs } from '../../decide/eviction/heartbeat.ts';
 import {
@@ -13,9 +12,9 @@ import {
   type EvictionPatience,
   type EvictionTarget,
   expectedEnd,
+  firstMemory,
   isEvictOnly,
   markedSince,
-  rememberedAttempts,
   withoutPauseIfUnready,
 } from '../../decide/eviction/imperative.ts';
 import { othersDeadline } from '../../decide/eviction/heartbeat-deadline.ts';
@@ -140,26 +139,6 @@ async function keepMarked(
   memories.set(key, { ...memory, markedAt: memory.markedAt ?? now });
 }
 
-/**
- * What is known of a request when a process starts. A pod that was asked for before, and that budgets with no room keep now, waits
- * for these or for its pause: a new leader does not ask for all of them at once.
- */
-function firstMemory({ budgets }: EngineParts, { request, pod }: EvictionTarget, now: number): EvictionMemory {
-  const memory = rememberedAttempts(request);
-  const isClosed = (budget: PodDisruptionBudget): boolean =>
-    (budget.status?.disruptionsAllowed ?? 0) <= 0 && budgetCovers(budget, pod);
-  const blockedBy = memory.count === 0 ? [] : budgets.list().filter(isClosed);
-  if (blockedBy.length === 0) return memory;
-  const nextAt = now + refusedPauseMs(memory.count, MAX_RETRY_MS);
-  return {
-    ...memory,
-    nextAt,
-    blockedBy: blockedBy.map(({ metadata }) => metadata.name),
-    byBudget: true,
-    wasReady: true,
-  };
-}
-
 /** One step of the interceptor; `known` is our copy of the pod. */
 async function act(
   parts: EngineParts,
@@ -174,15 +153,17 @@ async function act(
   const pod = unsure.has(key) ? await sendForObject<Pod>(client, read, [404], signal) : known;
   if (pod === undefined || pod.metadata.uid !== known.metadata.uid) return { kind: 'silent' };
   const now = clock.now();
-  const remembered = unblocked(parts, memories.get(key) ?? firstMemory(parts, { request, pod }, now), pod);
-  const markedAt = markedSince({ request, pod }, remembered, patience.takeOverMs, now);
+  const target = { request, pod };
+  const attempts = memories.get(key) ?? firstMemory(target, parts.budgets.list(), now);
+  const remembered = unblocked(parts, attempts, pod);
+  const markedAt = markedSince(target, remembered, patience.takeOverMs, now);
   const memory = { ...withoutPauseIfUnready(remembered, pod), ...(markedAt === undefined ? {} : { markedAt }) };
   memories.set(key, memory);
-  const step = decideEvictionStep({ request, pod }, memory, patienceOf(parts, request), now);
-  const other = step.kind === 'wait' ? undefined : parts.instead({ request, pod }, 'step');
+  const step = decideEvictionStep(target, memory, patienceOf(parts, request), now);
+  const other = step.kind === 'wait' ? undefined : parts.instead(target, 'step');
   if (other !== undefined) return other;
   if (step.kind === 'evict') {
-    const later = parts.instead({ request, pod }, 'attempt');
+    const later = parts.instead(target, 'attempt');
     return later ?? (await evict(parts, state, { request, pod, memory }, signal));
   }
   const againMs = step.kind === 'mark' ? Math.min(step.againMs, MARK_SEEN_MS) : step.againMs;

@@ -2,7 +2,7 @@ import { AGENT_STATUS_ANNOTATION, IMPERATIVE_INTERCEPTOR } from '../../api/names
 import type { DrainPlanEntry, PodType, KeptPods, NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import { counted } from '../../decide/counted.ts';
-import { budgetCovers, whyUncountable } from '../../decide/disruption-budget/covers.ts';
+import { allowedBy, budgetCovers, whyUncountable } from '../../decide/disruption-budget/covers.ts';
 import { couldTakeNow, tolerates } from '../../decide/disruption-budget/placement.ts';
 import { interceptorsOf } from '../../decide/eviction/interceptors.ts';
 import { flagOfLoss } from '../../decide/kept-pods/consent.ts';
@@ -174,7 +174,7 @@ function budgetFindings(pod: Pod, facts: PreviewFacts): readonly Finding[] {
   }
   const [budget] = own;
   if (budget === undefined) return [];
-  const allowed = budget.status?.disruptionsAllowed ?? 0;
+  const allowed = allowedBy(budget);
   const onNode = facts.pods.filter((other) => !isTerminal(other) && budgetCovers(budget, other)).length;
   if (allowed === 0) {
     const why = whyUncountable(budget) ?? 'allows no disruption now';
