@@ -15,8 +15,8 @@ import { holdLockFor, type Logind, startLogind } from '../logind/rig.ts';
 import { writeAgentFiles } from '../support/agent/files.ts';
 import { installManifests } from '../support/commands/nodemaint.ts';
 import { residentMiB } from './process-figures.ts';
+import { benchControlPlane, isControlPlane } from './control-plane/main.ts';
 import { benchScale, isScale } from './scale/main.ts';
-import { benchShutdownLatency } from './shutdown-latency.ts';
 import { makeTestFolder } from '../support/folder.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
@@ -120,23 +120,23 @@ async function benchAgent(signal: AbortSignal): Promise<void> {
 }
 
 /** By the names that choose among them on the command line. */
-const BENCHES: Readonly<Record<string, (signal: AbortSignal) => Promise<void>>> = {
-  agent: benchAgent,
-  latency: (signal) => benchShutdownLatency(AGENT, signal),
-};
+const BENCHES: Readonly<Record<string, (signal: AbortSignal) => Promise<void>>> = { agent: benchAgent };
 
 /** Runs the benches of these names, or all. */
 async function main(names: readonly string[]): Promise<void> {
   await access(BUNDLE).catch(() => {
     throw new Error(`no ${BUNDLE}; run npm run build first`);
   });
-  const [scale, others] = [names.filter(isScale), names.filter((name) => !isScale(name))];
+  const [scale, members] = [names.filter(isScale), names.filter(isControlPlane)];
+  const others = names.filter((name) => !isScale(name) && !isControlPlane(name));
   const unknown = others.filter((name) => BENCHES[name] === undefined);
   if (unknown.length > 0)
-    throw new Error(`no bench ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}, scale`);
-  for (const word of scale)
-    await benchScale(word, { program: PROGRAM, agent: AGENT, signal: AbortSignal.timeout(SCALE_MS) });
-  if (scale.length > 0 && others.length === 0) return;
+    throw new Error(
+      `no bench ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}, scale, control-plane`,
+    );
+  for (const word of scale) await benchScale(word, { program: PROGRAM, signal: AbortSignal.timeout(SCALE_MS) });
+  for (const word of members) await benchControlPlane(word, PROGRAM, AbortSignal.timeout(SCALE_MS));
+  if (scale.length + members.length > 0 && others.length === 0) return;
   const signal = AbortSignal.timeout(900_000);
   for (const [name, bench] of Object.entries(BENCHES))
     if (others.length === 0 || others.includes(name)) await bench(signal);

@@ -4,8 +4,6 @@ import type { Finding } from './table.ts';
 export interface Bench {
   /** The command that runs nodemaint. */
   readonly program: readonly [string, ...string[]];
-  /** The command that runs nodemaint as an agent, with the flags of its unit. */
-  readonly agent: readonly [string, ...string[]];
   readonly signal: AbortSignal;
 }
 

@@ -48,17 +48,12 @@ async function measure(
   return { gone: (gone - began) / 1_000, told: (told - began) / 1_000, apiServerMs, calls };
 }
 
-/** Deletes all pods of the nodes with plain DELETEs; `turn` waits until it is the node's turn. */
-export async function deletePods(
-  cluster: ScaleCluster,
-  nodes: readonly string[],
-  turn: (index: number) => Promise<void> = () => Promise.resolve(),
-): Promise<Drained> {
+/** Deletes all pods of the nodes with plain DELETEs. */
+export async function deletePods(cluster: ScaleCluster, nodes: readonly string[]): Promise<Drained> {
   const client = cluster.clientOf(USERS.deleter);
   const byNode = Map.groupBy(cluster.pods(), ({ spec }) => spec.nodeName ?? '');
   return await measure(cluster, [USERS.deleter], async () => {
-    await inParallel(nodes, PARALLEL, async (node, index) => {
-      await turn(index);
+    await inParallel(nodes, PARALLEL, async (node) => {
       for (const { metadata } of byNode.get(node) ?? []) {
         await send(client, { method: 'DELETE', path: objectPath(PODS, metadata) }, cluster.signal);
       }
@@ -103,15 +98,13 @@ export interface MaintenanceDrained extends Drained {
 export async function drainWithMaintenances(
   cluster: ScaleCluster,
   maintenances: readonly NodeMaintenance[],
-  turn: (index: number) => Promise<void> = () => Promise.resolve(),
 ): Promise<MaintenanceDrained> {
   const client = cluster.clientOf(USERS.person);
   await using watched = watchMaintenances(cluster);
   const drained = await measure(cluster, [USERS.person, USERS.controller], async () => {
     const path = collectionPath(NODE_MAINTENANCES);
     const gone = cluster.untilGone();
-    const made = inParallel(maintenances, PARALLEL, async (body, index) => {
-      await turn(index);
+    const made = inParallel(maintenances, PARALLEL, async (body) => {
       await send(client, { method: 'POST', path, body }, cluster.signal);
     });
     const [goneAt] = await Promise.all([gone, made]);

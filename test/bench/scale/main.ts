@@ -4,17 +4,10 @@
  */
 import type { Bench, Case } from './case.ts';
 import { MANY, ONE } from './cases/compare.ts';
-import { STORM } from './cases/storm.ts';
-import { UNINVOLVED_AGENT } from './cases/uninvolved-agent.ts';
 import { growthOf, tableOf, type Finding } from './table.ts';
 
 /** By the names that choose among them on the command line. */
-const CASES: Readonly<Record<string, Case>> = {
-  one: ONE,
-  many: MANY,
-  storm: STORM,
-  'uninvolved-agent': UNINVOLVED_AGENT,
-};
+const CASES: Readonly<Record<string, Case>> = { one: ONE, many: MANY };
 
 /** What a word of the command line asks for: a case at its quick size, at given sizes, or every case at its full sizes. */
 function runsOf(

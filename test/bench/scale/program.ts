@@ -1,10 +1,8 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { freePort } from '../../control-plane/port.ts';
 import { type Program, startProgram } from '../../control-plane/process.ts';
-import { writeAgentFiles } from '../../support/agent/files.ts';
-import { readAgentStatus } from '../../support/commands/nodemaint.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { pause } from '../parallel.ts';
 import { cpuMs } from '../process-figures.ts';
@@ -105,24 +103,6 @@ export async function startController(
     },
     [Symbol.asyncDispose]: () => probed[Symbol.asyncDispose](),
   };
-}
-
-/** Starts the agent of a node, which holds no lock and sees no kubelet; it reaches the API server at this port. */
-export async function startAgent(
-  command: readonly [string, ...string[]],
-  node: string,
-  cluster: ScaleCluster,
-  port = cluster.controlPlane.port,
-): Promise<ProbedProgram> {
-  const folder = path.join(cluster.folder, 'agent');
-  await mkdir(path.join(folder, 'manifests'), { recursive: true });
-  const server = `https://127.0.0.1:${port}`;
-  const kubeconfig = await cluster.controlPlane.kubeconfigFor(`system:node:${node}`, ['system:nodes'], server);
-  const { configFile, runDirectory } = await writeAgentFiles(folder, { kubeconfig, nodeName: node });
-  const agent = startProbed([...command, 'agent', '--config', configFile], 'agent', cluster, 0);
-  const hasCluster = async (): Promise<boolean> => (await readAgentStatus(runDirectory)).cluster.heardAt !== undefined;
-  await waitFor('the agent has a cluster', hasCluster, { program: agent.program, signal: cluster.signal });
-  return agent;
 }
 
 /** Waits until the program has used less than a tenth of a processor for two seconds. */
