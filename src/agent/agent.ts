@@ -8,6 +8,7 @@ import { nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
 import { loopPauseMs } from '../decide/shutdown/loop-pause.ts';
 import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
 import { type Phase, remakeAt } from '../decide/shutdown/phase.ts';
+import { isOnItsWayBack } from '../decide/static-pod/member.ts';
 import { effectiveDrains, type RetentionFacts } from '../decide/static-pod/parked.ts';
 import { othersWarning } from './static-pods/static-pods.ts';
 import type { Cluster } from './cluster.ts';
@@ -16,7 +17,6 @@ import type { AgentStatus } from './control/status.ts';
 import { createHandOver, type HandOver } from './drain/offline/hand-over.ts';
 import { passOverPods, type StaticPodPass } from './drain/pod-pass.ts';
 import { type Iteration, type Step, StepRunner, type Steps } from './iteration/step.ts';
-import { keepNoticeCordon } from './notices/cordon.ts';
 import type { AgentParts } from './parts.ts';
 import { type CallingOff, PhaseMachine } from './phase/phase-machine.ts';
 import type { AgentRecord } from './phase/record.ts';
@@ -358,17 +358,19 @@ export class Agent {
 
   /** The other steps that write to the cluster. */
   #clusterSteps(cluster: Cluster): readonly Step[] {
-    const { config, nodeName, notices, drain, lock } = this.#parts;
+    const { config, drain, lock } = this.#parts;
     const { maintenances, own, presence, requests } = cluster;
     return [
       {
         name: 'write the deadline and the kind of the shutdown',
         run: ({ phase }, signal) => own.keepAnnotations(phase, signal),
       },
-      { name: 'complete the maintenances', run: ({ phase }, signal) => completeOwn(own, config.onBoot, phase, signal) },
       {
-        name: 'cordon for a notice',
-        run: (_turn, signal) => keepNoticeCordon(cluster, nodeName, notices.cordon(), signal),
+        name: 'complete the maintenances',
+        run: async ({ phase, transition }, signal) => {
+          const isReturning = isOnItsWayBack(this.#lastPass?.decision.progress, transition?.name === 'boot');
+          await completeOwn(own, { onBoot: config.onBoot, isReturning }, phase, signal);
+        },
       },
       {
         name: 'show the agent on its Node',

@@ -21,6 +21,7 @@ import { openStoryFiles } from './shutdown/story-files.ts';
 import { openStoryRecorder } from './shutdown/story-recorder.ts';
 import type { StaticPodLocator } from './static-pods/find-directory.ts';
 import type { ManualRequests } from './static-pods/manual.ts';
+import { MemberWatch } from './static-pods/member.ts';
 import { StaticPods } from './static-pods/static-pods.ts';
 import { beatEveryMs, createLoopWatchdog, type LoopWatchdog } from './watchdog.ts';
 import { configHash } from '../config/load.ts';
@@ -198,11 +199,11 @@ async function openNotices(
   { cluster, onChange }: { readonly cluster: Cluster | undefined; readonly onChange: () => void },
 ): Promise<Notices> {
   const { clock, log } = dependencies;
-  const { leadSec, rebalance, freeze } = config.cloud;
+  const { leadSec } = config.cloud;
   return new Notices({
     observer,
     sources: (until) => findNoticeSources({ config, ...dependencies }, until),
-    options: { leadMs: leadSec * 1000, rebalance, freeze },
+    options: { leadMs: leadSec * 1000 },
     memory: await openNoticeMemory(state, bootId, log),
     clock,
     aheadMs: cluster?.dependencies.aheadMs ?? (() => 0),
@@ -286,6 +287,7 @@ export async function openParts(foundation: Foundation): Promise<Opened> {
     story: await openStoryRecorder({ nodeName, files, clock, log }, record.phase),
     cluster,
     staticPods,
+    member: new MemberWatch({ nodeName, clock, log }),
     manual,
     journal: { problem: () => locator.store().mover.problem(), retry: () => locator.store().mover.retry() },
     directoryWatch: createDirectoryWatch(() => locator.store().paths.staticPodPath, wake),

@@ -19,6 +19,7 @@ import type { OtherLocks } from './shutdown/other-locks.ts';
 import type { StoryRecorder } from './shutdown/story-recorder.ts';
 import type { StaticPodLocator } from './static-pods/find-directory.ts';
 import type { ManualRequests } from './static-pods/manual.ts';
+import type { MemberWatch } from './static-pods/member.ts';
 import type { StaticPods } from './static-pods/static-pods.ts';
 
 /** What the agent works with. What reads or does something for it takes those that it needs, by these names. */
@@ -49,6 +50,8 @@ export interface AgentParts {
   /** Undefined where no cluster is configured. */
   readonly cluster: Cluster | undefined;
   readonly staticPods: StaticPods;
+  /** This node as a member of the control plane. */
+  readonly member: Pick<MemberWatch, 'look'>;
   /** What people asked for with `nodemaint static-pods`. */
   readonly manual: ManualRequests;
   /** The journal of moves, as far as the disk is concerned. */

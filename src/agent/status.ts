@@ -69,14 +69,20 @@ function waitingForRequests({ requests }: StatusCluster): readonly Waiting[] {
 function waitingForStaticPods({ decision, view }: StaticPodPass): readonly Waiting[] {
   return decision.progress
     .filter(({ state }) => state !== 'ended')
-    .map(({ key: what, file, message, expectedFinishAt: expectedAt }) => {
+    .map(({ key: what, file, message, wait, expectedFinishAt: expectedAt }) => {
       // A manifest whose move the journal does not know was parked at an unknown time.
       const since = view.parked.find((pod) => pod.file === file)?.parkedAt ?? 0;
-      const said =
+      const said: Pick<Waiting, 'wait' | 'message'> =
         message === undefined
-          ? ({ wait: 'grace-period', message: 'manifest parked, containers are ending' } as const)
-          : ({ wait: 'manifest', message } as const);
-      return { ...said, what, on: 'kubelet', ...(since === 0 ? {} : { since }), expectedAt };
+          ? { wait: 'grace-period', message: 'manifest parked, containers are ending' }
+          : { wait: wait ?? 'manifest', message };
+      return {
+        ...said,
+        what,
+        on: wait === undefined ? 'kubelet' : 'control plane',
+        ...(since === 0 ? {} : { since }),
+        expectedAt,
+      };
     });
 }
 

@@ -14,6 +14,8 @@ export interface Pod extends KubeObject {
     readonly nodeSelector?: Readonly<Record<string, string>>;
     readonly tolerations?: readonly Toleration[];
     readonly volumes?: readonly PodVolume[];
+    /** Read only where a static pod is one of the control plane's. */
+    readonly containers?: readonly object[];
   };
   readonly status?: {
     readonly phase?: string;

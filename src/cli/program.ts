@@ -6,7 +6,7 @@ import { addDoctor } from './doctor/program.ts';
 import { addEvict } from './evict/program.ts';
 import { addInstaller } from './installer/program.ts';
 import { addMaintenanceCommands } from './maintenance/program.ts';
-import { examples, type ExitWith, asLibraryReads } from './arguments/options.ts';
+import { type ExitWith, asLibraryReads } from './arguments/options.ts';
 import { addReport } from './report/program.ts';
 import { addShutdown } from './shutdown/program.ts';
 import { addStaticPods } from './static-pods/program.ts';
@@ -46,17 +46,6 @@ function usageAdvice(message: string, argv: readonly string[], commands: readonl
 function sentenceOf(text: string): string {
   const sentence = text.charAt(0).toUpperCase() + text.slice(1);
   return sentence === '' || sentence.endsWith('.') ? sentence : `${sentence}.`;
-}
-
-function addDemo(program: Command, terminal: Terminal): void {
-  program
-    .command('demo')
-    .description('show a drain and a reboot in a temporary folder, without a cluster and without root')
-    .addHelpText('after', examples('nodemaint demo'))
-    .action(async () => {
-      const { demoCommand } = await import('./demo/demo.ts');
-      await demoCommand(terminal, terminal.stop);
-    });
 }
 
 /** The whole command line; each command loads its own part of the program when it runs. */
@@ -100,7 +89,6 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith, argv: read
   addInstaller(program, terminal);
   program.commandsGroup('Other:');
   addVersion(program, terminal);
-  addDemo(program, terminal);
   addCompletion(program, terminal);
   return program;
 }

@@ -9,7 +9,6 @@ const ROOT = '/latest/meta-data';
 /** A time that is missing or odd is one that cannot be read: the notice stands. */
 const TIME = z.string().max(100).catch('');
 const spotSchema = z.object({ action: z.enum(['terminate', 'stop', 'hibernate']), time: TIME });
-const rebalanceSchema = z.object({ noticeTime: z.string().max(100) });
 const eventSchema = z.object({
   Code: z.string().max(100).catch(''),
   EventId: z.string().min(1).max(200),
@@ -54,10 +53,6 @@ export function awsSources(metadata: Metadata): readonly NoticeSource[] {
     const time = found.action === 'hibernate' ? {} : timed(found.time);
     return [{ id: 'aws/spot', kind: 'preempt', reason: `EC2 spot interruption: ${found.action}`, provider, ...time }];
   };
-  const rebalance = (text: string | undefined): readonly Notice[] => {
-    if (parseJson(rebalanceSchema, text, 'recommendations/rebalance') === undefined) return [];
-    return [{ id: 'aws/rebalance', kind: 'rebalance', reason: 'EC2 rebalance recommendation', provider }];
-  };
   const scheduled = (text: string | undefined): readonly Notice[] =>
     (parseJson(eventsSchema, text, 'maintenance/scheduled') ?? []).flatMap((event): Notice[] => {
       if (event?.State !== 'active') return [];
@@ -75,7 +70,6 @@ export function awsSources(metadata: Metadata): readonly NoticeSource[] {
 
   return [
     source('spot/instance-action', 5_000, spot),
-    source('events/recommendations/rebalance', 15_000, rebalance),
     source('autoscaling/target-lifecycle-state', 10_000, lifecycle),
     source('events/maintenance/scheduled', 60_000, scheduled),
   ];

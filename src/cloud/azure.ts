@@ -11,13 +11,7 @@ const HEADERS = { Metadata: 'true' };
 const FIRST_TIMEOUT_MS = 130_000;
 
 const KINDS: ReadonlyMap<string, NoticeKind> = new Map(
-  Object.entries({
-    Preempt: 'preempt',
-    Terminate: 'terminate',
-    Reboot: 'reboot',
-    Redeploy: 'reboot',
-    Freeze: 'freeze',
-  }),
+  Object.entries({ Preempt: 'preempt', Terminate: 'terminate', Reboot: 'reboot', Redeploy: 'reboot' }),
 );
 const eventSchema = z.object({
   EventId: z.string().min(1).max(200),

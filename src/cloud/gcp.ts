@@ -18,7 +18,8 @@ const LONG_POLL_EVERY_MS = 1_000;
 const EVENTS: ReadonlyMap<string, Omit<Notice, 'id' | 'provider'> | null> = new Map(
   Object.entries({
     NONE: null,
-    MIGRATE_ON_HOST_MAINTENANCE: { kind: 'freeze', reason: 'GCE live migration' },
+    // It stands still for some seconds.
+    MIGRATE_ON_HOST_MAINTENANCE: null,
     TERMINATE_ON_HOST_MAINTENANCE: {
       kind: 'terminate',
       reason: 'GCE host maintenance: the machine is stopped',

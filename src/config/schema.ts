@@ -87,14 +87,6 @@ const cloud = z.strictObject({
     .exactOptional()
     .describe('another address of the metadata service'),
   leadSec: z.int().min(0).max(86_400).default(900).describe('how long before an announced reboot the drain begins'),
-  rebalance: z
-    .enum(['ignore', 'cordon', 'drain'])
-    .default('ignore')
-    .describe('what happens at a rebalance recommendation (AWS)'),
-  freeze: z
-    .enum(['ignore', 'cordon', 'drain'])
-    .default('ignore')
-    .describe('what happens at an announced freeze or live migration'),
 });
 
 const absolutePath = z.string().regex(/^\/\P{Cc}*$/u, 'must be an absolute path without control characters');

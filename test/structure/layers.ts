@@ -12,7 +12,7 @@ const LAYERS: readonly Layer[] = [
   { parts: ['main.ts', 'interceptor.ts'], joined: false },
   { parts: ['cli'], joined: true },
   { parts: ['agent', 'controller'], joined: false },
-  { parts: ['demo', 'kube', 'static-pods', 'cloud', 'host', 'telemetry', 'config'], joined: true },
+  { parts: ['kube', 'static-pods', 'cloud', 'host', 'telemetry', 'config'], joined: true },
   { parts: ['show'], joined: true },
   { parts: ['decide'], joined: true },
   { parts: ['api', 'errors.ts', 'printable.ts', 'version.ts'], joined: true },

@@ -1,5 +1,5 @@
 /** A container runtime in a container with systemd: without an answer of a runtime, nothing leaves the node. */
-import { STOP_SECONDS_ANNOTATION } from '../../src/demo/pod-process.ts';
+import { STOP_SECONDS_ANNOTATION } from '../support/stand-ins/static-pod-runtime.ts';
 import { CHECKOUT, NODE, type SystemContainer } from './container.ts';
 
 const SOCKET = '/run/containerd/containerd.sock';
@@ -13,8 +13,8 @@ export const ENDLESS_POD = JSON.stringify({
 });
 
 const runtimeOf = (staticPodPath: string): string => `const { hostname } = await import("node:os");
-const { startDemoRuntime } = await import("${CHECKOUT}/src/demo/runtime.ts");
-await startDemoRuntime({ staticPodPath: "${staticPodPath}", socketPath: "${SOCKET}", nodeName: hostname() }, new AbortController().signal);`;
+const { startStaticPodRuntime } = await import("${CHECKOUT}/test/support/stand-ins/static-pod-runtime.ts");
+await startStaticPodRuntime({ staticPodPath: "${staticPodPath}", socketPath: "${SOCKET}", nodeName: hostname() }, new AbortController().signal);`;
 
 /** Starts a runtime as a unit of that name, which runs the pods of the folder; it takes the place of one that was stopped. */
 export async function startDemoRuntimeUnit(container: SystemContainer, unit: string, pods: string): Promise<void> {

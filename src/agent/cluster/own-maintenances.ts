@@ -129,11 +129,6 @@ export class OwnMaintenances {
     return this.#made().filter((each) => stageOf(each) !== 'Cordon');
   }
 
-  /** The maintenances that this node's agent made to cordon the node. */
-  ownCordons(): readonly NodeMaintenance[] {
-    return this.#made().filter((each) => stageOf(each) === 'Cordon');
-  }
-
   /** What became of the drain that this agent made under the name, or is to make. */
   state(name: string): OwnState {
     const found = this.#maintenances.get(name);

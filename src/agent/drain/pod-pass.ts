@@ -7,6 +7,7 @@ import type { Waiting } from '../../decide/node/waits.ts';
 import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
 import type { LostWay } from '../static-pods/lost-way.ts';
 import type { ManualRequests } from '../static-pods/manual.ts';
+import type { MemberWatch } from '../static-pods/member.ts';
 import type { StaticPodIntent, StaticPods } from '../static-pods/static-pods.ts';
 import type { UnrecordedMaintenances } from '../static-pods/unlisted-maintenances.ts';
 import type { StaticPodView } from '../static-pods/view.ts';
@@ -36,6 +37,7 @@ export interface StaticPodPass {
 /** What a pass is made with. */
 interface PassParts {
   readonly staticPods: Pick<StaticPods, 'observe' | 'decide' | 'act'>;
+  readonly member?: Pick<MemberWatch, 'look'>;
   readonly manual: Pick<ManualRequests, 'isWanted' | 'settle' | 'withParks'>;
   /** Lets the other pods of the node leave, and says which static pods are to leave. */
   readonly drain: Pick<DrainStep, 'pass'>;
@@ -59,7 +61,7 @@ function filesOf(pods: readonly { readonly file: string }[]): ReadonlySet<string
  * may leave or come back.
  */
 export async function passOverPods(
-  { staticPods, manual, drain, cluster }: PassParts,
+  { staticPods, member, manual, drain, cluster }: PassParts,
   { record, retention: known, saveTargets }: Pick<PassFacts, 'record' | 'retention' | 'saveTargets'>,
   signal: AbortSignal,
 ): Promise<StaticPodPass> {
@@ -77,7 +79,8 @@ export async function passOverPods(
   // Nothing more leaves before the API server has said that it still has to.
   const leave = manual.withParks(view, way === undefined ? leaving.leave : new Map());
   const shutdown = phase.kind === 'draining' ? phase.maintenance : undefined;
-  const decision = await staticPods.decide(view, { ...leaving, leave, keepParked, shutdown }, signal);
+  const holds = (await member?.look(view, { ...leaving, leave, keepParked }, phase, signal)) ?? new Map();
+  const decision = await staticPods.decide(view, { ...leaving, leave, keepParked, shutdown, holds }, signal);
   // Before any manifest is moved: the API server may be one of the pods that leave.
   await cluster?.interceptor.report(view, decision.progress, signal);
   await staticPods.act(view, decision, shutdown, signal);

@@ -99,11 +99,6 @@ export class Notices {
     return withNotices(machine, { kind: mayBe ? 'unknown' : 'none' });
   }
 
-  /** The reason of a notice that wants a cordon and no drain; undefined where there is none. */
-  cordon(): string | undefined {
-    return this.#decide().cordon;
-  }
-
   /** In how many milliseconds a notice becomes due, of which no event tells; Infinity for never. */
   dueInMs(): number {
     return Math.max(0, (this.#decide().dueAt ?? Infinity) - this.#dependencies.clock.now());

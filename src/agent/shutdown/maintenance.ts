@@ -29,15 +29,16 @@ export async function ensureMaintenance(
 
 /**
  * Completes the maintenances that this node's agent created and whose shutdown is over: after a boot where `onBoot` says so,
- * after a cancellation always. The controller then undoes their cordon, EvictionRequests and gates.
+ * after a cancellation always. The controller then undoes their cordon, EvictionRequests and gates, and another machine may reboot:
+ * so a member of the control plane that is still on its way back (`isReturning`) waits with it.
  */
 export async function completeOwn(
   own: Pick<OwnMaintenances, 'own' | 'complete'>,
-  onBoot: 'complete' | 'wait',
+  { onBoot, isReturning }: { readonly onBoot: 'complete' | 'wait'; readonly isReturning: boolean },
   phase: Phase,
   signal: AbortSignal,
 ): Promise<void> {
-  if (phase.kind === 'draining' || phase.kind === 'released') return;
+  if (phase.kind === 'draining' || phase.kind === 'released' || isReturning) return;
   await forEachApart(own.own(), async (maintenance) => {
     const { name } = maintenance.metadata;
     const canceled = phase.kind === 'recovering' && phase.cause === 'canceled' && isNamed(phase, name);

@@ -7,6 +7,7 @@ import {
   type StaticPodAction,
   type StaticPodDecision,
 } from '../../decide/static-pod/moves.ts';
+import type { MemberHold } from '../../decide/static-pod/member.ts';
 import { describeError } from '../../errors.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
 import { createSandboxStops, stopInPlaceOfKubelet } from '../../host/cri/pod-stops.ts';
@@ -40,6 +41,8 @@ export interface StaticPodIntent {
   readonly keepParked: (pod: ParkedPod) => boolean;
   /** The maintenance of this node's own shutdown, which waits for no disk; absent while there is none. */
   readonly shutdown?: string | undefined;
+  /** Why programs of the control plane neither leave nor come back yet, by file. */
+  readonly holds?: ReadonlyMap<string, MemberHold>;
   /** Grace periods in seconds that a deadline made shorter, by file. */
   readonly graces?: ReadonlyMap<string, number>;
 }

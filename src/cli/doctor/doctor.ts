@@ -21,6 +21,7 @@ import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createContainerRuntime } from '../../host/cri/runtime.ts';
 import { createSystemBus } from '../../host/dbus/bus.ts';
+import { findLocalEtcd, readEtcd } from '../../host/etcd/etcd.ts';
 import { describeRefusal, judgePath, type WantedPath } from '../../host/files/trusted-path.ts';
 import { isOwnServer } from '../../host/own-addresses.ts';
 import { Login1 } from '../../host/systemd/login1.ts';
@@ -182,9 +183,22 @@ async function readStaticPods(
   return { path: paths.staticPodPath, isThere, ...wrong };
 }
 
-async function readApiServerManifests({ paths, nodeName }: LocalNode, signal: AbortSignal): Promise<readonly string[]> {
+/** The programs of the control plane among the static pods of this node, and what its etcd tells. */
+async function readMember(
+  { paths, nodeName }: LocalNode,
+  signal: AbortSignal,
+): Promise<Pick<DoctorFacts, 'apiServerManifests' | 'member'>> {
   const { manifests } = await readManifests(paths.staticPodPath, nodeName, signal).catch(() => ({ manifests: [] }));
-  return manifests.map(({ file }) => file).filter((file) => file.startsWith('kube-apiserver'));
+  const programs = manifests.flatMap(({ program }) => program ?? []);
+  const found = programs.find(({ name }) => name === 'etcd');
+  const etcd = found && (await findLocalEtcd(found));
+  return {
+    apiServerManifests: manifests.map(({ file }) => file).filter((file) => file.startsWith('kube-apiserver')),
+    member: {
+      programs,
+      etcd: etcd && (etcd.kind === 'none' ? etcd.reason : await orWhy(readEtcd(etcd, signal), signal)),
+    },
+  };
 }
 
 /** Whether the state directory can be written, found out without writing. */
@@ -253,7 +267,7 @@ async function readFacts(
     api,
     serverIsLocal:
       api.kind !== 'standalone' && URL.canParse(api.server) && (await isOwnServer(new URL(api.server), signal)),
-    apiServerManifests: await readApiServerManifests(node, signal),
+    ...(await readMember(node, signal)),
   };
 }
 

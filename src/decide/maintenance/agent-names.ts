@@ -6,7 +6,6 @@ import { printable, shortened } from '../../printable.ts';
 
 /** A name has at most 253 characters. */
 const MAX_BASE = 242;
-const DIGITS = 10;
 const DIGITS_AND_LETTERS = 36;
 
 /** A longer reason has no room in an Event and in the NodeMaintenance that a node may create; the rest is cut off. */
@@ -22,18 +21,9 @@ function baseOf(nodeName: string): string {
   return nodeName.length <= MAX_BASE ? nodeName : `${nodeName.slice(0, MAX_BASE - 1)}x`;
 }
 
-function namesOf(purpose: string, nodeName: string, count: number): readonly string[] {
-  return Array.from({ length: count }, (_, at) => `${purpose}-${baseOf(nodeName)}-${at.toString(36)}`);
-}
-
 /** The 36 names that the maintenance of a shutdown may have. */
 export function shutdownNames(nodeName: string): readonly string[] {
-  return namesOf('shutdown', nodeName, DIGITS_AND_LETTERS);
-}
-
-/** The 10 names that the maintenance for a notice may have, which only cordons the node. */
-export function noticeNames(nodeName: string): readonly string[] {
-  return namesOf('notice', nodeName, DIGITS);
+  return Array.from({ length: DIGITS_AND_LETTERS }, (_, at) => `shutdown-${baseOf(nodeName)}-${at.toString(36)}`);
 }
 
 /** Whether the agent of this node, and nobody else, may give the name. */

@@ -10,6 +10,7 @@ import { MAX_RETRY_MS } from '../eviction/back-off.ts';
 import { readInterceptorMessage, refusedBy } from '../interceptor/message.ts';
 import { LONGEST_UNSEEN_MS } from '../shutdown/offline-view.ts';
 import { LONGEST_RUNNING_MS } from '../shutdown/running-pods.ts';
+import { MEMBER_WAIT_MS } from '../static-pod/member.ts';
 import { KUBELET_WAIT_MS } from '../static-pod/moves.ts';
 import { AFTER_END_MS } from '../staying-pod/staying-pods.ts';
 
@@ -55,6 +56,11 @@ export const WAITS = {
   manifest: { end: KUBELET_WAIT_MS, next: 'runtime' },
   'kubelet-down': { end: KUBELET_WAIT_MS, next: 'runtime' },
   'kubelet-stop': { end: 30_000, next: 'left' },
+  'etcd-members': { end: MEMBER_WAIT_MS['etcd-members'], next: 'left' },
+  'etcd-leader': { end: MEMBER_WAIT_MS['etcd-leader'], next: 'left' },
+  'lease-holder': { end: MEMBER_WAIT_MS['lease-holder'], next: 'left' },
+  'etcd-start': { end: MEMBER_WAIT_MS['etcd-start'], next: 'left' },
+  'api-server-start': { end: MEMBER_WAIT_MS['api-server-start'], next: 'left' },
   'unseen-pods': { end: LONGEST_UNSEEN_MS, next: 'left' },
   'running-pods': { end: LONGEST_RUNNING_MS, next: 'left' },
 } as const satisfies Readonly<Record<string, Bound>>;

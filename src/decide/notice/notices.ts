@@ -1,6 +1,6 @@
 /**
- * What is done about what a cloud announces. One look over all notices there are now: which
- * of them want a drain, by when, which only a cordon, and which are left alone and why.
+ * What is done about what a cloud announces. One look over all notices there are now: which of them want a drain, by when, and
+ * which are left alone and why.
  */
 import type { ShutdownKind } from '../shutdown/kind.ts';
 import type { PhaseFacts } from '../shutdown/phase.ts';
@@ -13,11 +13,7 @@ export type NoticeKind =
   /** It is stopped or deleted, and somebody waits for it: scale-in, a stop with a grace period. */
   | 'terminate'
   /** It goes down at a time that may be days ahead: reboot, redeployment, retirement. */
-  | 'reboot'
-  /** It stands still for some seconds: live migration, a freeze of memory. */
-  | 'freeze'
-  /** It is more likely than others to be preempted. */
-  | 'rebalance';
+  | 'reboot';
 
 /** One announcement, as long as the provider shows it; one that is canceled is not there any more. */
 export interface Notice {
@@ -43,12 +39,8 @@ interface SeenNotice {
   readonly served: boolean;
 }
 
-type NoticeAction = 'ignore' | 'cordon' | 'drain';
-
 /** The configured part of the rules. */
 export interface NoticeOptions {
-  readonly rebalance: NoticeAction;
-  readonly freeze: NoticeAction;
   /** How long before a reboot that is announced for later its drain begins, in milliseconds. */
   readonly leadMs: number;
 }
@@ -66,8 +58,6 @@ interface NoticeDemand {
 
 export interface NoticeDecision {
   readonly demand?: NoticeDemand;
-  /** Why the node is to be cordoned; absent where no notice wants that. */
-  readonly cordon?: string;
   /** When another notice becomes due, in milliseconds since the epoch. */
   readonly dueAt?: number;
   /** Notices that are left alone although they want something, each with the reason. */
@@ -79,7 +69,6 @@ const LEAST_PREEMPT_MS = 30_000;
 
 type Verdict =
   | { readonly kind: 'drain'; readonly deadline?: number }
-  | { readonly kind: 'cordon' }
   | { readonly kind: 'later'; readonly at: number }
   | { readonly kind: 'refused'; readonly message: string }
   | { readonly kind: 'nothing' };
@@ -101,10 +90,6 @@ function kindOf({ kind }: Notice): { readonly shutdownKind?: ShutdownKind } {
 /** `at` is the time of the notice by this machine's clock. */
 function judge(seen: SeenNotice, at: number | undefined, options: NoticeOptions, now: number): Verdict {
   const { notice } = seen;
-  if (notice.kind === 'rebalance' || notice.kind === 'freeze') {
-    const action = options[notice.kind];
-    return action === 'ignore' ? { kind: 'nothing' } : { kind: action };
-  }
   // What this machine has been drained and rebooted for is over, unless it is yet to come.
   if (seen.served && (at === undefined || at <= now)) return { kind: 'nothing' };
   const { deadline, complaint } = readTime(seen, at);
@@ -130,7 +115,6 @@ export function decideNotices(
 ): NoticeDecision {
   const drains: { seen: SeenNotice; deadline: number }[] = [];
   const refused: { id: string; message: string }[] = [];
-  let cordon: string | undefined;
   let dueAt: number | undefined;
   for (const seen of notices) {
     const { notBefore } = seen.notice;
@@ -138,7 +122,6 @@ export function decideNotices(
     if (verdict.kind === 'drain') drains.push({ seen, deadline: verdict.deadline ?? Infinity });
     else if (verdict.kind === 'refused') refused.push({ id: seen.notice.id, message: verdict.message });
     else if (verdict.kind === 'later') dueAt = Math.min(dueAt ?? Infinity, verdict.at);
-    else if (verdict.kind === 'cordon') cordon ??= seen.notice.reason;
   }
   const [first] = drains.toSorted((a, b) => (a.deadline < b.deadline ? -1 : Number(a.deadline > b.deadline)));
   const demand: NoticeDemand | undefined =
@@ -150,12 +133,7 @@ export function decideNotices(
           ...kindOf(first.seen.notice),
           ...(Number.isFinite(first.deadline) ? { deadline: first.deadline } : {}),
         };
-  return {
-    ...(demand === undefined ? {} : { demand }),
-    ...(cordon === undefined ? {} : { cordon }),
-    ...(dueAt === undefined ? {} : { dueAt }),
-    refused,
-  };
+  return { ...(demand === undefined ? {} : { demand }), ...(dueAt === undefined ? {} : { dueAt }), refused };
 }
 
 /** What the notices say to the phases; 'unknown' from the start until every source has been read once. */

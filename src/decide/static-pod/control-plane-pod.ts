@@ -47,3 +47,55 @@ export function componentOfManifest({ name, labels, containers }: PodDescription
 export function leaveRank(component: ControlPlaneComponent | undefined): number {
   return component === undefined ? 0 : COMPONENTS.indexOf(component) + 1;
 }
+
+/** A program of the control plane that leaves, or comes back, in an order of its own: managers, then the API server, then etcd. */
+export interface ControlPlaneProgram {
+  readonly name: 'etcd' | 'kube-apiserver' | 'kube-scheduler' | 'kube-controller-manager';
+  /** Its flags of the form `--NAME=VALUE`, without the dashes. */
+  readonly flags: Readonly<Record<string, string>>;
+  /** Where it says to the kubelet whether it is ready; absent where its manifest has no such probe. */
+  readonly readyUrl?: string;
+}
+
+const PROGRAMS: readonly ControlPlaneProgram['name'][] = [
+  'etcd',
+  'kube-apiserver',
+  'kube-scheduler',
+  'kube-controller-manager',
+];
+const MAX_FLAG = 4_096;
+const MAX_FLAGS = 500;
+
+interface Probed {
+  readonly httpGet?: {
+    readonly scheme?: unknown;
+    readonly host?: unknown;
+    readonly port?: unknown;
+    readonly path?: unknown;
+  };
+}
+
+function readyUrlOf(probe: Probed | null | undefined): string | undefined {
+  const { scheme = 'HTTP', host = '127.0.0.1', port, path = '/' } = probe?.httpGet ?? {};
+  const url = `${String(scheme).toLowerCase()}://${String(host)}:${String(port)}${String(path)}`;
+  return typeof port === 'number' && /^https?:/.test(url) && URL.canParse(url) ? url : undefined;
+}
+
+/** The program of the control plane that a pod of this spec runs, not validated; undefined for other pods. */
+export function controlPlaneProgram(containers: unknown): ControlPlaneProgram | undefined {
+  for (const container of Array.isArray(containers) ? (containers as unknown[]) : []) {
+    const [name] = PROGRAMS.filter((each) => programsIn([container]).includes(each));
+    if (name === undefined) continue;
+    const { command, args, readinessProbe } = container as Record<'command' | 'args' | 'readinessProbe', unknown>;
+    const words = [command, args]
+      .flatMap((each) => (Array.isArray(each) ? (each as unknown[]) : []))
+      .slice(0, MAX_FLAGS);
+    const flags = words.flatMap((word) => {
+      const [, flag = '', value = ''] = /^--([a-z-]+)=(.*)$/s.exec(typeof word === 'string' ? word : '') ?? [];
+      return flag === '' || value.length > MAX_FLAG ? [] : [[flag, value] as const];
+    });
+    const readyUrl = readyUrlOf(readinessProbe as Probed | undefined);
+    return { name, flags: Object.fromEntries(flags), ...(readyUrl === undefined ? {} : { readyUrl }) };
+  }
+  return undefined;
+}

@@ -3,6 +3,7 @@
  * pods have ended, keep the manifests parked, restore them. A manifest is always in at least one directory.
  */
 import { type ControlPlaneComponent, leaveRank } from './control-plane-pod.ts';
+import type { MemberHold } from './member.ts';
 
 /** A manifest, in place or parked. */
 export interface StaticPod {
@@ -55,6 +56,8 @@ export interface StaticPodFacts {
   readonly stuck?: ReadonlyMap<string, StuckManifest>;
   /** Whether the agent itself has stopped the kubelet for the drain. */
   readonly kubeletStopped?: boolean;
+  /** Why programs of the control plane neither leave nor come back yet, by file; absent where none waits. */
+  readonly holds?: ReadonlyMap<string, MemberHold>;
   /** Whether a parked manifest stays parked. */
   readonly keepParked: (pod: ParkedPod) => boolean;
 }
@@ -73,7 +76,7 @@ export type StaticPodAction =
   | { readonly kind: 'restore'; readonly file: string };
 
 /** The progress of one static pod that leaves, for its EvictionRequest, the status and the next entry of the drain plan. */
-export interface StaticPodProgress {
+export interface StaticPodProgress extends Partial<Pick<MemberHold, 'wait'>> {
   readonly key: string;
   readonly file: string;
   readonly state: 'terminating' | 'ended';
@@ -116,7 +119,7 @@ function hasEnded(pod: ParkedPod, facts: StaticPodFacts): boolean {
 function decideParked(pod: ParkedPod, facts: StaticPodFacts): StaticPodAction | undefined {
   if (!facts.keepParked(pod)) {
     // The old containers must be gone before the manifest is restored: the kubelet would take them for the new pod's.
-    if (!hasEnded(pod, facts)) return undefined;
+    if (!hasEnded(pod, facts) || facts.holds?.has(pod.file) === true) return undefined;
     // The mirror pod is removed last. If it stays, as that of a dead kubelet does, the manifest is restored all the same.
     const waitsForMirror = pod.thisBoot && facts.mirrors?.has(podKey(pod)) === true;
     const freeSince = facts.freeSince.get(pod.file) ?? facts.now;
@@ -139,10 +142,7 @@ function decideParked(pod: ParkedPod, facts: StaticPodFacts): StaticPodAction | 
 }
 
 /** Why a pod that must leave cannot be parked yet: for people, and with the action that is needed first. */
-interface ParkDelay {
-  readonly message: string;
-  readonly action?: StaticPodAction;
-}
+type ParkDelay = Pick<StaticPodProgress, 'wait'> & { readonly message: string; readonly action?: StaticPodAction };
 
 /**
  * If a manifest is moved while the kubelet is down, the kubelet takes the containers for orphans when it comes back, and
@@ -183,14 +183,14 @@ function delayForDisk(pod: StaticPod, facts: StaticPodFacts): ParkDelay | undefi
 /** Proxies, the API server and etcd leave after all other static pods that leave, even if their priorities are equal. */
 function delayForOthers(pod: StaticPod, facts: StaticPodFacts): ParkDelay | undefined {
   const rank = leaveRank(pod.component);
-  if (rank === 0) return undefined;
+  if (rank === 0) return facts.holds?.get(pod.file);
   const isBefore = (other: StaticPod): boolean => leaveRank(other.component) < rank;
   const before = [
     ...facts.inPlace.filter((other) => isBefore(other) && facts.targeted.has(podKey(other))),
     ...facts.parked.filter((other) => isBefore(other) && facts.keepParked(other) && !hasEnded(other, facts)),
   ];
   const [first] = before;
-  if (first === undefined) return undefined;
+  if (first === undefined) return facts.holds?.get(pod.file);
   return { message: `${pod.component} leaves after the other static pods; waiting for ${podKey(first)}` };
 }
 
@@ -244,7 +244,8 @@ function decideInPlace(
   const actions = delay === undefined ? [park] : [delay.action ?? []].flat();
   if (message === undefined) return { actions };
   const expectedFinishAt = facts.now + pod.graceSec * 1000;
-  return { actions, progress: { ...idOf(pod), state: 'terminating', expectedFinishAt, message } };
+  const wait = delay?.wait && { wait: delay.wait };
+  return { actions, progress: { ...idOf(pod), state: 'terminating', expectedFinishAt, message, ...wait } };
 }
 
 function progressOfParked(
@@ -256,7 +257,8 @@ function progressOfParked(
   const expectedFinishAt = pod.parkedAt + (facts.graces?.get(pod.file) ?? pod.graceSec) * 1000;
   const entry = { ...idOf(pod), expectedFinishAt };
   if (ended && action === undefined && !facts.keepParked(pod)) {
-    return { ...entry, state: 'terminating', message: 'waiting for its mirror pod to go' };
+    const hold = facts.holds?.get(pod.file) ?? { message: 'waiting for its mirror pod to go' };
+    return { ...entry, state: 'terminating', ...hold };
   }
   return { ...entry, state: ended ? 'ended' : 'terminating' };
 }

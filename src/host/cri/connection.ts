@@ -47,6 +47,10 @@ export interface Call<Method extends keyof Answers> {
 export interface RemoteService {
   readonly describe: () => object | Promise<object>;
   readonly name: string;
+  /** Certificates and keys in PEM; absent for a connection without TLS. */
+  readonly tls?: { readonly ca: Buffer; readonly cert: Buffer; readonly key: Buffer };
+  /** How numbers of 64 bits are read; as numbers unless told. */
+  readonly longs?: typeof String | typeof Number;
 }
 
 /** A call of a method of any service. */
@@ -133,12 +137,14 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof NodemaintError && isFailure(error.cause) && error.cause.code === NOT_FOUND;
 }
 
-async function openChannel(target: string, { describe, name }: RemoteService): Promise<Channel> {
+async function openChannel(target: string, { describe, name, tls, longs = Number }: RemoteService): Promise<Channel> {
   const grpc = await import('@grpc/grpc-js');
   const loader = await import('@grpc/proto-loader');
   const description = (await describe()) as Parameters<typeof loader.fromJSON>[0];
-  const definitions = loader.fromJSON(description, { longs: Number, enums: String, defaults: true });
-  const client = new grpc.Client(target, grpc.credentials.createInsecure(), {
+  const definitions = loader.fromJSON(description, { longs, enums: String, defaults: true });
+  const credentials =
+    tls === undefined ? grpc.credentials.createInsecure() : grpc.credentials.createSsl(tls.ca, tls.key, tls.cert);
+  const client = new grpc.Client(target, credentials, {
     'grpc.max_receive_message_length': MAX_ANSWER_BYTES,
     'grpc.enable_http_proxy': 0,
     'grpc.enable_retries': 0,

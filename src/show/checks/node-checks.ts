@@ -5,6 +5,8 @@ import type { KubeletFacts } from '../../decide/machine/kubelet-config.ts';
 import type { RefusedKubelet } from '../../decide/machine/kubelet-trust.ts';
 import { chooseKubeletUnit, type KubeletHome } from '../../decide/machine/kubelet-unit.ts';
 import { type DelayLock, describeLock, isKubeletsLock, refusesShutdown } from '../../decide/shutdown/other-locks.ts';
+import type { ControlPlaneProgram } from '../../decide/static-pod/control-plane-pod.ts';
+import { type LeavingFacts, leavingStep, shortDelay } from '../../decide/static-pod/member.ts';
 import { staticPodUrlWarning } from '../../decide/static-pod/url-pods.ts';
 import { type DelaySetting, delayProblem, WANTED_DELAY_MS } from '../../decide/machine/logind-delay.ts';
 
@@ -76,6 +78,8 @@ export interface DoctorFacts {
   readonly serverIsLocal: boolean;
   /** The manifests of this node's own API server. */
   readonly apiServerManifests: readonly string[];
+  /** The programs of the control plane among this node's static pods, and what its etcd tells. */
+  readonly member: { readonly programs: readonly ControlPlaneProgram[]; readonly etcd: LeavingFacts['etcd'] };
 }
 
 const OK = { result: 'ok', fix: '' } as const;
@@ -282,6 +286,28 @@ function checkSelf({ api, serverIsLocal, apiServerManifests }: DoctorFacts): Che
   return { name, result: 'warn', message, fix };
 }
 
+function checkMember({ member: { programs, etcd } }: DoctorFacts): Check {
+  const name = 'control plane';
+  const note = shortDelay(programs);
+  const ok = (message: string): Check => ({
+    name,
+    ...OK,
+    message: note === undefined ? message : `${message}; ${note}`,
+  });
+  if (programs.length === 0) return ok('no part of it is a static pod of this node: a reboot hands nothing over');
+  if (etcd === undefined) return ok('its etcd is not a static pod of this node: a reboot does not hand its lead over');
+  const fix = 'see the log of etcd, and the paths of certificates in its manifest';
+  if (typeof etcd === 'string') {
+    return { name, result: 'warn', message: `a reboot does not hand the lead of etcd over: ${etcd}`, fix };
+  }
+  if (etcd.members.filter(({ isLearner }) => !isLearner).length < 2) {
+    return ok('this is the only member of etcd: the API is away while the node is');
+  }
+  const step = leavingStep({ etcd, holders: new Map(), hostNames: [], isOffline: false }, new Set());
+  if (step?.wait === 'etcd-members') return { name, result: 'warn', message: step.message, fix };
+  return ok('before a reboot another member leads etcd, and the API server leaves before etcd');
+}
+
 /** The checks that ask the bus, in their order. */
 const OF_BUS = [checkDelay, checkTargets, checkOrder, checkOtherLocks];
 
@@ -297,6 +323,6 @@ function examine(check: (facts: DoctorFacts) => Check, facts: DoctorFacts): Chec
 export function examineNode(facts: DoctorFacts): readonly Check[] {
   const checks = [checkLock, checkDelay, checkTargets, checkOrder, checkKubelet, checkKubeletUnit];
   const places = [checkUnitPaths, checkTrust, checkOtherLocks];
-  const others = [checkStaticPods, checkStorage, checkRuntime, checkApi, checkSelf];
+  const others = [checkStaticPods, checkStorage, checkRuntime, checkApi, checkSelf, checkMember];
   return [...checks, ...places, ...others].map((check) => examine(check, facts));
 }

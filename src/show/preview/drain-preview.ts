@@ -7,6 +7,7 @@ import { couldTakeNow, tolerates } from '../../decide/disruption-budget/placemen
 import { interceptorsOf } from '../../decide/eviction/interceptors.ts';
 import { flagOfLoss } from '../../decide/kept-pods/consent.ts';
 import { isKept, withoutKept } from '../../decide/kept-pods/kept-pods.ts';
+import { isControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { effectiveDrainPlan, entryCovers } from '../../decide/maintenance/drain-plan.ts';
 import { isInProgress, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { firstNames } from '../../decide/name-list.ts';
@@ -23,6 +24,8 @@ import {
 } from '../../decide/pod.ts';
 import { staticPodsStay } from '../../decide/presence/no-agent.ts';
 import { readPresence } from '../../decide/presence/presence.ts';
+import { controlPlaneProgram } from '../../decide/static-pod/control-plane-pod.ts';
+import { shortDelay } from '../../decide/static-pod/member.ts';
 import { isFromUrl, URL_POD_STAYS } from '../../decide/static-pod/url-pods.ts';
 import { volumesOn } from '../../decide/volume/wait.ts';
 import type { KubeObject } from '../../api/meta.ts';
@@ -91,12 +94,21 @@ function volumeFindings({ node }: PreviewFacts): readonly Finding[] {
   return [{ level: 'note', message }];
 }
 
+/** What a member of the control plane cannot hand over, and where clients see it leave. */
+function memberFindings({ node, pods, keep = [] }: PreviewFacts): readonly Finding[] {
+  if (!isControlPlane(node) || keep.includes('Static')) return [];
+  const programs = pods.flatMap(({ spec }) => controlPlaneProgram(spec.containers) ?? []);
+  const hasEtcd = programs.some(({ name }) => name === 'etcd');
+  const etcd = hasEtcd ? undefined : 'its etcd is not one of its static pods: the lead of etcd is not handed over';
+  return [etcd, shortDelay(programs)].flatMap((message) => (message === undefined ? [] : [{ level: 'note', message }]));
+}
+
 /** What a preview says of the node itself, whatever pods leave it. */
 function nodeFindings(facts: PreviewFacts): readonly Finding[] {
   const { node, maintenances, pods, controlPlaneHarm } = facts;
   const findings: Finding[] = [];
   if (controlPlaneHarm !== undefined) findings.push({ level: 'blocks', message: controlPlaneHarm });
-  findings.push(...staticPodFindings(facts), ...agentFindings(facts));
+  findings.push(...staticPodFindings(facts), ...memberFindings(facts), ...agentFindings(facts));
   const ready = readyConditionOf(node);
   if (ready !== undefined && ready.status !== 'True') {
     findings.push({

@@ -5,7 +5,12 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { type ControlPlaneComponent, componentOfManifest } from '../../decide/static-pod/control-plane-pod.ts';
+import {
+  type ControlPlaneComponent,
+  type ControlPlaneProgram,
+  componentOfManifest,
+  controlPlaneProgram,
+} from '../../decide/static-pod/control-plane-pod.ts';
 import { describeError } from '../../errors.ts';
 import { decodeYaml } from './yaml.ts';
 import { DEFAULT_GRACE_SEC, MAX_GRACE_SEC } from '../../decide/pod.ts';
@@ -31,6 +36,8 @@ export interface Manifest {
   readonly graceSec: number;
   /** Set only for etcd and the API server. */
   readonly component?: ControlPlaneComponent;
+  /** Set only for programs of the control plane. */
+  readonly program?: ControlPlaneProgram;
 }
 
 /** A file that is not a pod. `reason` names the file, the problem, whether the kubelet ignores the file too, and the fix. */
@@ -164,7 +171,6 @@ function describePod(
     throw new Refusal(`metadata.namespace ${namespace.slice(0, 100)} is no DNS label`, 'correct it');
   }
   const labels = withoutNulls(metadata?.labels);
-  const component = componentOfManifest({ name, labels, containers: spec?.containers });
   const priority = spec?.priority ?? SYSTEM_PRIORITIES.get(spec?.priorityClassName ?? '');
   return {
     kind: 'pod',
@@ -178,8 +184,19 @@ function describePod(
     priority: priority ?? 0,
     priorityKnown: priority !== undefined,
     graceSec: clamp(spec?.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SEC, MIN_GRACE_SEC, MAX_GRACE_SEC),
-    ...(component === undefined ? {} : { component }),
+    ...controlPlaneOf(name, labels, spec?.containers),
   };
+}
+
+/** What the pod is of the control plane; empty for another pod. */
+function controlPlaneOf(
+  name: string,
+  labels: Readonly<Record<string, string>>,
+  containers: unknown,
+): Pick<Manifest, 'component' | 'program'> {
+  const component = componentOfManifest({ name, labels, containers });
+  const program = controlPlaneProgram(containers);
+  return { ...(component === undefined ? {} : { component }), ...(program === undefined ? {} : { program }) };
 }
 
 function isDnsSubdomain(text: string): boolean {

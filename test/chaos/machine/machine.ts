@@ -4,13 +4,13 @@ import { askAgent } from '../../../src/agent/control/client.ts';
 import type { ControlRequest } from '../../../src/agent/control/protocol.ts';
 import type { Clock } from '../../../src/host/clock.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
-import { serveDemoCri } from '../../../src/demo/cri-server.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
 import { createRecordingLog } from '../../support/agent/recording-log.ts';
 import type { AgentDependencies } from '../../../src/agent/open.ts';
 import { runAgent } from '../../../src/agent/start.ts';
 import { loadAgentConfig } from '../../../src/config/load.ts';
 import { makeTestFolder } from '../../support/folder.ts';
+import { serveCri } from '../../support/stand-ins/static-pod-runtime.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { MachinePod } from './pod.ts';
@@ -205,7 +205,7 @@ export async function openMachine(controlPlane: ControlPlane, nodeName: string):
     failure: () => failure,
     log: () => log.lines,
   };
-  stack.use(await serveDemoCri(path.join(root, 'cri.sock'), () => machine.pods));
+  stack.use(await serveCri(path.join(root, 'cri.sock'), () => machine.pods));
   stack.defer(async () => {
     await machine.endAgent('kill');
   });

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DemoPod } from '../../../src/demo/pod-process.ts';
 import type { Manifest } from '../../../src/static-pods/manifest/manifest.ts';
+import type { RuntimePod } from '../../support/stand-ins/static-pod-runtime.ts';
 
 /** How long a pod takes to end. */
 const ENDING_MS = 150;
 
 /** A static pod as the container runtime of a machine shows it. */
-export interface MachinePod extends DemoPod {
+export interface MachinePod extends RuntimePod {
   /** Ends it as the kubelet does. */
   end(): void;
 }
@@ -20,7 +20,6 @@ export function startPod(manifest: Manifest): MachinePod {
     manifest,
     id,
     containerId: `${id}-main`,
-    uid: manifest.sha256,
     createdAt: Date.now(),
     state: () => {
       if (endsAt === Infinity) return 'running';

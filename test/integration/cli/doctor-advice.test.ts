@@ -6,9 +6,9 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import type { Check } from '../../../src/show/checks/node-checks.ts';
-import { serveDemoCri } from '../../../src/demo/cri-server.ts';
 import { runNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
+import { serveCri } from '../../support/stand-ins/static-pod-runtime.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
 
 interface Place {
@@ -64,7 +64,7 @@ const ADVICE: readonly Advice[] = [
     provoke: ({ folder, configure }) => configure({ containerRuntimeEndpoint: `unix://${folder}/other.sock` }),
     words: /^correct the key "containerRuntimeEndpoint"/,
     follow: async ({ folder, configure, stack }) => {
-      stack.use(await serveDemoCri(path.join(folder, 'cri.sock'), () => []));
+      stack.use(await serveCri(path.join(folder, 'cri.sock'), () => []));
       await configure();
     },
   },

@@ -23,6 +23,7 @@ const NAMES = [
   'runtime',
   'API server',
   'own API server',
+  'control plane',
 ];
 
 describe('nodemaint doctor', () => {

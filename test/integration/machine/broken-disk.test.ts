@@ -6,12 +6,15 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { askAgent } from '../../../src/agent/control/client.ts';
 import type { AgentStatus } from '../../../src/agent/control/status.ts';
-import { STOP_SECONDS_ANNOTATION } from '../../../src/demo/pod-process.ts';
-import { type DemoRuntime, startDemoRuntime } from '../../../src/demo/runtime.ts';
 import { type Program } from '../../control-plane/process.ts';
 import { fillUp } from '../../support/disks/full-disk.ts';
 import { createMountRoot, type MountRoot } from '../../support/disks/mounts.ts';
 import { startNodemaint } from '../../support/commands/nodemaint.ts';
+import {
+  startStaticPodRuntime,
+  type StaticPodRuntime,
+  STOP_SECONDS_ANNOTATION,
+} from '../../support/stand-ins/static-pod-runtime.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
 
@@ -31,10 +34,10 @@ function manifest(name: string, priority: number, stopSec: number): string {
 class Bench implements AsyncDisposable {
   readonly root: string;
   readonly mounts: MountRoot;
-  readonly #runtime: DemoRuntime;
+  readonly #runtime: StaticPodRuntime;
   #agent: Program | undefined;
 
-  private constructor(mounts: MountRoot, runtime: DemoRuntime) {
+  private constructor(mounts: MountRoot, runtime: StaticPodRuntime) {
     this.root = mounts.root;
     this.mounts = mounts;
     this.#runtime = runtime;
@@ -51,7 +54,7 @@ class Bench implements AsyncDisposable {
     await writeFile(path.join(staticPodPath, 'low.yaml'), manifest('low', 0, stopSec));
     await writeFile(path.join(staticPodPath, 'high.yaml'), manifest('high', 2_000_001_000, stopSec));
     const socketPath = path.join(root, 'cri.sock');
-    const runtime = await startDemoRuntime({ staticPodPath, socketPath, nodeName: NODE }, t.signal);
+    const runtime = await startStaticPodRuntime({ staticPodPath, socketPath, nodeName: NODE }, t.signal);
     await writeAgentFiles(root, { nodeName: NODE, staticPodPath, parkedPath, ...more });
     return new Bench(mounts, runtime);
   }
@@ -111,8 +114,8 @@ class Bench implements AsyncDisposable {
   running(): readonly string[] {
     return this.#runtime
       .pods()
-      .filter(({ state }) => state !== 'ended')
-      .map(({ file }) => file)
+      .filter(({ state }) => state() !== 'ended')
+      .map(({ manifest: { file } }) => file)
       .sort();
   }
 

@@ -6,7 +6,7 @@ import { DEADLINE_ANNOTATION } from '../../../src/api/names.ts';
 import { buildNoticeRig, type NoticeRig, PODS, QUIET } from '../../support/rigs/notice.ts';
 import { ec2Answers } from '../../support/stand-ins/metadata-server.ts';
 import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
-import { eventually, SLOW, waitFor } from '../../support/wait-for.ts';
+import { SLOW, waitFor } from '../../support/wait-for.ts';
 
 /** Requests of one batch are answered in any order, and a line is logged after what it tells has been done. */
 const LOG_SEC = 0.3;
@@ -101,16 +101,5 @@ describe('notices on a real node', () => {
     assert.ok(told.length >= Object.keys(PODS).length - 1, `${told.length} pods were told`);
     const hooks = (await readFile(path.join(rig.folder, 'hooks.log'), 'utf8')).trim().split('\n');
     assert.deepEqual(hooks.slice(-2), ['pre-drain notice', 'restored notice']);
-  });
-
-  it('a rebalance recommendation only cordons the node, and uncordons it', async () => {
-    const noticeTime = new Date().toISOString();
-    rig.metadata.answers = ec2Answers({ ...QUIET, 'events/recommendations/rebalance': JSON.stringify({ noticeTime }) });
-    await waitFor('the node is cordoned', async () => (await rig.unschedulable()) === 'true', SLOW);
-    await eventually(async () => {
-      assert.ok(await rig.phaseIs('watching'));
-    });
-    rig.metadata.answers = ec2Answers(QUIET);
-    await waitFor('the node is uncordoned', async () => (await rig.unschedulable()) === '', { timeoutMs: 120_000 });
   });
 });

@@ -112,7 +112,7 @@ export async function runSimulatedAgent(
   system?.host.login1.onPrepareForShutdown(wake);
   const notices = new Notices({
     sources: () => Promise.resolve([host.notices]),
-    options: { leadMs: config.cloud.leadSec * 1000, rebalance: config.cloud.rebalance, freeze: config.cloud.freeze },
+    options: { leadMs: config.cloud.leadSec * 1000 },
     memory: await openNoticeMemory(state, bootId, log),
     clock,
     aheadMs: cluster.dependencies.aheadMs ?? (() => 0),
@@ -139,6 +139,7 @@ export async function runSimulatedAgent(
     nodeName,
     bootId,
     state,
+    member: { look: () => Promise.resolve(new Map()) },
     lock,
     runtime,
     knownPods,

@@ -60,11 +60,11 @@ function runtimeOf(pods: () => readonly MachinePod[]): ContainerRuntime {
       Promise.resolve(
         pods()
           .filter((pod) => pod.state() !== 'ended')
-          .map(({ manifest, id, uid, createdAt }) => ({
+          .map(({ manifest, id, createdAt }) => ({
             id,
             namespace: manifest.namespace,
             podName: manifest.podName,
-            podUid: uid,
+            podUid: manifest.sha256,
             ready: true,
             createdAt,
             annotations: { 'kubernetes.io/config.source': 'file' },

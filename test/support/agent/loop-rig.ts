@@ -141,7 +141,6 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
         await call('complete the maintenance');
         world.maintenance = 'completed';
       },
-      ownCordons: () => [],
       create: async () => {
         await call('create the maintenance');
         if (world.maintenance === undefined) throw new Error('no answer');

@@ -85,7 +85,7 @@ export async function buildNoticeRig(): Promise<NoticeRig> {
     await writeFile(hook, `#!/bin/sh\necho "$NODEMAINT_HOOK $NODEMAINT_ORIGIN" >> ${folder}/hooks.log\n`);
     await chmod(hook, 0o755);
   }
-  const cloud = { provider: 'aws', metadataUrl: metadata.url, rebalance: 'cordon' };
+  const cloud = { provider: 'aws', metadataUrl: metadata.url };
   const files = await writeAgentFiles(folder, { ...keysOfNode(node), hooksDirectory: hooks, cloud });
   const { runDirectory } = files;
   const agent = stack.use(startNodemaint(['agent', '--config', files.configFile], path.join(folder, 'agent.log')));

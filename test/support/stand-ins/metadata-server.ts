@@ -85,12 +85,7 @@ export function ec2Answers(
     'PUT /latest/api/token': ({ headers }) =>
       headers['x-aws-ec2-metadata-token-ttl-seconds'] === undefined ? { status: 400 } : { body: token },
   };
-  const known = [
-    'spot/instance-action',
-    'events/recommendations/rebalance',
-    'events/maintenance/scheduled',
-    'autoscaling/target-lifecycle-state',
-  ];
+  const known = ['spot/instance-action', 'events/maintenance/scheduled', 'autoscaling/target-lifecycle-state'];
   for (const path of known) {
     answers[`GET /latest/meta-data/${path}`] = ({ headers }) => {
       if (headers['x-aws-ec2-metadata-token'] !== token)

@@ -81,7 +81,6 @@ describe('the steps of an iteration', () => {
       'create the maintenance',
       'write the deadline and the kind of the shutdown',
       'complete the maintenances',
-      'cordon for a notice',
       'show the agent on its Node',
       'watch the eviction requests',
     ]);

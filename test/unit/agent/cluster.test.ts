@@ -43,16 +43,15 @@ function run(t: TestContext, store = createObjectStore()) {
 }
 
 describe('the cluster of an agent', () => {
-  it('the cluster shows the drains of the node, and which of them and of the cordons its agent made', async (t) => {
+  it('the cluster shows the drains of the node, and which of them its agent made', async (t) => {
     const { store, cluster } = run(t);
     assert.equal(cluster.maintenances.synced(), false);
     store.put(NODE_MAINTENANCES, drainOf('of-person', ['n1']));
     store.put(NODE_MAINTENANCES, ownMaintenanceOf('n1', { name: 'shutdown-n1-0' }));
-    store.put(NODE_MAINTENANCES, ownMaintenanceOf('n1', { name: 'notice-n1-0' }, { stage: 'Cordon' }));
     store.put(NODE_MAINTENANCES, ownMaintenanceOf('n2'));
-    await waitFor('all are shown', async () => cluster.maintenances.list().length === 4);
+    await waitFor('all are shown', async () => cluster.maintenances.list().length === 3);
     const names = (list: readonly { metadata: { name: string } }[]) => list.map(({ metadata }) => metadata.name);
-    assert.deepEqual([names(cluster.own.own()), names(cluster.own.ownCordons())], [['shutdown-n1-0'], ['notice-n1-0']]);
+    assert.deepEqual(names(cluster.own.own()), ['shutdown-n1-0']);
     assert.equal(cluster.own.isFree('shutdown-n2-x'), false);
   });
 

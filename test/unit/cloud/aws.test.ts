@@ -14,12 +14,11 @@ describe('notices of AWS', () => {
     NotAfter: '21 Jan 2030 09:17:23 GMT',
   };
 
-  it('notices of AWS are read from all four places, with a session token', async () => {
+  it('notices of AWS are read from all three places, with a session token', async () => {
     await using cloud = await startCloud(
       'aws',
       ec2Answers({
         'spot/instance-action': JSON.stringify(spot),
-        'events/recommendations/rebalance': '{"noticeTime":"2030-10-27T08:22:00Z"}',
         'events/maintenance/scheduled': JSON.stringify([
           null,
           event,
@@ -39,7 +38,6 @@ describe('notices of AWS', () => {
         provider,
         notBefore: Date.UTC(2030, 3, 24, 17, 11, 44),
       },
-      { id: 'aws/rebalance', kind: 'rebalance', reason: 'EC2 rebalance recommendation', provider },
       { id: 'aws/Terminated', kind: 'terminate', reason: 'EC2 Auto Scaling: target state Terminated', provider },
       {
         id: 'aws/instance-event-0d59937288b749b32',

@@ -22,13 +22,6 @@ function pages(): readonly string[] {
 const MOST_CODE_LINES = 2_500;
 /** Dependencies without effects, which are imported where something is described or printed. */
 const IMPORTED_ANYWHERE = ['zod', 'yaml', 'commander', 'prom-client'];
-/** Others with a second importer: a file that shares the adapter's part by its nature, and why. */
-const SECOND_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
-  // The stand-in runtime of the demo is a server of the same protocol.
-  '@grpc/grpc-js': ['src/demo/cri-server.ts', 'src/host/cri/connection.ts'],
-  '@grpc/proto-loader': ['src/demo/cri-server.ts', 'src/host/cri/connection.ts'],
-};
-
 describe('the decisions', () => {
   it('the decisions have a number each', () => {
     const decisions = globSync('docs/adr/*.md', { cwd: ROOT });
@@ -74,9 +67,8 @@ describe('the pages for developers', () => {
     const imports = await importsOfPackages(ROOT, sources);
     for (const name of Object.keys(dependencies).filter((each) => !IMPORTED_ANYWHERE.includes(each))) {
       const importers = imports.filter((each) => each.name === name).map(({ from }) => from);
-      const expected = SECOND_IMPORTERS[name] ?? importers.slice(0, 1);
       assert.ok(importers.length > 0, `${name} is not imported`);
-      assert.deepEqual(importers.toSorted(), expected, name);
+      assert.deepEqual(importers.toSorted(), importers.slice(0, 1), name);
     }
   });
 });

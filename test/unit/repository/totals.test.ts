@@ -15,15 +15,15 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
  */
 const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: number }>> = {
   'lines in src': { limit: 46_000, target: 31_000 },
-  'files in src': { limit: 464, target: 300 },
-  'lines in test': { limit: 77_248, target: 65_000 },
+  'files in src': { limit: 461, target: 300 },
+  'lines in test': { limit: 77_240, target: 65_000 },
   'words in docs': { limit: 66_900, target: 45_000 },
   'admission policies': { limit: 14, target: 14 },
   'labels and annotations of our own': { limit: 22, target: 15 },
   'loops of the controller': { limit: 10, target: 4 },
   'options of the controller': { limit: 23, target: 15 },
-  'configuration keys': { limit: 31, target: 22 },
-  commands: { limit: 30, target: 24 },
+  'configuration keys': { limit: 29, target: 22 },
+  commands: { limit: 29, target: 24 },
 };
 
 /** By how much a total of lines or words may lie below its limit: a few of them are no reason to change the limit. */

@@ -4,11 +4,11 @@ import { chmod, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startDemoRuntime } from '../../../src/demo/runtime.ts';
 import { findPlaces } from '../../../src/static-pods/places.ts';
 import { untrustedPlace } from '../../../src/static-pods/trusted-places.ts';
 import { type AgentSandbox, inSandbox, withAgent } from '../../support/agent/sandbox.ts';
 import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
+import { startStaticPodRuntime } from '../../support/stand-ins/static-pod-runtime.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { NEEDS_ROOT } from '../../support/root.ts';
 
@@ -27,7 +27,7 @@ async function withPlace(
 ): Promise<string> {
   await sandbox.writeConfig({ staticPodPath: directory, kubeletHealthz: '' });
   const runtime = { staticPodPath: directory, socketPath: path.join(sandbox.root, 'cri.sock'), nodeName: NODE };
-  await using _runtime = await startDemoRuntime(runtime, t.signal);
+  await using _runtime = await startStaticPodRuntime(runtime, t.signal);
   return await withAgent(sandbox, body);
 }
 

@@ -73,7 +73,7 @@ describe('the metrics of an agent', () => {
     const bad = { name: 'aws lifecycle', everyMs: 60_000, read: () => Promise.reject(new Error('HTTP 500')) };
     const notices = new Notices({
       sources: () => Promise.resolve([good, bad]),
-      options: { rebalance: 'ignore', freeze: 'ignore', leadMs: 0 },
+      options: { leadMs: 0 },
       memory: await openNoticeMemory(await openTestState(folder), 'boot-1', log),
       aheadMs: () => 0,
       clock: createSystemClock(),

@@ -72,7 +72,7 @@ describe('the channel of a source of notices', () => {
 });
 
 const START = Date.parse('2026-03-01T12:00:00Z');
-const OPTIONS: NoticeOptions = { rebalance: 'ignore', freeze: 'ignore', leadMs: 0 };
+const OPTIONS: NoticeOptions = { leadMs: 0 };
 const WATCHING: Phase = { kind: 'watching' };
 const BY_NOTICE: Phase = {
   kind: 'draining',

@@ -82,7 +82,7 @@ describe("the end of this node's maintenances", () => {
     maintenance(DRAINING.maintenance, 'Drain'),
     maintenance('old', 'Complete'),
   ];
-  const cases: [string, 'complete' | 'wait', Phase, string[]][] = [
+  const cases: [string, 'complete' | 'wait', Phase, string[], boolean?][] = [
     [
       'completes all that are open after a boot',
       'complete',
@@ -92,11 +92,12 @@ describe("the end of this node's maintenances", () => {
     ['is left to people where the policy says so', 'wait', WATCHING, []],
     ['completes a canceled one whatever the policy is', 'wait', CANCELED, [`complete ${DRAINING.maintenance}`]],
     ['waits while the shutdown is held', 'complete', DRAINING, []],
+    ['waits for a member of the control plane on its way back', 'complete', WATCHING, [], true],
   ];
-  for (const [what, onBoot, phase, expected] of cases) {
+  for (const [what, onBoot, phase, expected, isReturning = false] of cases) {
     it(what, async () => {
       const cluster = recordingCluster(['open'], own);
-      const done = completeOwn(cluster, onBoot, phase, SIGNAL);
+      const done = completeOwn(cluster, { onBoot, isReturning }, phase, SIGNAL);
       // The other one is completed although the API server refuses the first.
       if (expected.includes('complete broken')) await assert.rejects(done, /refused/);
       else await done;

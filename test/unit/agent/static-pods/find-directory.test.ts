@@ -5,7 +5,6 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { askKubelet, findStaticPods } from '../../../../src/agent/static-pods/find-directory.ts';
 import type { KubeletFacts } from '../../../../src/decide/machine/kubelet-config.ts';
-import { startDemoRuntime } from '../../../../src/demo/runtime.ts';
 import { parseAgentConfig } from '../../../support/agent/config.ts';
 import { writeAgentFiles } from '../../../support/agent/files.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
@@ -14,6 +13,7 @@ import { readAgentStatus, runNodemaint, startNodemaint } from '../../../support/
 import { makeTestFolder } from '../../../support/folder.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
 import { endFakeKubelet, startFakeKubelet } from '../../../support/stand-ins/fake-kubelet.ts';
+import { startStaticPodRuntime } from '../../../support/stand-ins/static-pod-runtime.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -129,7 +129,7 @@ describe('the agent of a node whose kubelet is restarted with another static pod
       await writeFile(path.join(directory, 'web.yaml'), MANIFEST);
     }
     const socketPath = path.join(folder, 'cri.sock');
-    stack.use(await startDemoRuntime({ staticPodPath: second, socketPath, nodeName: NODE }, signal));
+    stack.use(await startStaticPodRuntime({ staticPodPath: second, socketPath, nodeName: NODE }, signal));
     const keys = { nodeName: NODE, staticPodPath: undefined, kubeletHealthz: undefined };
     const { configFile, runDirectory } = await writeAgentFiles(folder, keys);
     let kubelet = await startKubelet(folder, first);

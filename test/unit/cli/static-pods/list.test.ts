@@ -4,10 +4,10 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { StaticPodEntry } from '../../../../src/show/static-pod-list.ts';
 import { formatStep, parseJournal } from '../../../../src/static-pods/journal/journal.ts';
-import { startDemoRuntime } from '../../../../src/demo/runtime.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
 import { writeAgentFiles } from '../../../support/agent/files.ts';
+import { startStaticPodRuntime } from '../../../support/stand-ins/static-pod-runtime.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 const MANIFEST = JSON.stringify({
@@ -29,7 +29,7 @@ async function createMachine(stack: AsyncDisposableStack) {
   await writeFile(path.join(staticPodPath, 'db.yaml'), MANIFEST.replace('web', 'db'));
   const writeConfig = (extra: object) => writeAgentFiles(folder, { nodeName: 'n', ...extra });
   const { configFile, runDirectory } = await writeConfig({});
-  stack.use(await startDemoRuntime({ staticPodPath, socketPath, nodeName: 'n' }, signal));
+  stack.use(await startStaticPodRuntime({ staticPodPath, socketPath, nodeName: 'n' }, signal));
   const run = (...args: string[]) => runNodemaint([...args, '--config', configFile]);
   const states = async (): Promise<readonly string[]> => {
     const { stdout } = await run('static-pods', 'list', '-o', 'json');

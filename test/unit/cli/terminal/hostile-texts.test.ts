@@ -5,7 +5,6 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { AgentStatus } from '../../../../src/agent/control/status.ts';
-import { progressText } from '../../../../src/cli/demo/demo.ts';
 import { runCommandLine } from '../../../../src/cli/program.ts';
 import { createTerminal, type Terminal } from '../../../../src/cli/terminal/terminal.ts';
 import { escaped, escapedLine } from '../../../../src/printable.ts';
@@ -171,12 +170,6 @@ describe('a hostile text in the answer of an agent', () => {
         agent.close();
       }
     });
-  });
-
-  it('a hostile text of an agent is harmless where a drain is drawn', () => {
-    const { terminal, shown } = witness(true);
-    terminal.write(`${progressText({ ...STATUS, waitingFor: [WAITING] })}\n`);
-    assertHarmless(shown(), 'the demo');
   });
 });
 

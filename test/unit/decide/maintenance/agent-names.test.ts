@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AGENT_LABEL, REQUESTED_BY_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
-import { noticeNames, shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';
+import { shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';
 import { agentNodeOf, isUsable } from '../../../../src/decide/maintenance/maintenance.ts';
 import { hasDrained } from '../../../../src/decide/maintenance/recorded-node.ts';
 import { byName, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
@@ -18,7 +18,6 @@ function ownOf(metadata: object = {}, spec: object = {}): NodeMaintenance {
 /** Names that look like those of a node's agent, and belong to a person or to another node. */
 function namesOfOthers(node: string): readonly string[] {
   const [shutdown = ''] = shutdownNames(node);
-  const [notice = ''] = noticeNames(node);
   return [
     'kernel',
     'shutdown',
@@ -26,7 +25,6 @@ function namesOfOthers(node: string): readonly string[] {
     shutdown.slice(0, -1),
     `${shutdown}0`,
     `${shutdown.slice(0, -1)}A`,
-    `${notice.slice(0, -1)}a`,
     `x${shutdown}`,
     shutdown.replace('shutdown', 'reboot'),
     // The name of a node whose name goes on.
@@ -40,10 +38,9 @@ describe("the names of an agent's maintenances", () => {
     const nodes = ['a', 'a-b', 'a-b-c', 'a.b', 'n'.repeat(242), 'n'.repeat(253), '0'];
     for (const node of nodes) {
       assert.equal(shutdownNames(node).length, 36);
-      assert.equal(noticeNames(node).length, 10);
-      for (const name of [...shutdownNames(node), ...noticeNames(node)]) assert.ok(name.length <= 253, name);
+      for (const name of shutdownNames(node)) assert.ok(name.length <= 253, name);
     }
-    const all = nodes.flatMap((node) => [...shutdownNames(node), ...noticeNames(node)]);
+    const all = nodes.flatMap((node) => shutdownNames(node));
     assert.equal(new Set(all).size, all.length);
   });
 });
@@ -81,7 +78,7 @@ describe('a maintenance', () => {
     it(`a maintenance is of a node's agent where the node could have written it: a name of ${node.length} characters`, () => {
       const believed = (metadata: object = {}, spec: object = {}): string | undefined =>
         agentNodeOf(ownMaintenanceOf(node, metadata, spec));
-      for (const name of [...shutdownNames(node), ...noticeNames(node)]) assert.equal(believed({ name }), node, name);
+      for (const name of shutdownNames(node)) assert.equal(believed({ name }), node, name);
       for (const name of namesOfOthers(node)) assert.equal(believed({ name }), undefined, name);
       assert.equal(believed({ labels: {} }), undefined);
       assert.equal(believed({ labels: { [AGENT_LABEL]: 'node-b' } }), undefined);

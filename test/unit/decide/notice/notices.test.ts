@@ -9,7 +9,7 @@ import { FACTS, phaseAfter } from '../../../support/agent/phase-facts.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const MINUTE = 60_000;
-const OPTIONS: NoticeOptions = { rebalance: 'ignore', freeze: 'ignore', leadMs: 15 * MINUTE };
+const OPTIONS: NoticeOptions = { leadMs: 15 * MINUTE };
 
 function seen(over: Partial<Notice>, served = false, seenAt = NOW): Parameters<typeof decideNotices>[0][number] {
   const notice: Notice = { id: 'n', kind: 'preempt', reason: 'r', provider: 'aws', ...over };
@@ -22,10 +22,9 @@ function outcome(
   options: Partial<NoticeOptions> = {},
   { served = false, now = NOW }: { readonly served?: boolean; readonly now?: number } = {},
 ): string {
-  const { demand, cordon, dueAt, refused } = decideNotices([seen(over, served)], { ...OPTIONS, ...options }, now);
+  const { demand, dueAt, refused } = decideNotices([seen(over, served)], { ...OPTIONS, ...options }, now);
   if (demand !== undefined)
     return demand.deadline === undefined ? 'drain' : `drain by ${(demand.deadline - NOW) / 1000}`;
-  if (cordon !== undefined) return 'cordon';
   if (dueAt !== undefined) return `at ${(dueAt - NOW) / 1000}`;
   return refused.length > 0 ? `refused: ${refused[0]?.message}` : 'nothing';
 }
@@ -50,12 +49,6 @@ const table: [string, string][] = [
   [outcome({ kind: 'reboot', ...IN_TWO }), 'drain by 120'],
   [outcome({ kind: 'reboot' }), 'drain'],
   [outcome({ kind: 'reboot', ...UNREADABLE }), 'refused: its time "soon" cannot be read'],
-  [outcome({ kind: 'freeze', ...IN_TWO }), 'nothing'],
-  [outcome({ kind: 'freeze', ...IN_TWO }, { freeze: 'cordon' }), 'cordon'],
-  [outcome({ kind: 'freeze', ...IN_TWO }, { freeze: 'drain' }), 'drain'],
-  [outcome({ kind: 'rebalance' }), 'nothing'],
-  [outcome({ kind: 'rebalance' }, { rebalance: 'cordon' }), 'cordon'],
-  [outcome({ kind: 'rebalance' }, { rebalance: 'drain' }), 'drain'],
 ];
 
 describe('the rules about notices', () => {

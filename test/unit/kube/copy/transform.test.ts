@@ -27,12 +27,7 @@ function pod(name: string, more: object = {}): Pod {
     managedFields: [{}],
     generateName: 'web-',
   };
-  return {
-    metadata,
-    spec: { nodeName: 'n1', priority: 3, containers: [{}] },
-    status: { phase: 'Running' },
-    ...more,
-  } as Pod;
+  return { metadata, spec: { nodeName: 'n1', priority: 3, containers: [{}] }, status: { phase: 'Running' }, ...more };
 }
 
 describe('the copy of a pod', () => {

@@ -5,6 +5,13 @@ import { effectiveKubelet } from '../../../../src/decide/machine/kubelet-config.
 
 const WEEK_MS = 604_800_000;
 const LOCK = { what: 'shutdown', mode: 'delay', pid: 7, why: 'busy' };
+const SELF = {
+  id: '1',
+  name: 'node',
+  isLearner: false,
+  status: { leader: '1', raftIndex: 9, appliedIndex: 9, errors: [] },
+};
+
 const WELL: DoctorFacts = {
   isBusAway: false,
   lock: { held: true, message: 'held' },
@@ -29,6 +36,7 @@ const WELL: DoctorFacts = {
   api: { kind: 'ok', server: 'https://10.0.0.1:6443', message: 'NodeMaintenances can be read' },
   serverIsLocal: false,
   apiServerManifests: [],
+  member: { programs: [], etcd: undefined },
 };
 
 const cases: [string, Partial<DoctorFacts>, RegExp][] = [
@@ -136,6 +144,11 @@ const cases: [string, Partial<DoctorFacts>, RegExp][] = [
     /^warn own API server: .*this node \(https:\/\/10\.0\.0\.1:6443\).*kube-apiserver\.yaml/,
   ],
   [
+    'there is no certificate for its etcd',
+    { member: { programs: [{ name: 'etcd', flags: {} }], etcd: 'there is no client certificate' } },
+    /^warn control plane: a reboot does not hand the lead of etcd over: there is no client certificate/,
+  ],
+  [
     'the API server does not know a static pod',
     { api: { kind: 'ok', server: 'https://x', message: '', unknown: ['kube-system/etcd-n'] } },
     /^warn static pods: not known to the API server, .*: kube-system\/etcd-n/,
@@ -146,6 +159,30 @@ const cases: [string, Partial<DoctorFacts>, RegExp][] = [
     /^warn own API server: .*this node \(https:\/\/10\.0\.0\.1:6443\).*ends a proxy/,
   ],
 ];
+
+describe('the check of a member of the control plane', () => {
+  const saidOf = (member: DoctorFacts['member']): string =>
+    examineNode({ ...WELL, member }).find(({ name }) => name === 'control plane')?.message ?? '';
+  const [etcd, server] = [
+    { name: 'etcd', flags: {} },
+    { name: 'kube-apiserver', flags: {} },
+  ] as const;
+  const three = { self: '1', members: ['1', '2', '3'].map((id) => ({ ...SELF, id })) };
+
+  it('says where nothing can be handed over, and where a balancer may be too late', () => {
+    assert.match(saidOf({ programs: [], etcd: undefined }), /^no part of it is a static pod/);
+    assert.match(
+      saidOf({ programs: [server], etcd: undefined }),
+      /^its etcd is not a static pod .*for 0 s after its SIGTERM/,
+    );
+    assert.match(saidOf({ programs: [etcd], etcd: { ...three, members: [SELF] } }), /^this is the only member of etcd/);
+    const delayed = { ...server, flags: { 'shutdown-delay-duration': '10s' } };
+    assert.equal(
+      saidOf({ programs: [etcd, delayed], etcd: three }),
+      'before a reboot another member leads etcd, and the API server leaves before etcd',
+    );
+  });
+});
 
 describe('the examination of a node', () => {
   it('the examination finds nothing on a node that is set up well', () => {
