@@ -296,6 +296,8 @@ function checkMember({ member: { programs, etcd } }: DoctorFacts): Check {
   });
   if (programs.length === 0) return ok('no part of it is a static pod of this node: a reboot hands nothing over');
   if (etcd === undefined) return ok('its etcd is not a static pod of this node: a reboot does not hand its lead over');
+  const listens = programs.some(({ flags }) => flags['listen-client-urls'] !== undefined);
+  if (!listens) return ok('its etcd has its settings in a file of its own: a reboot does not hand its lead over');
   const fix = 'see the log of etcd, and the paths of certificates in its manifest';
   if (typeof etcd === 'string') {
     return { name, result: 'warn', message: `a reboot does not hand the lead of etcd over: ${etcd}`, fix };

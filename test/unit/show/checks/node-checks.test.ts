@@ -12,6 +12,8 @@ const SELF = {
   status: { leader: '1', raftIndex: 9, appliedIndex: 9, errors: [] },
 };
 
+const ETCD = { name: 'etcd', flags: { 'listen-client-urls': 'https://127.0.0.1:2379' } } as const;
+
 const WELL: DoctorFacts = {
   isBusAway: false,
   lock: { held: true, message: 'held' },
@@ -145,7 +147,7 @@ const cases: [string, Partial<DoctorFacts>, RegExp][] = [
   ],
   [
     'there is no certificate for its etcd',
-    { member: { programs: [{ name: 'etcd', flags: {} }], etcd: 'there is no client certificate' } },
+    { member: { programs: [ETCD], etcd: 'there is no client certificate' } },
     /^warn control plane: a reboot does not hand the lead of etcd over: there is no client certificate/,
   ],
   [
@@ -163,10 +165,7 @@ const cases: [string, Partial<DoctorFacts>, RegExp][] = [
 describe('the check of a member of the control plane', () => {
   const saidOf = (member: DoctorFacts['member']): string =>
     examineNode({ ...WELL, member }).find(({ name }) => name === 'control plane')?.message ?? '';
-  const [etcd, server] = [
-    { name: 'etcd', flags: {} },
-    { name: 'kube-apiserver', flags: {} },
-  ] as const;
+  const [etcd, server] = [ETCD, { name: 'kube-apiserver', flags: {} } as const];
   const three = { self: '1', members: ['1', '2', '3'].map((id) => ({ ...SELF, id })) };
 
   it('says where nothing can be handed over, and where a balancer may be too late', () => {
@@ -176,6 +175,7 @@ describe('the check of a member of the control plane', () => {
       /^its etcd is not a static pod .*for 0 s after its SIGTERM/,
     );
     assert.match(saidOf({ programs: [etcd], etcd: { ...three, members: [SELF] } }), /^this is the only member of etcd/);
+    assert.match(saidOf({ programs: [{ ...etcd, flags: {} }], etcd: 'no' }), /^its etcd has its settings in a file/);
     const delayed = { ...server, flags: { 'shutdown-delay-duration': '10s' } };
     assert.equal(
       saidOf({ programs: [etcd, delayed], etcd: three }),
