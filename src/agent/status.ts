@@ -76,13 +76,8 @@ function waitingForStaticPods({ decision, view }: StaticPodPass): readonly Waiti
         message === undefined
           ? { wait: 'grace-period', message: 'manifest parked, containers are ending' }
           : { wait: wait ?? 'manifest', message };
-      return {
-        ...said,
-        what,
-        on: wait === undefined ? 'kubelet' : 'control plane',
-        ...(since === 0 ? {} : { since }),
-        expectedAt,
-      };
+      const on = wait === undefined ? 'kubelet' : 'control plane';
+      return { ...said, what, on, ...(since === 0 ? {} : { since }), expectedAt };
     });
 }
 

@@ -17,6 +17,8 @@ export interface Containerd extends AsyncDisposable {
   readonly endpoint: string;
   /** Takes in the images of an archive. */
   importImage(archive: string): Promise<void>;
+  /** Ends containerd alone; the containers go on. */
+  stop(): Promise<void>;
 }
 
 /** The configuration of a containerd whose files lie in `folder`; the pods of most tests use the host's network. */
@@ -99,6 +101,7 @@ export async function startContainerd(
     importImage: async (archive) => {
       await ctr('images', 'import', archive);
     },
+    stop: () => program.stop(),
     [Symbol.asyncDispose]: () => program.stop(),
   };
 }

@@ -27,6 +27,8 @@ export interface TestNode extends AsyncDisposable {
   start(command: readonly [string, ...string[]], logFile: string): Program;
   /** Takes in the images of an archive. */
   importImage(archive: string): Promise<void>;
+  /** Stops the container runtime alone, for good; the containers go on. */
+  stopRuntime(): Promise<void>;
   /** Stops the kubelet alone; the containers go on. */
   stopKubelet(): Promise<void>;
   /** Starts the kubelet and waits until it is well and, unless told, until the Node is Ready. */
@@ -100,6 +102,7 @@ export async function startNode(controlPlane: ControlPlane, name: string, signal
     healthUrl: plan.healthUrl,
     start: namespace.start,
     importImage: containerd.importImage,
+    stopRuntime: containerd.stop,
     stopKubelet,
     startKubelet,
     restartKubelet: async (options) => {

@@ -4,7 +4,7 @@ import { earliestDeadline } from '../../decide/deadline/maintenance.ts';
 import { isTerminal } from '../../decide/pod.ts';
 import type { DrainerKind } from '../../decide/shutdown/drainer.ts';
 import { drainEnd, leftOf } from '../../decide/staying-pod/left-pods.ts';
-import { readySinceOf } from '../../decide/staying-pod/staying-pods.ts';
+import { type GoingDown, readySinceOf } from '../../decide/staying-pod/staying-pods.ts';
 import { decideToldPods, isOverdue, type ToldStep } from '../../decide/staying-pod/told-pods.ts';
 import { podKey } from '../../decide/static-pod/moves.ts';
 import { describeError } from '../../errors.ts';
@@ -82,7 +82,9 @@ export class ToldPods {
     if (!goesDown || pass.drained) return pass;
     const unseen = typeof sight.live === 'string' ? silence.unseen(sight.live) : undefined;
     if (unseen === undefined) silence.end();
-    const waiting = [...kubeletWait(sight.kubelet), ...(unseen === undefined ? [] : [unseen.waiting])];
+    // Once it is over, what others were asked for is waited for alone.
+    const awaited = unseen === undefined || unseen.left !== undefined ? [] : [unseen.waiting];
+    const waiting = [...kubeletWait(sight.kubelet), ...awaited];
     const seen = { ...pass, waiting: [...waiting, ...pass.waiting] };
     if (pass.awaitsVolumes === true) return seen;
     const scope = { since: pass.downSince, now: dependencies.clock.now(), nobodyEnds: unseen?.left };
@@ -93,7 +95,7 @@ export class ToldPods {
   }
 
   /** Since when the kubelet has been Ready, where a pod was told to end. The Node that the facts of the phase go by is recent enough. */
-  async #readySince(pods: readonly Pod[], signal: AbortSignal): Promise<number | undefined> {
+  async #readySince(pods: readonly Pod[], signal: AbortSignal): Promise<GoingDown['readySince']> {
     if (!pods.some(({ metadata }) => metadata.deletionTimestamp !== undefined)) return undefined;
     const own = await this.#parts.ownNode.observe(NODE_EVERY_MS, signal);
     return own.kind === 'present' ? readySinceOf(own.node) : undefined;

@@ -171,8 +171,7 @@ export class MemberWatch {
     const find = (pods: readonly Manifest[], name: string): Manifest | undefined =>
       pods.find((pod) => pod.program?.name === name);
     const etcd = find(inPlace, 'etcd');
-    const server = find(inPlace, 'kube-apiserver');
-    const readyUrl = server?.program?.readyUrl;
+    const readyUrl = find(inPlace, 'kube-apiserver')?.program?.readyUrl;
     return {
       etcd: find(free, 'etcd') ? 'it is put back first' : etcd && (await this.#etcdOf(etcd, signal)),
       isReady: find(free, 'kube-apiserver')

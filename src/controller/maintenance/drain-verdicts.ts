@@ -157,7 +157,7 @@ function withPods(
       const volumes = decideVolumes(maintenance, { pods, names, known, maxWaitMs, deadlineAt: deadline?.at }, now);
       const guard = guarded.get(name);
       const node = { ...identity, pods: drainPods, volumes, due, ...(guard === undefined ? {} : { guard }) };
-      const waited = pods.map((pod) => waitedUntil(endsOnNode(pod, going))).filter((at) => at > now);
+      const waited = pods.map((pod) => waitedUntil(endsOnNode(pod, going), going)).filter((at) => at > now);
       const guardAt = guard === undefined ? Infinity : now + GUARD_AGAIN_MS;
       return { node, nextAt: Math.min(nextAt, volumes.until ?? Infinity, guardAt, ...waited) };
     });

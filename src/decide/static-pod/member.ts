@@ -80,10 +80,6 @@ function faultOf({ status, isLearner }: EtcdMember, newest: number): string | un
   return behind > MAX_BEHIND ? `${counted(behind, 'entry', 'entries')} behind` : undefined;
 }
 
-function newestOf(members: readonly EtcdMember[]): number {
-  return Math.max(0, ...members.map(({ status }) => (typeof status === 'string' ? 0 : status.raftIndex)));
-}
-
 /** What is known of a member that leaves. */
 export interface LeavingFacts {
   /** What its etcd tells, or why it does not; undefined where its manifest is not here, or is not to leave. */
@@ -99,14 +95,12 @@ export interface LeavingFacts {
 function stepOfEtcd({ self, members }: EtcdView, isOffline: boolean): MemberStep | undefined {
   const voters = members.filter(({ isLearner }) => !isLearner);
   if (voters.length < 2 || !voters.some(({ id }) => id === self)) return undefined;
-  const newest = newestOf(voters);
-  const judged = voters.map((member) => ({ member, name: member.id, isStatic: true, fault: faultOf(member, newest) }));
-  const known = judged.map(({ name, isStatic, fault }) => ({
-    name,
-    isStatic,
-    ...(fault === undefined ? {} : { fault }),
-  }));
-  if (!isOffline && judgeControlPlane(known, new Set([self]), new Set(), true).kind === 'unsafe') {
+  const newest = Math.max(0, ...voters.map(indexOf));
+  const judged = voters.map((member) => {
+    const fault = faultOf(member, newest);
+    return { member, name: member.id, isStatic: true, ...(fault === undefined ? {} : { fault }) };
+  });
+  if (!isOffline && judgeControlPlane(judged, new Set([self]), new Set(), true).kind === 'unsafe') {
     const faults = judged.flatMap(({ member, fault }) =>
       fault === undefined || member.id === self ? [] : [`${member.name}: ${fault}`],
     );
@@ -131,19 +125,15 @@ function indexOf({ status }: EtcdMember): number {
 /** What a member that leaves waits for now, of the waits that are not `over`; undefined where nothing holds it. */
 export function leavingStep(facts: LeavingFacts, over: ReadonlySet<MemberWait>): MemberStep | undefined {
   const { etcd, holders, hostNames, isOffline } = facts;
-  const isOpen = (step: MemberStep | undefined): step is MemberStep => step !== undefined && !over.has(step.wait);
   const ofEtcd: MemberStep | undefined =
     typeof etcd === 'string'
       ? { wait: 'etcd-leader', message: `etcd does not tell who leads: ${etcd}`, holds: ALL }
       : etcd && stepOfEtcd(etcd, isOffline || over.has('etcd-members'));
-  if (isOpen(ofEtcd)) return ofEtcd;
+  if (ofEtcd !== undefined && !over.has(ofEtcd.wait)) return ofEtcd;
   const isOurs = (holder: string): boolean => holder === '' || hostNames.some((name) => holder.startsWith(`${name}_`));
   const ours = isOffline ? [] : [...holders].filter(([, holder]) => isOurs(holder)).map(([name]) => name);
-  const ofLeases: MemberStep | undefined =
-    ours.length === 0
-      ? undefined
-      : { wait: 'lease-holder', message: `no other node holds the Lease of ${ours.join(' and ')}`, holds: SERVERS };
-  return isOpen(ofLeases) ? ofLeases : undefined;
+  if (ours.length === 0 || over.has('lease-holder')) return undefined;
+  return { wait: 'lease-holder', message: `no other node holds the Lease of ${ours.join(' and ')}`, holds: SERVERS };
 }
 
 /** What is known of a member that comes back. */
@@ -174,7 +164,7 @@ export function isOnItsWayBack(progress: readonly Partial<MemberHold>[] | undefi
 
 function ownFault({ self, members }: EtcdView): string | undefined {
   const own = members.find(({ id }) => id === self);
-  return own === undefined ? 'it is no member' : faultOf(own, newestOf(members));
+  return own === undefined ? 'it is no member' : faultOf(own, Math.max(0, ...members.map(indexOf)));
 }
 
 /** Those of the waits, each with its beginning, that are over `now`; times on one clock, in milliseconds. */

@@ -68,10 +68,10 @@ interface Ends {
 function whyGivenUp(
   { told, here }: Ends,
   isAsked: boolean,
-  { since, now, nobodyEnds: why }: LeftScope,
+  { since, now, readySince, nobodyEnds: why }: LeftScope,
 ): string | undefined {
   if (since === undefined) return undefined;
-  if (waitedUntil(here) <= now) return NOT_ENDED;
+  if (waitedUntil(here, { readySince }) <= now) return NOT_ENDED;
   // What was promised, or asked of others, is waited for all the same.
   return !isAsked && (told ?? now) <= now ? why : undefined;
 }

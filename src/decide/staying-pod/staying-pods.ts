@@ -1,6 +1,7 @@
 /** Pods that a drain asks to leave like all others, and does not wait for, because they would never be gone. */
 import type { Node, Pod } from '../../api/pod.ts';
 import { type DrainPod, drainPodOf, endOf, readyConditionOf } from '../pod.ts';
+import { LONGEST_UNSEEN_MS } from '../shutdown/offline-view.ts';
 import { timeOf } from '../time.ts';
 import { isFromUrl, URL_PODS_LEFT } from '../static-pod/url-pods.ts';
 import { CAME_TOO_LATE, comesTooLate } from './returning-pod.ts';
@@ -8,26 +9,30 @@ import { CAME_TOO_LATE, comesTooLate } from './returning-pod.ts';
 /** A pod whose grace period is over has ended by then, or its kubelet cannot end it, or somebody's finalizer holds it. */
 export const AFTER_END_MS = 7 * 60_000;
 /** Why a machine goes down with such pods; their names follow. */
-export const NOT_ENDED = 'pods whose grace period has been over for 7 minutes, and that have not ended';
-
-/** Until when a machine that goes down waits for a pod whose grace period ends, or ended, then; in milliseconds since the epoch. */
-export function waitedUntil(endsAt: number | undefined): number {
-  return (endsAt ?? Infinity) + AFTER_END_MS;
-}
+export const NOT_ENDED = 'pods whose grace period has been over for minutes, and that have not ended';
 
 /** What is known of a node that may go down; times are in milliseconds since the epoch. */
 export interface GoingDown {
   /** Undefined for one that stays up. */
   readonly since: number | undefined;
   readonly now: number;
-  /** Since when its kubelet has been Ready; absent where it is not, or where that is not known. */
-  readonly readySince?: number | undefined;
+  /** Since when its kubelet has been Ready; absent where that is not known. */
+  readonly readySince?: number | 'not-ready' | undefined;
 }
 
-/** Since when the kubelet of the node has been Ready, in milliseconds since the epoch; undefined where it is not. */
-export function readySinceOf(node: Pick<Node, 'status'> | undefined): number | undefined {
+/** Since when the kubelet of the node has been Ready, in milliseconds since the epoch; undefined where nothing says it. */
+export function readySinceOf(node: Pick<Node, 'status'> | undefined): GoingDown['readySince'] {
   const ready = readyConditionOf(node);
-  return ready?.status === 'True' ? timeOf(ready.lastTransitionTime ?? undefined) : undefined;
+  return ready?.status === 'True' ? timeOf(ready.lastTransitionTime ?? undefined) : ready && 'not-ready';
+}
+
+/**
+ * Until when a machine that goes down waits for a pod whose grace period ends, or ended, then; in milliseconds since the epoch. A
+ * kubelet that is not Ready, because its runtime or itself is away, ends none: where the agent has not ended it over the runtime
+ * within the time that a silent runtime has, nobody does.
+ */
+export function waitedUntil(endsAt: number | undefined, { readySince }: Pick<GoingDown, 'readySince'>): number {
+  return (endsAt ?? Infinity) + (readySince === 'not-ready' ? LONGEST_UNSEEN_MS : AFTER_END_MS);
 }
 
 /**
@@ -38,7 +43,8 @@ export function readySinceOf(node: Pick<Node, 'status'> | undefined): number | u
 export function endsOnNode(pod: Pod, { since, readySince }: Omit<GoingDown, 'now'>): number | undefined {
   const end = endOf(pod);
   if (end === undefined) return undefined;
-  return Math.max(end.toldAt, readySince ?? since ?? -Infinity) + end.endsAt - end.toldAt;
+  const from = typeof readySince === 'number' ? readySince : since;
+  return Math.max(end.toldAt, from ?? -Infinity) + end.endsAt - end.toldAt;
 }
 
 /** Why a drain of the pod's node does not wait for it; undefined where it does. */
@@ -46,7 +52,7 @@ function whyNotWaitedFor(pod: Pod, going: GoingDown): string | undefined {
   const { since, now } = going;
   if (isFromUrl(pod)) return URL_PODS_LEFT;
   if (comesTooLate(pod, since)) return CAME_TOO_LATE;
-  return since !== undefined && waitedUntil(endsOnNode(pod, going)) <= now ? NOT_ENDED : undefined;
+  return since !== undefined && waitedUntil(endsOnNode(pod, going), going) <= now ? NOT_ENDED : undefined;
 }
 
 /** The pod for the rules of the drain of its node. */

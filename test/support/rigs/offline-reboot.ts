@@ -96,16 +96,17 @@ export async function buildRig(stack: AsyncDisposableStack, loggerSec: number, k
   return { folder, controlPlane, controllerKubeconfig, api, node, runtime, proxy, logind, ...files, witness };
 }
 
-export async function startAgent(stack: AsyncDisposableStack, rig: OfflineRig): Promise<Program> {
+/** Starts the agent, and waits until it holds its lock and has noted as many pods as the API server knows. */
+export async function startAgent(stack: AsyncDisposableStack, rig: OfflineRig, known = ORDER.length): Promise<Program> {
   const environment = { DBUS_SYSTEM_BUS_ADDRESS: rig.logind.address };
   const log = path.join(rig.folder, 'agent.log');
   const agent = stack.use(startNodemaint(['agent', '--config', rig.configFile], log, environment));
   const isHeld = async (): Promise<boolean> => (await readAgentStatus(rig.runDirectory)).lock.held;
   await waitFor('the agent holds its lock', isHeld, { ...SLOW, program: agent });
-  const known = path.join(rig.folder, 'state', 'pods.json');
+  const file = path.join(rig.folder, 'state', 'pods.json');
   const knowsPods = async (): Promise<boolean> => {
-    const { pods } = JSON.parse(await readFile(known, 'utf8')) as { pods: unknown[] };
-    return pods.length === ORDER.length;
+    const { pods } = JSON.parse(await readFile(file, 'utf8')) as { pods: unknown[] };
+    return pods.length === known;
   };
   await waitFor('the agent has noted the priorities of the pods', knowsPods, { ...SLOW, program: agent });
   return agent;

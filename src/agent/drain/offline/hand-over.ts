@@ -156,10 +156,17 @@ export function createHandOver({
       await syncCordon(client, { node: nodeName, wantedBy: [phase.maintenance] }, signal);
       answersSince ??= clock.monotonic();
       if (clock.monotonic() - answersSince < STEADY_MS) return false;
-      const view = await offlinePods.observe(signal);
-      if (view.kind === 'unseen') return false;
-      const alive = new Set(view.pods.map(({ uid }) => uid));
-      await deleteEnded({ client, log, nodeName }, alive, reached, signal);
+      // Nothing has ended here where nothing was reached.
+      if (offlineTargets.length > 0) {
+        const view = await offlinePods.observe(signal);
+        if (view.kind === 'unseen') {
+          // As soon as the runtime answers, and before the offline drain ends a pod whose budget could be asked again.
+          triedAt = undefined;
+          return false;
+        }
+        const alive = new Set(view.pods.map(({ uid }) => uid));
+        await deleteEnded({ client, log, nodeName }, alive, reached, signal);
+      }
       if (!(await offlinePods.giveBack(signal))) return false;
       log.info({ maintenance: phase.maintenance }, 'the API server is back, handed the drain over');
       return true;

@@ -59,9 +59,9 @@ describe('pods that a drain does not wait for', () => {
       const going = { since: SINCE, now: SINCE + minutes * 60_000, readySince };
       return waitedFor([drainPodOn({ ...ORDINARY, metadata }, going)]).length;
     };
-    assert.deepEqual([waits('True', 35), waits('True', 36), waits('Unknown', 26), waits('Unknown', 27)], [1, 0, 1, 0]);
+    assert.deepEqual([waits('True', 35), waits('True', 36), waits('Unknown', 21), waits('Unknown', 22)], [1, 0, 1, 0]);
     const before = '2026-01-01T09:20:00Z';
-    assert.deepEqual([waits('Unknown', 16, before), waits('Unknown', 17, before)], [1, 0], 'from when it goes down');
+    assert.deepEqual([waits('Unknown', 11, before), waits('Unknown', 12, before)], [1, 0], 'from when it goes down');
   });
 
   it('the drain goes through its plan past such pods, asks them to leave all the same, and ends', () => {

@@ -28,6 +28,7 @@ const PLAN = effectiveDrainPlan([]);
 
 /** A hand-over to an API server that has this status of the maintenance. */
 function open(status: NodeMaintenanceStatus | undefined, isStuck = false) {
+  let isAway = false;
   const made = drainOf('m', ['n1']);
   const metadata = { ...made.metadata, resourceVersion: '7' };
   const server = createObjectServer({
@@ -47,7 +48,8 @@ function open(status: NodeMaintenanceStatus | undefined, isStuck = false) {
       ownNode: createOwnNode(dependencies),
     },
     offlinePods: {
-      observe: () => Promise.resolve({ kind: 'seen', pods: [], staticPods: [] }),
+      observe: () =>
+        Promise.resolve(isAway ? { kind: 'unseen', reason: 'away' } : { kind: 'seen', pods: [], staticPods: [] }),
       giveBack: () => Promise.resolve(true),
     },
     staticPods: { stuck: () => new Set(isStuck ? ['a.yaml'] : []) },
@@ -57,7 +59,10 @@ function open(status: NodeMaintenanceStatus | undefined, isStuck = false) {
   };
   const written = (): unknown =>
     server.requests.find(({ path, method }) => method === 'PATCH' && path.startsWith(PATH))?.body;
-  return { server, clock, handOver, attempt, written };
+  const setAway = (away: boolean): void => {
+    isAway = away;
+  };
+  return { server, clock, handOver, attempt, written, setAway };
 }
 
 function statusOf(count: number): NodeMaintenanceStatus {
@@ -111,6 +116,21 @@ describe('the hand-over of an offline drain', () => {
     assert.equal(handOver.isDone(), false);
     clock.pass(15_000);
     assert.equal(handOver.isUnderWay(), false, 'this has an end');
+  });
+
+  it('waits for a runtime that is away only where something was reached, and is tried as soon as that answers', async () => {
+    const reached = open(statusOf(5));
+    reached.setAway(true);
+    await reached.attempt(targetsAfter(PLAN, 5));
+    reached.clock.pass(15_000);
+    assert.equal(await reached.attempt(targetsAfter(PLAN, 5)), false);
+    reached.setAway(false);
+    assert.equal(await reached.attempt(targetsAfter(PLAN, 5)), true);
+    const nothing = open(statusOf(0));
+    nothing.setAway(true);
+    await nothing.attempt([]);
+    nothing.clock.pass(15_000);
+    assert.equal(await nothing.attempt([]), true);
   });
 
   it('is not tried while manifests are stuck, which only this agent can help', async () => {
