@@ -116,7 +116,8 @@ export function startPod(manifest: Manifest, endsAfterMs: number): RuntimePod {
       state = 'ended';
       ended.resolve();
     };
-    if (ms !== Infinity) setTimeout(end, ms);
+    // A test does not wait for pods that nobody looks at any more.
+    if (ms !== Infinity) setTimeout(end, ms).unref();
   };
   return {
     manifest,
