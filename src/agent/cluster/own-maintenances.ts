@@ -26,7 +26,6 @@ import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, sendForObject } f
 interface ShutdownMaintenance {
   readonly name: string;
   readonly reason: string;
-  readonly stage: 'Cordon' | 'Drain';
   readonly drainPlan: readonly DrainPlanEntry[];
   /** When the node is gone, by this machine's clock. */
   readonly deadline?: Deadline | undefined;
@@ -41,7 +40,7 @@ function deadlineAnnotationsOf({ at, since }: Deadline): Record<string, string> 
 
 /** The object with its label, which says whose agent made it; `deadline` is by the API server's clock. */
 function maintenanceBody(
-  { name, reason, stage, drainPlan, deadline, shutdownKind }: ShutdownMaintenance,
+  { name, reason, drainPlan, deadline, shutdownKind }: ShutdownMaintenance,
   nodeName: string,
 ): NodeMaintenance {
   const annotations = {
@@ -57,7 +56,7 @@ function maintenanceBody(
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     },
     spec: {
-      stage,
+      stage: 'Drain',
       nodeSelector: {
         nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [nodeName] }] }],
       },
@@ -170,18 +169,18 @@ export class OwnMaintenances {
   /** Makes the maintenance, or finds it made; the state of its name then says which. */
   async create(wanted: ShutdownMaintenance, signal: AbortSignal): Promise<void> {
     const { log, nodeName } = this.#dependencies;
-    const { name, reason, stage } = wanted;
+    const { name, reason } = wanted;
     const created = await this.#post(wanted, signal);
     const got = created ?? (await this.#read(name, signal));
     if (got === undefined) return;
-    if (!isUsable(got, stage, nodeName)) {
+    if (!isUsable(got, 'Drain', nodeName)) {
       this.#refused.add(name);
       log.warn({ maintenance: name }, 'another client has a maintenance of this name, taking another name');
       return;
     }
     this.#accept(got);
     log.info({ maintenance: name, reason }, created === undefined ? 'found own maintenance' : 'created maintenance');
-    if (stage === 'Drain' && this.#endsWithBoot !== undefined) await this.#noteBoot(name, this.#endsWithBoot, signal);
+    if (this.#endsWithBoot !== undefined) await this.#noteBoot(name, this.#endsWithBoot, signal);
   }
 
   /** Reads a drain that was made and that the watch has not shown, from the API server; at most every ten seconds. */

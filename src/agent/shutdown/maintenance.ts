@@ -21,7 +21,7 @@ export async function ensureMaintenance(
   if (own.state(name) !== 'absent') return;
   // The plan is ordered and complete, as the API wants it: an API server that has just started then accepts it too.
   const plan = effectiveDrainPlan(drainPlan);
-  await own.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline, shutdownKind }, signal);
+  await own.create({ name, reason, drainPlan: plan, deadline, shutdownKind }, signal);
   for (const old of own.own()) {
     if (old.metadata.name !== name && stageOf(old) === 'Complete') await own.remove(old, signal);
   }

@@ -84,7 +84,8 @@ function readyUrlOf(probe: Probed | null | undefined): string | undefined {
 /** The program of the control plane that a pod of this spec runs, not validated; undefined for other pods. */
 export function controlPlaneProgram(containers: unknown): ControlPlaneProgram | undefined {
   for (const container of Array.isArray(containers) ? (containers as unknown[]) : []) {
-    const [name] = PROGRAMS.filter((each) => programsIn([container]).includes(each));
+    const programs = programsIn([container]);
+    const name = PROGRAMS.find((each) => programs.includes(each));
     if (name === undefined) continue;
     const { command, args, readinessProbe } = container as Record<'command' | 'args' | 'readinessProbe', unknown>;
     const words = [command, args]

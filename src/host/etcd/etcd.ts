@@ -13,10 +13,15 @@ import { printable, shortened } from '../../printable.ts';
 import { callService, type RemoteService } from '../cri/connection.ts';
 import { field, message, method, repeated } from '../protobuf.ts';
 
+/** This node's etcd, and how it is asked. */
+interface EtcdAccess {
+  readonly kind: 'here';
+  readonly endpoint: string;
+  readonly tls: RemoteService['tls'];
+}
+
 /** This node's etcd, or why it cannot be asked. */
-type LocalEtcd =
-  | { readonly kind: 'here'; readonly endpoint: string; readonly tls: RemoteService['tls'] }
-  | { readonly kind: 'none'; readonly reason: string };
+type LocalEtcd = EtcdAccess | { readonly kind: 'none'; readonly reason: string };
 
 /** A member that takes longer is not at work. */
 const CALL_MS = 1_500;
@@ -101,7 +106,7 @@ export async function findLocalEtcd({ flags }: ControlPlaneProgram): Promise<Loc
 type Method = 'MemberList' | 'Status' | 'MoveLeader';
 
 async function ask(
-  { tls }: Extract<LocalEtcd, { kind: 'here' }>,
+  { tls }: EtcdAccess,
   endpoint: string,
   [name, request]: readonly [Method, object],
   signal: AbortSignal,
@@ -116,11 +121,7 @@ async function ask(
 }
 
 /** What the member at one of these addresses says of itself, or why it does not. */
-async function statusOf(
-  etcd: Extract<LocalEtcd, { kind: 'here' }>,
-  urls: readonly string[],
-  signal: AbortSignal,
-): Promise<EtcdMember['status']> {
+async function statusOf(etcd: EtcdAccess, urls: readonly string[], signal: AbortSignal): Promise<EtcdMember['status']> {
   const url = urls.find((each) => URL.canParse(each));
   if (url === undefined) return 'not started';
   try {
@@ -132,7 +133,7 @@ async function statusOf(
 }
 
 /** Asks this node's etcd for its members, and each of them what it says. Throws where its own does not answer within 1.5 s. */
-export async function readEtcd(etcd: Extract<LocalEtcd, { kind: 'here' }>, signal: AbortSignal): Promise<EtcdView> {
+export async function readEtcd(etcd: EtcdAccess, signal: AbortSignal): Promise<EtcdView> {
   const { header, members } = MEMBERS.parse(await ask(etcd, etcd.endpoint, ['MemberList', {}], signal));
   const self = header.memberId;
   const seen = members.map(async ({ ID: id, name, clientURLs, isLearner }): Promise<EtcdMember> => {
@@ -143,10 +144,6 @@ export async function readEtcd(etcd: Extract<LocalEtcd, { kind: 'here' }>, signa
 }
 
 /** Makes another member lead; only the leader itself can, so its own etcd is asked. Throws where it refuses. */
-export async function moveLeader(
-  etcd: Extract<LocalEtcd, { kind: 'here' }>,
-  targetID: string,
-  signal: AbortSignal,
-): Promise<void> {
+export async function moveLeader(etcd: EtcdAccess, targetID: string, signal: AbortSignal): Promise<void> {
   await ask(etcd, etcd.endpoint, ['MoveLeader', { targetID }], signal);
 }

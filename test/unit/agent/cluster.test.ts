@@ -19,7 +19,7 @@ const SIGNAL = new AbortController().signal;
 const NAME = 'shutdown-n1-1';
 const PATH = `/apis/${maintenanceOf().apiVersion}/nodemaintenances`;
 const ACCESS = { server: new URL('https://api.example:6443'), authenticate: () => Promise.resolve() };
-const WISH = { name: NAME, reason: 'reboot', stage: 'Drain', drainPlan: [] } as const;
+const WISH = { name: NAME, reason: 'reboot', drainPlan: [] } as const;
 
 function dependenciesOf(client: KubeClient, clock = createSystemClock()) {
   return { client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
@@ -166,7 +166,7 @@ describe("this node's maintenances", () => {
     const now = clock.now();
     const { client, own } = openCluster(dependenciesOf(server.client, clock), undefined);
     const deadline = { at: now + 60_000, since: now };
-    const draft = { name: 'shutdown-node-a-0', reason: 'spot', stage: 'Drain', drainPlan: [], deadline } as const;
+    const draft = { name: 'shutdown-node-a-0', reason: 'spot', drainPlan: [], deadline } as const;
     const ask = { method: 'GET', path: '/api/v1/nodes/node-a' } as const;
     const headers = { date: new Date(now + 3_600_000).toUTCString() };
     server.client.send = (request) => {

@@ -147,7 +147,7 @@ export function createHandOver({
       const plan = effectiveDrainPlan(config.drainPlan);
       const { maintenance: name, reason, deadline, shutdownKind } = phase;
       if (own.state(name) === 'absent') {
-        await own.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline, shutdownKind }, ask);
+        await own.create({ name, reason, drainPlan: plan, deadline, shutdownKind }, ask);
       }
       if (own.state(name) !== 'open') return false;
       const reached = { targets: offlineTargets, now: clock.now() };

@@ -23,7 +23,7 @@ const SIGNAL = new AbortController().signal;
 const NODE = 'node-a';
 const NAME = 'shutdown-node-a-1';
 const COLLECTION = collectionPath(NODE_MAINTENANCES);
-const WANTED = { name: NAME, reason: 'x', stage: 'Drain', drainPlan: [] } as const;
+const WANTED = { name: NAME, reason: 'x', drainPlan: [] } as const;
 
 function ownOf(metadata: object = {}, spec: object = {}): NodeMaintenance {
   return ownMaintenanceOf(NODE, { name: NAME, uid: 'u-1', ...metadata }, spec);
