@@ -219,7 +219,7 @@ class Reflector<T extends KubeObject> {
 
 /**
  * Creates a cache that lists once and then watches with bookmarks (the client library's informer receives nothing after an
- * idle time, see docs/adr). `onChange` is called with the key of every object that came, changed or went, also after another
+ * idle time, see docs/adr/0002-kubernetes-client.md). `onChange` is called with the key of every object that came, changed or went, also after another
  * list. `trim` is applied to each object before it is kept. A watch that ends is opened again where it stopped; after 410 Gone
  * a list comes first. Before each of them is a pause, with jitter, that grows from failure to failure.
  */

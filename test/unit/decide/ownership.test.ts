@@ -1,6 +1,6 @@
 /**
  * Everything that a maintenance sets on objects of others, against everything that somebody else may have set there: what is
- * ours is given back, and nothing of theirs is taken away or changed (the cordon: ADR 13).
+ * ours is given back, and nothing of theirs is taken away or changed.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
