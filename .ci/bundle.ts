@@ -60,19 +60,13 @@ const parts: Plugin = {
   },
 };
 
-/** Modules that libraries load at their start for what this program does without, and all that it has in their place. */
-const UNUSED: Readonly<Record<string, string>> = {
-  // Introspection and proxies of dbus-next.
-  xml2js: 'exports.Builder = class {}; exports.Parser = class {};',
-  // Transports of pino, with a thread for each.
-  'thread-stream': '',
-};
+/** What pino loads for its transports, with a thread for each: this program has none. */
 const unused: Plugin = {
   name: 'unused',
   setup: (bundler) => {
     const namespace = 'unused-module';
-    bundler.onResolve({ filter: /^(xml2js|thread-stream)$/ }, ({ path: name }) => ({ path: name, namespace }));
-    bundler.onLoad({ filter: /.*/, namespace }, ({ path: name }) => ({ contents: UNUSED[name] ?? '' }));
+    bundler.onResolve({ filter: /^thread-stream$/ }, ({ path: name }) => ({ path: name, namespace }));
+    bundler.onLoad({ filter: /.*/, namespace }, () => ({ contents: '' }));
   },
 };
 

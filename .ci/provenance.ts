@@ -32,8 +32,6 @@ const TEXT = /^(?:licen[cs]e|copying|copyright|notice)/i;
 export const STATED: Readonly<Record<string, string>> = {
   '@nornagon/put': 'MIT',
   jsbi: 'Apache-2.0',
-  'map-stream': 'MIT',
-  'pause-stream': '(MIT OR Apache-2.0)',
 };
 /** Licences that permit a copy in this program with no more than their notice. */
 const PERMITTED = new Set([

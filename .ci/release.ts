@@ -1,7 +1,8 @@
 /**
  * `npm run release`: makes everything that a release consists of, in dist/release, for each architecture: the archive, the
  * .deb and the .rpm, the image, the software bill of materials, and SHA256SUMS over all of them. The same commit makes the
- * same bytes. `--node-shasums FILE` and `--node-archives DIR` are what nodejs.org publishes, where it cannot be reached.
+ * same bytes. `--node-shasums FILE` and `--node-archives DIR` are what nodejs.org publishes, where it cannot be reached. With
+ * `--node-unchecked` its Node.js is compared with the pins alone: such a release is for trials, and "npm run sign" refuses it.
  */
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,7 +19,7 @@ import { makePackage } from './package.ts';
 import { PACKAGE_FORMATS } from './package-scripts.ts';
 import { chartArchive, clusterPayload, nodePayload, programLayer } from './payload.ts';
 import { readPins, sha256 } from './pins/pins.ts';
-import { compareWithPublished, fetchPublished } from './pins/published.ts';
+import { compareWithPublished, fetchPublished, UNCHECKED } from './pins/published.ts';
 import { pluginArchives } from './plugin.ts';
 import { type BomComponent, bomOf } from './provenance.ts';
 import { sourceOf } from './source.ts';
@@ -32,21 +33,27 @@ const TARGET = path.join(ROOT, 'dist', 'release');
 const { SOURCE_URL } = process.env;
 const source: ImageSource = { ...(await sourceOf()), ...(SOURCE_URL === undefined ? {} : { url: SOURCE_URL }) };
 
-/** Compares the Node.js of the release with the published one: what was downloaded before, or what can be now. */
+/**
+ * Compares the Node.js of the release with the published one: what was downloaded before, or what can be now. Rejects where
+ * neither is there, unless that was asked for; then the release has a file that says so, with which nobody can sign it.
+ */
 async function comparePublishedNode(): Promise<void> {
-  const options = { 'node-shasums': { type: 'string' }, 'node-archives': { type: 'string' } } as const;
-  const { 'node-shasums': sums, 'node-archives': archives } = parseArgs({ options }).values;
+  const options = {
+    'node-shasums': { type: 'string' },
+    'node-archives': { type: 'string' },
+    'node-unchecked': { type: 'boolean' },
+  } as const;
+  const { 'node-shasums': sums, 'node-archives': archives, 'node-unchecked': isUnchecked } = parseArgs({ options }).values;
   const pins = await readPins('node');
   for (const architecture of ARCHITECTURES) await nodeBinary(architecture, pins);
+  if (isUnchecked === true) {
+    await writeFile(path.join(TARGET, UNCHECKED), 'The Node.js of this release was not compared with what nodejs.org publishes.\n');
+    return;
+  }
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-published-'));
   try {
     const given = sums === undefined ? undefined : { sums, archives: archives ?? path.dirname(sums) };
-    const published = given ?? (await fetchPublished(folder, console.warn));
-    if (published === undefined) {
-      console.warn('WARNING: Node.js is compared with .ci/pins/node.sha256 only, and not with what nodejs.org publishes; use --node-shasums and --node-archives');
-      return;
-    }
-    await compareWithPublished(published, pins);
+    await compareWithPublished(given ?? (await fetchPublished(folder)), pins);
     console.log('Node.js of both architectures is the one that nodejs.org publishes');
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -10,6 +10,7 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 import packageJson from '../package.json' with { type: 'json' };
 import { parseSums, sha256 } from './pins/pins.ts';
+import { UNCHECKED } from './pins/published.ts';
 
 const SUMS = 'SHA256SUMS';
 const SIGNATURE = `${SUMS}.minisig`;
@@ -18,6 +19,7 @@ const SIGNATURE = `${SUMS}.minisig`;
 async function checkRelease(folder: string): Promise<number> {
   const sums = parseSums(await readFile(path.join(folder, SUMS), 'utf8'), SUMS);
   const found = (await readdir(folder)).filter((name) => name !== SUMS && name !== SIGNATURE);
+  if (found.includes(UNCHECKED)) throw new Error(`it has the file ${UNCHECKED}: make it again where nodejs.org can be reached, or with --node-shasums`);
   const unlisted = found.filter((name) => !sums.has(name));
   if (unlisted.length > 0) throw new Error(`${SUMS} does not name ${unlisted.join(', ')}`);
   for (const [name, sum] of sums) {

@@ -11,6 +11,8 @@ import { parseSums, type Pins } from './pins.ts';
 
 const NODE_NAMES = { amd64: 'x64', arm64: 'arm64' } as const;
 const SUMS = 'SHASUMS256.txt';
+/** The file of a release whose Node.js was not compared with the published one. */
+export const UNCHECKED = 'NODE_UNCHECKED';
 const TIMEOUT_MS = 300_000;
 
 /** The list of hashes as it is published, and the folder in which the archives lie. */
@@ -63,8 +65,8 @@ export async function compareWithPublished({ sums, archives }: Published, pins: 
   }
 }
 
-/** Fetches the list and the archives into a folder. Resolves to undefined, with what prevented it said, where that host cannot be reached. */
-export async function fetchPublished(folder: string, say: (sentence: string) => void): Promise<Published | undefined> {
+/** Fetches the list and the archives into a folder. Rejects with an Error that says what to do where that host cannot be reached. */
+export async function fetchPublished(folder: string): Promise<Published> {
   const base = `https://nodejs.org/dist/v${versionOf('amd64')}`;
   const names = [SUMS, ...ARCHITECTURES.map((architecture) => `${publishedName(architecture)}.tar.gz`)];
   try {
@@ -75,8 +77,8 @@ export async function fetchPublished(folder: string, say: (sentence: string) => 
     }
   } catch (error) {
     const { message, cause } = error as Error;
-    say(`${base} cannot be read: ${cause instanceof Error ? cause.message : message}`);
-    return undefined;
+    const why = cause instanceof Error ? cause.message : message;
+    throw new Error(`${base} cannot be read: ${why}; name copies with --node-shasums and --node-archives, or make a release that nobody can sign with --node-unchecked`);
   }
   return { sums: path.join(folder, SUMS), archives: folder };
 }

@@ -16,7 +16,7 @@ async function release(commit: string, folder: string, signal: AbortSignal): Pro
   await run('git', ['clone', '--quiet', ROOT, folder], { signal });
   await run('git', ['checkout', '--quiet', commit], { cwd: folder, signal });
   await run('cp', ['-a', path.join(ROOT, 'node_modules'), folder], { signal });
-  await run('npm', ['run', 'release'], { cwd: folder, signal, maxBuffer: 64 * 1024 * 1024 });
+  await run('npm', ['run', 'release', '--', '--node-unchecked'], { cwd: folder, signal, maxBuffer: 64 * 1024 * 1024 });
   const made = path.join(folder, 'dist', 'release');
   await run('sha256sum', ['--check', '--strict', '--quiet', 'SHA256SUMS'], { cwd: made, signal });
   return await readFile(path.join(made, 'SHA256SUMS'), 'utf8');
@@ -31,6 +31,6 @@ describe('a release', () => {
     const commit = (await run('git', ['rev-parse', 'HEAD'], { cwd: ROOT, signal })).stdout.trim();
     const first = await release(commit, path.join(folder, 'first'), signal);
     assert.equal(await release(commit, path.join(folder, 'second'), signal), first);
-    assert.equal(first.trim().split('\n').length, 15);
+    assert.equal(first.trim().split('\n').length, 16);
   });
 });

@@ -1,7 +1,7 @@
 /** The signature of a release: made with a new key, and verified by the commands of the page for users with the real minisign. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { before, describe, it, type TestContext } from 'node:test';
@@ -67,6 +67,9 @@ describe('the signature of a release', () => {
     await writeFile(file, 'a');
     await writeFile(path.join(folder, 'SHA256SUMS'), `${'0'.repeat(64)}  a\n`);
     await assert.rejects(sign(folder, '/nonexistent'), /sign: a is not what SHA256SUMS says/);
+    await writeFile(path.join(folder, 'NODE_UNCHECKED'), '');
+    await assert.rejects(sign(folder, '/nonexistent'), /sign: it has the file NODE_UNCHECKED: make it again where/);
+    await rm(path.join(folder, 'NODE_UNCHECKED'));
     await writeFile(path.join(folder, 'SHA256SUMS'), '');
     await assert.rejects(sign(folder, '/nonexistent'), /sign: SHA256SUMS does not name a/);
     await writeFile(

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { ARCHITECTURES, nodeBinary, nodeName } from '../../../.ci/architecture.ts';
 import { debianBase, pinnedPackages } from '../../../.ci/debian.ts';
 import { parseSums, type Pins, readPins, sha256 } from '../../../.ci/pins/pins.ts';
-import { compareWithPublished, publishedName } from '../../../.ci/pins/published.ts';
+import { compareWithPublished, fetchPublished, publishedName } from '../../../.ci/pins/published.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const run = promisify(execFile);
@@ -30,6 +30,15 @@ describe('the pin of Node.js', () => {
   it('the pin of Node.js is there for each architecture of a release, and for nothing else', async () => {
     const pins = await readPins('node');
     assert.deepEqual([...pins.keys()].toSorted(), ARCHITECTURES.map(nodeName).toSorted());
+  });
+});
+
+describe('the published Node.js', () => {
+  it('a release ends where the published Node.js cannot be read, and says what to do', async (t) => {
+    t.mock.method(globalThis, 'fetch', () => Promise.reject(new TypeError('fetch failed')));
+    const message =
+      /cannot be read: fetch failed; name copies with --node-shasums and --node-archives, or make a release/;
+    await assert.rejects(fetchPublished(await temporaryFolder(t, 'published')), { message });
   });
 });
 

@@ -1,0 +1,2 @@
+exports.Builder = class {};
+exports.Parser = class {};
