@@ -15,7 +15,7 @@ export interface Inputs {
 }
 
 /** What the commands of the builder mean: the page of the repository that describes them. */
-const BUILD_TYPE = `urn:${packageJson.name}:docs/internals/releases.md`;
+const BUILD_TYPE = `urn:${packageJson.name}:docs/internals/development.md`;
 
 /**
  * The statement. It has no time and no name of a machine, so that the same commit makes the same one. Nobody but the signature

@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- scale`: drains of very many nodes on a real control plane whose nodes are kwok's. Figures are ratios in
- * one run, and growth with the number of nodes; nothing is asserted. docs/internals/scale.md explains the cases.
+ * one run, and growth with the number of nodes; nothing is asserted. docs/internals/development.md explains the cases.
  */
 import type { Bench, Case } from './case.ts';
 import { MANY, ONE } from './cases/compare.ts';
