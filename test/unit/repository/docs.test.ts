@@ -137,7 +137,8 @@ describe('the documentation', () => {
       if (file === undefined) return !proof.startsWith('**not built**');
       const test = path.join(ROOT, 'test', `${file}.test.ts`);
       const text = existsSync(test) ? readFileSync(test, 'utf8').replaceAll("\\'", "'") : '';
-      return !["'", '"', '`'].some((quote) => text.includes(`${quote}${title}${quote}`));
+      const begins = ["'", '"', '`'].flatMap((quote) => text.split(`${quote}${title}`).slice(1));
+      return begins.filter((rest) => !/^\w/.test(rest)).length !== 1;
     });
     assert.deepEqual(missing, []);
   });
