@@ -24,6 +24,8 @@ const { values } = parseArgs({
     faults: { type: 'boolean', default: false },
   },
 });
+/** A history that takes longer does not end: most take less than a second. */
+const LIMIT_MS = 120_000;
 const THREAD = path.join(import.meta.dirname, 'thread.ts');
 
 /** One history in so many has an agent: its time passes ten times as slowly. */
@@ -68,11 +70,15 @@ async function playSeeds(from: number, count: number, limitMs: number): Promise<
     }
   }
   const threads = Math.min(threadCount(values.threads), count);
-  await playInThreads<HistoryExchange>(THREAD, seeds(), threads, (outcome) => {
+  const take = (outcome: HistoryExchange['output']): void => {
     played += 1;
     writes += outcome.writes;
     if (outcome.violations.some(counts)) bad += 1;
     show(outcome.input.seed, outcome.input.world, outcome.violations);
+  };
+  await playInThreads<HistoryExchange>(THREAD, seeds(), threads, take, LIMIT_MS, (input) => {
+    const detail = `it was ended after ${LIMIT_MS / 1_000} s`;
+    return { input, violations: [{ invariant: 'stable', what: 'a history does not end', detail }], writes: 0 };
   });
   const seconds = (performance.now() - begun) / 1_000;
   const rate = ((played / seconds) * 60).toFixed(0);

@@ -21,33 +21,52 @@ export function answerInputs<E extends Exchange>(answer: (input: E['input']) => 
   });
 }
 
-/** Hands out the inputs to threads that run `file`, until there are none; `take` gets the answers as they come. */
+/**
+ * Hands out the inputs to threads that run `file`, until there are none; `take` gets the answers as they come. A thread that has not
+ * answered after `limitMs` milliseconds is ended, `take` gets what `late` makes of its input, and another thread goes on.
+ */
 export async function playInThreads<E extends Exchange>(
   file: string,
   inputs: Iterable<E['input']>,
   threads: number,
   take: (output: E['output']) => void,
+  limitMs: number,
+  late: (input: E['input']) => E['output'],
 ): Promise<void> {
   const waiting = inputs[Symbol.iterator]();
-  const playOn = async (): Promise<void> => {
+  /** Plays with one thread; returns whether the inputs are through, and not the thread too late. */
+  const playOn = async (): Promise<boolean> => {
     const worker = new Worker(file);
+    let limit: NodeJS.Timeout | undefined;
     try {
-      await new Promise<void>((resolve, reject) => {
+      return await new Promise<boolean>((resolve, reject) => {
         const next = (): void => {
           const { done, value } = waiting.next();
-          if (done === true) resolve();
-          else worker.postMessage(value);
+          if (done === true) {
+            resolve(true);
+            return;
+          }
+          worker.postMessage(value);
+          limit = setTimeout(() => {
+            take(late(value));
+            resolve(false);
+          }, limitMs);
         };
         worker.on('error', reject);
         worker.on('message', (output: E['output']) => {
+          clearTimeout(limit);
           take(output);
           next();
         });
         next();
       });
     } finally {
+      clearTimeout(limit);
       await worker.terminate();
     }
   };
-  await Promise.all(Array.from({ length: threads }, playOn));
+  const playAll = async (): Promise<void> => {
+    while (!(await playOn()));
+  };
+  await Promise.all(Array.from({ length: threads }, playAll));
 }

@@ -71,14 +71,14 @@ export function checkLeaving(
   const wantedAt: Times = new Map();
   const bornAt: Times = new Map();
   let lately: readonly Former[] = [];
-  // A pod may be made while the copies of nodes and maintenances are still older, that of the nodes more than the other.
-  const isCoveredLately = (present: Moment, pod: Pod, at: number): boolean =>
-    isCovered(present, pod) ||
-    within(coveredAt, uidOf(pod), at) ||
-    lately.some(
-      ({ moment, until }) =>
-        at - until <= LAG_MS && (isCovered(moment, pod) || isCovered({ ...present, nodes: moment.nodes }, pod)),
+  // Who acts has copies of nodes, of maintenances and of pods, each of them up to so much older than what is so.
+  const isCoveredLately = (present: Moment, pod: Pod, at: number): boolean => {
+    if (isCovered(present, pod) || within(coveredAt, uidOf(pod), at)) return true;
+    const moments = [...lately.flatMap(({ moment, until }) => (at - until <= LAG_MS ? [moment] : [])), present];
+    return moments.some(({ nodes }) =>
+      moments.some(({ maintenances }) => isCovered({ ...present, nodes, maintenances }, pod)),
     );
+  };
 
   const checkRequest = ({ change, before, present }: Scene): void => {
     const request = change.object as EvictionRequest;
