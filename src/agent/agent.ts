@@ -153,16 +153,17 @@ export class Agent {
   /**
    * One iteration: the phase is decided once, then every step acts on it. Nothing keeps a step from running, not even a phase
    * that could not be decided: the steps then go by the phase before, which is still the right one to hold the shutdown.
-   * Returns whether the next iteration should follow at once.
+   * Returns whether the next iteration should follow at once: not where the phase goes on although the pass before had ended it.
    */
   async #iterate(signal: AbortSignal): Promise<boolean> {
+    const before = this.#lastPass;
     await this.#runner.runAll(this.firstSteps, { phase: this.#phase, transition: undefined }, signal);
     const decided = await this.#runner.attempt('decide the phase', () => this.#phases.decide(signal), signal);
     const iteration: Iteration = { phase: this.#phase, transition: decided?.value };
     await this.#runner.runAll(this.steps, iteration, signal);
     if (decided === undefined) return false;
-    const pass = this.#lastPass;
-    return iteration.transition !== undefined || (pass?.phase === iteration.phase && endsPhase(pass));
+    const ends = (pass?: StaticPodPass): boolean => pass?.phase === iteration.phase && endsPhase(pass);
+    return iteration.transition !== undefined || (ends(this.#lastPass) && !ends(before));
   }
 
   /** Whether the agent may end although its phase is not over: a restart or an upgrade ends this process only. */

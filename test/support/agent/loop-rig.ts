@@ -25,7 +25,7 @@ export interface World {
   /** Manifests that are parked, by the name of the maintenance. */
   parked: string[];
   /** Whether an ordinary pod runs, as the container runtime shows it. */
-  hasPod: boolean;
+  hasPod: boolean | 'not known';
   /** When the Node object was deleted, on the monotonic clock; undefined while there is one. */
   nodeGoneAt: number | undefined;
   /** How long the hooks of a moment take. */
@@ -65,6 +65,8 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
   };
   let saved: AgentRecord | undefined;
   let waitsLeft = 0;
+  /** Signs of life since the last wait. */
+  let progress = 0;
   let end = new AbortController();
 
   const call = async (name: string): Promise<void> => {
@@ -86,7 +88,10 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
       return true;
     },
     whyNone: () => undefined,
-    observe: () => Promise.resolve({ kind: 'seen', pods: world.hasPod ? [RUNTIME_POD] : [], staticPods: [] }),
+    observe: async () =>
+      world.hasPod === 'not known'
+        ? { kind: 'unseen', reason: 'no answer' }
+        : { kind: 'seen', pods: world.hasPod ? [RUNTIME_POD] : [], staticPods: [] },
     stop: async () => {
       await call('stop offline');
       return [];
@@ -210,10 +215,13 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
       notify: () => undefined,
       wait: async (ms: number) => {
         clock.pass(ms);
+        progress = 0;
         if ((waitsLeft -= 1) <= 0) end.abort();
       },
     },
-    markProgress: () => undefined,
+    markProgress: () => {
+      if ((progress += 1) > 20) throw new Error('the loop goes on without a wait');
+    },
   };
   const byController: Drainer = {
     pass: () => Promise.resolve({ ...EMPTY_PASS, drained: world.drained }),

@@ -178,6 +178,18 @@ describe("the agent's iteration", () => {
     assert.ok(rig.clock.now() - before <= 1_000, 'one pause, after all of it');
   });
 
+  it('waits between its looks where the wait for the runtime is over and the hand-over to the cluster is under way', async () => {
+    const offlineTargets = [{ podPriority: 0, podType: 'Default' }] as const;
+    const rig = createLoopRig({ phase: { ...DRAINING, mode: 'offline' }, offlineTargets });
+    Object.assign(rig.world, { goingDown: YES, maintenance: undefined, hasPod: 'not known' });
+    const begun = rig.clock.monotonic();
+    while (rig.clock.monotonic() - begun < 110_000) await rig.iterations();
+    rig.world.maintenance = 'open';
+    while (kindOf(rig) === 'draining offline') await rig.iterations();
+    assert.equal(kindOf(rig), 'released');
+    assert.ok(rig.clock.monotonic() - begun < 150_000);
+  });
+
   it('goes on offline when the API server is lost, and with the cluster when it has the state of the drain', async () => {
     const rig = createLoopRig(WATCHING);
     rig.world.goingDown = YES;
