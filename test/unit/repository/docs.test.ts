@@ -4,8 +4,10 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { parseAgentConfig } from '../../support/agent/config.ts';
-import { configurationTable } from '../../support/docs.ts';
+import { createProgram } from '../../../src/cli/program.ts';
+import { commandTables, configurationTable } from '../../support/docs.ts';
 import { brokenLinks, linkedFiles } from '../../support/markdown.ts';
+import { recordTerminal } from '../../support/stand-ins/recorded-terminal.ts';
 import { importsOfPackages } from '../../structure/imports.ts';
 import { countLines } from '../../structure/source.ts';
 
@@ -22,14 +24,6 @@ function pages(): readonly string[] {
 const MOST_CODE_LINES = 2_500;
 /** Dependencies without effects, which are imported where something is described or printed. */
 const IMPORTED_ANYWHERE = ['zod', 'yaml', 'commander', 'prom-client'];
-describe('the decisions', () => {
-  it('the decisions have a number each', () => {
-    const decisions = globSync('docs/adr/*.md', { cwd: ROOT });
-    const numbers = decisions.map((file) => path.basename(file).slice(0, 4));
-    assert.ok(numbers.length > 10);
-    assert.equal(new Set(numbers).size, numbers.length);
-  });
-});
 
 describe('the pages for developers', () => {
   it('the reading path names files that exist, each once, and has no more lines of code than an afternoon', async () => {
@@ -80,6 +74,14 @@ describe('the documentation', () => {
       text.includes(configurationTable()),
       `docs/reference/configuration.md is stale; its table is:\n${configurationTable()}`,
     );
+  });
+
+  it('the documentation has the tables of commands and of the options of the controller as the command line has them', async () => {
+    const text = await readFile(path.join(DOCS, 'reference', 'commands.md'), 'utf8');
+    const { terminal } = recordTerminal('pipe');
+    for (const table of commandTables(createProgram(terminal, () => undefined))) {
+      assert.ok(text.includes(table), `docs/reference/commands.md is stale; its table is:\n${table}`);
+    }
   });
 
   it('the documentation has an example configuration that is valid', async () => {
