@@ -210,7 +210,7 @@ export const agentConfigSchema = z
     cloud: cloud
       .prefault({})
       .describe(
-        "the cloud's notices of termination and maintenance; see the keys in [notices-and-deadlines.md](../usage/notices-and-deadlines.md)",
+        "the cloud's notices of termination and maintenance; see the keys in [reboots and power](../usage/reboots-and-power.md)",
       ),
     metricsAddress: z
       .string()

@@ -141,7 +141,7 @@ async function run(options: EvictOptions, client: KubeClient, namespace: string,
 
 /**
  * `nodemaint evict`: requests the eviction of pods, withdraws such requests, or watches them to their end. Returns the exit
- * code (docs/usage/evict-pods.md). Throws USAGE for an invalid command line; KUBECONFIG_INVALID, API_UNREACHABLE.
+ * code (docs/usage/drain.md). Throws USAGE for an invalid command line; KUBECONFIG_INVALID, API_UNREACHABLE.
  */
 export async function evictCommand(names: readonly string[], flags: EvictFlags, terminal: Terminal): Promise<number> {
   const options = parseEvictOptions(names, flags);

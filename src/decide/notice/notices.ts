@@ -103,7 +103,7 @@ function judge(seen: SeenNotice, at: number | undefined, options: NoticeOptions,
 }
 
 /**
- * Decides about all notices there are `now`, in milliseconds since the epoch. docs/usage/notices-and-deadlines.md has the table.
+ * Decides about all notices there are `now`, in milliseconds since the epoch. docs/usage/reboots-and-power.md has the table.
  * All times of the decision are of this machine's clock. The cluster's clock is ahead of it by `aheadMs`: a time that a cloud
  * names is one of that clock.
  */

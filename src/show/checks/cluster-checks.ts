@@ -121,7 +121,7 @@ function judgeController({ state, holder, version }: ControllerFact, own: string
   if (version !== '' && !isSameBuild(version, own)) {
     return warn(
       `${holder} leads with version ${version}, and this program is ${own}`,
-      'upgrade the older of the two: docs/usage/install.md#upgrade-and-rollback',
+      'upgrade the older of the two: docs/usage/upgrade.md#upgrade-and-rollback',
     );
   }
   return ok(`${holder} leads${version === '' ? '' : ` with version ${version}`}`);
@@ -159,7 +159,7 @@ function judgeVersions(nodes: readonly FleetNode[]): Omit<Check, 'name'> {
   const have = counted(outdated.length, 'node has', 'nodes have');
   return warn(
     `${have} an agent of another version: ${named(outdated.map(({ name }) => name))}`,
-    'upgrade the agents of these nodes: docs/usage/install.md#upgrade-and-rollback',
+    'upgrade the agents of these nodes: docs/usage/upgrade.md#upgrade-and-rollback',
   );
 }
 

@@ -1,8 +1,8 @@
-/** The commands of docs/usage/kubeadm-upgrade.md, as a person pastes them. */
+/** The commands of docs/usage/upgrade.md, as a person pastes them. */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 
-const PAGE = path.join(import.meta.dirname, '..', '..', '..', 'docs', 'usage', 'kubeadm-upgrade.md');
+const PAGE = path.join(import.meta.dirname, '..', '..', '..', 'docs', 'usage', 'upgrade.md');
 const SECTION = /^(?=## )/m;
 const PART = /^(?=### )/m;
 const HEADING = /^#+ +(?<heading>.+)$/m;

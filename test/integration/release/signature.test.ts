@@ -34,8 +34,8 @@ async function releaseIn(t: TestContext): Promise<string> {
 describe('the signature of a release', () => {
   let commands: string;
   before(async () => {
-    const page = await readFile(path.join(ROOT, 'docs', 'usage', 'verify-a-release.md'), 'utf8');
-    commands = /```sh\n([^]*?)```/.exec(page)?.[1] ?? '';
+    const page = await readFile(path.join(ROOT, 'docs', 'usage', 'install.md'), 'utf8');
+    commands = /```sh\n(minisign [^]*?)```/.exec(page)?.[1] ?? '';
     assert.match(commands, /^minisign .*\nsha256sum .*\n$/);
   });
   const verify = async (folder: string): Promise<string> =>

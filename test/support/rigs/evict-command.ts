@@ -14,7 +14,7 @@ export const A = 'actor-a.example.com';
 /** The annotation of a pod that has it. */
 export const ACTOR = intercepts(A, 10_000);
 
-/** What docs/usage/evict-pods.md says that a person needs, in one namespace. */
+/** What docs/usage/drain.md says that a person needs, in one namespace. */
 export const RULES = [
   { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'delete'] },
   {

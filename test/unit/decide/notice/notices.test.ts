@@ -52,7 +52,7 @@ const table: [string, string][] = [
 ];
 
 describe('the rules about notices', () => {
-  it('the rules decide by kind and time as docs/usage/notices-and-deadlines.md has it', () => {
+  it('the rules decide by kind and time as docs/usage/reboots-and-power.md has it', () => {
     for (const [actual, expected] of table) assert.equal(actual, expected);
   });
 
