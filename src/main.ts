@@ -3,6 +3,7 @@
 import process from 'node:process';
 import { inspect } from 'node:util';
 import { agentConfigPath } from './cli/machine/agent-line.ts';
+import { EXIT } from './cli/terminal/exit-code.ts';
 import { programName } from './cli/terminal/called-as.ts';
 import { createTerminal, type Terminal } from './cli/terminal/terminal.ts';
 import { escaped } from './printable.ts';
@@ -39,13 +40,19 @@ async function main(): Promise<void> {
     if (error.code !== 'EPIPE') throw error;
     onSignal();
   });
+  let isInterrupted = false;
+  const onInterrupt = (): void => {
+    isInterrupted = true;
+    onSignal();
+  };
   process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
+  process.on('SIGINT', onInterrupt);
   try {
-    process.exitCode = await run(process.argv.slice(2), terminal);
+    const code = await run(process.argv.slice(2), terminal);
+    process.exitCode = isInterrupted && code !== EXIT.done ? EXIT.interrupted : code;
   } finally {
     process.off('SIGTERM', onSignal);
-    process.off('SIGINT', onSignal);
+    process.off('SIGINT', onInterrupt);
   }
 }
 

@@ -13,7 +13,7 @@ import { hasDrained, nodeStatusOf } from '../decide/maintenance/recorded-node.ts
 import { WAIT_OF_REASON, type Waiting, waitOfSaid } from '../decide/node/waits.ts';
 import type { LastShutdown } from '../decide/presence/last-shutdown.ts';
 import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
-import { describePhase, holdsLock, type Phase } from '../decide/shutdown/phase.ts';
+import { deadlineWords, describePhase, holdsLock, type Phase } from '../decide/shutdown/phase.ts';
 import { rfc3339, timeOf } from '../decide/time.ts';
 import type { ClusterAccess } from '../kube/access/cluster.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -167,13 +167,20 @@ export function presenceFactsOf(
   const isMissing = !lock.held && holdsLock(phase) && lock.kind !== 'none';
   const turn = phase.kind === 'draining' ? turnWaitOf(maintenances.get(phase.maintenance)) : undefined;
   const waits = turn === undefined ? '' : `; ${turn.message}`;
-  const shutdown = phase.kind === 'draining' || phase.kind === 'released' ? `${phase.reason}${waits}` : '';
+  const shutdown =
+    phase.kind === 'draining' || phase.kind === 'released' ? `${phase.reason}${deadlineWords(phase)}${waits}` : '';
   return {
     phase: turn === undefined ? phase.kind : 'waiting',
     lock: lock.kind === 'none' ? 'none' : lock.held ? 'held' : 'missing',
     reason: isMissing ? lock.message : shutdown,
     ...(last === undefined ? {} : { last: { result: last.result, at: rfc3339(last.at) } }),
   };
+}
+
+/** Since when the phase lasts; of one that an earlier process began and that has no time of its own, since when this one runs. */
+function phaseSinceOf({ phase, changedAt, startedAt }: StatusFacts): number {
+  if (phase.kind === 'draining') return phase.since;
+  return phase.kind === 'released' ? phase.releasedAt : (changedAt ?? startedAt);
 }
 
 /** The status of the agent as plain data. */
@@ -184,7 +191,7 @@ export function buildStatus(facts: StatusFacts): AgentStatus {
     node: nodeName,
     phase,
     summary: phaseWithLock(phase, lock),
-    ...(phase.kind === 'watching' ? { watchingSince: facts.changedAt ?? startedAt } : {}),
+    phaseSince: phaseSinceOf(facts),
     lock: { ...lock, others: facts.otherLocks },
     scheduled: scheduled === null || scheduled.at === null ? null : { kind: scheduled.kind, at: scheduled.at },
     cluster: clusterStatus(facts.cluster),

@@ -7,8 +7,8 @@ export interface AgentStatus {
   readonly node: string;
   readonly phase: Phase;
   readonly summary: string;
-  /** Since when no shutdown is known, in milliseconds since the epoch; absent in other phases, and of older agents. */
-  readonly watchingSince?: number;
+  /** Milliseconds since the epoch; absent of older agents. */
+  readonly phaseSince?: number;
   readonly lock: {
     readonly kind: string;
     readonly held: boolean;

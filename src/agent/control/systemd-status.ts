@@ -1,4 +1,4 @@
-import type { Phase } from '../../decide/shutdown/phase.ts';
+import { deadlineWords, type Phase } from '../../decide/shutdown/phase.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { AgentStatus } from './status.ts';
@@ -8,8 +8,8 @@ const REPEAT_MS = 30_000;
 const MAX_LENGTH = 500;
 
 /** The status as the one line that `systemctl status nodemaint` shows: the phase, and what is waited for since when. */
-export function statusLine({ summary, waitingFor, storageProblem }: AgentStatus): string {
-  const disk = storageProblem === undefined ? '' : `; ${storageProblem}`;
+export function statusLine({ phase, summary, waitingFor, storageProblem }: AgentStatus): string {
+  const disk = `${deadlineWords(phase)}${storageProblem === undefined ? '' : `; ${storageProblem}`}`;
   const [first] = waitingFor;
   if (first === undefined) return `${summary}${disk}`.slice(0, MAX_LENGTH);
   const oldest = waitingFor.reduce((a, b) => ((b.since ?? Infinity) < (a.since ?? Infinity) ? b : a), first);

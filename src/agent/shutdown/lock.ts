@@ -172,8 +172,8 @@ export function createLockReconciler({ kind, lock, host, clock, log }: LockDepen
     release: (signal) => lock.release(signal),
     status: (phase) => ({
       kind,
-      held: holdsLock(phase) && state.kind === 'held',
-      message: describeState(state),
+      held: kind !== 'none' && holdsLock(phase) && state.kind === 'held',
+      message: kind === 'none' ? '' : describeState(state),
       ...limits?.shown,
     }),
   };

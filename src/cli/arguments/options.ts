@@ -115,8 +115,9 @@ export function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
 }
 
-/** The end of a help text: what each exit code means. */
+/** The end of a help text: what each exit code means; those that mean the same for most commands need not be given. */
 export function exitCodes(meanings: Readonly<Record<number, string>>): string {
-  const lines = Object.entries(meanings).map(([code, meaning]) => `  ${code}  ${meaning}`);
+  const all = { 1: 'failed or refused', 2: 'usage error', ...meanings, 130: 'interrupted' };
+  const lines = Object.entries(all).map(([code, meaning]) => `  ${code}  ${meaning}`);
   return `\nExit codes:\n${lines.join('\n')}`;
 }

@@ -39,14 +39,10 @@ const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const SLICES: Resource = { root: '/apis/discovery.k8s.io/v1', plural: 'endpointslices', namespaced: true };
 const LEASE_POLL_MS = 500;
 
-/** Thrown where the person may not read something. */
-class Forbidden extends Error {}
-
 /** The object of a path; undefined where there is none. */
 async function get<T>(client: KubeClient, path: string, signal: AbortSignal): Promise<T | undefined> {
   const response = await client.send({ method: 'GET', path }, signal);
   if (response.status === 404) return undefined;
-  if (response.status === 403) throw new Forbidden(refusal(response).message);
   if (response.status !== 200) throw refusal(response);
   return response.body as T;
 }
@@ -57,7 +53,8 @@ async function factOf<T>(reading: Promise<T>, signal: AbortSignal): Promise<Fact
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof NodemaintError && error.code === 'API_UNREACHABLE') throw error;
-    return { kind: error instanceof Forbidden ? 'forbidden' : 'failed', why: describeError(error) };
+    const isForbidden = error instanceof NodemaintError && error.status === 403;
+    return { kind: isForbidden ? 'forbidden' : 'failed', why: describeError(error) };
   }
 }
 

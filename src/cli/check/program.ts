@@ -17,10 +17,7 @@ export function addCheck(program: Command, terminal: Terminal, exitWith: ExitWit
       'after',
       examples('nodemaint check', 'nodemaint check -l role=worker --wait --timeout 10m', 'nodemaint check -o json'),
     )
-    .addHelpText(
-      'after',
-      exitCodes({ 0: 'no check fails; there may be warnings', 1: 'a check fails', 2: 'usage error' }),
-    )
+    .addHelpText('after', exitCodes({ 0: 'no check fails; there may be warnings', 1: 'a check fails' }))
     .action(async (flags: CheckFlags) => {
       const { checkCommand } = await import('./check.ts');
       exitWith(await checkCommand(flags, terminal));

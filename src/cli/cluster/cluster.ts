@@ -1,5 +1,6 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { hasCode } from '../../kube/connection-loss.ts';
 import { createMaintenanceClient, type MaintenanceClient } from '../../kube/maintenance/client.ts';
 import { parseTimeout, usage } from '../arguments/parse.ts';
 import { printable } from '../../printable.ts';
@@ -91,6 +92,14 @@ export function formatMaintenance(maintenance: NodeMaintenance, output: 'json' |
 export interface ClusterClients {
   readonly client: KubeClient;
   readonly maintenances: MaintenanceClient;
+}
+
+/** What is read, or undefined where the person may not read it: what is shown without it is better than nothing. */
+export async function ifAllowed<T>(reading: Promise<T>): Promise<T | undefined> {
+  return await reading.catch((error: unknown) => {
+    if (hasCode(error, 'API_REFUSED')) return undefined;
+    throw error;
+  });
 }
 
 /** Runs something with the clients of the cluster that the flags name; its warnings go to standard error. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE. */

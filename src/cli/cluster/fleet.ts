@@ -2,9 +2,9 @@
 import { AGENT_STATUS_ANNOTATION, VERSION_ANNOTATION } from '../../api/names.ts';
 import { commonVersion, type FleetNode, fleetNode } from '../../show/fleet/node-state.ts';
 import { readPresence } from '../../decide/presence/presence.ts';
-import { NodemaintError } from '../../errors.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { listFleet } from '../../kube/fleet.ts';
+import { ifAllowed } from './cluster.ts';
 import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
 
 /** The nodes of a cluster, and what leads it. */
@@ -16,13 +16,8 @@ interface Fleet {
 }
 
 async function controllerVersion(client: KubeClient, signal: AbortSignal): Promise<string | undefined> {
-  try {
-    const lease = await readLease(client, CONTROLLER_LEASE, signal);
-    return lease?.metadata.annotations?.[VERSION_ANNOTATION];
-  } catch (error) {
-    if (error instanceof NodemaintError && error.code === 'API_REFUSED') return undefined;
-    throw error;
-  }
+  const lease = await ifAllowed(readLease(client, CONTROLLER_LEASE, signal));
+  return lease?.metadata.annotations?.[VERSION_ANNOTATION];
 }
 
 /** The nodes that the selector matches, and the version of the controller. Throws API_UNREACHABLE and API_REFUSED. */

@@ -7,7 +7,7 @@ import { askKubelet } from '../../agent/static-pods/find-directory.ts';
 import { createMirrorPodReader } from '../../agent/static-pods/interceptor.ts';
 import { AGENT_CONFIG_PATH } from '../machine/agent-line.ts';
 import { readStatus } from '../machine/agent-status.ts';
-import { type LocalNode, openLocalNode, type StaticPodsFlags } from '../machine/local-node.ts';
+import { type LocalNode, openLocalNode, SILENT_LOG, type StaticPodsFlags } from '../machine/local-node.ts';
 import { printChecks } from '../terminal/checks.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { DROP_INS } from '../../config/load.ts';
@@ -295,9 +295,7 @@ export async function doctorCommand(flags: StaticPodsFlags, terminal: Terminal):
   const lifetime = new AbortController();
   try {
     const ending = AbortSignal.any([terminal.stop, lifetime.signal]);
-    const ignore = (): void => undefined;
-    const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-    const bus = createSystemBus({ log, clock: createSystemClock() }, ending);
+    const bus = createSystemBus({ log: SILENT_LOG, clock: createSystemClock() }, ending);
     const facts = await readFacts(
       node,
       flags.config,

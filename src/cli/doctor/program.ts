@@ -12,10 +12,7 @@ export function addDoctor(program: Command, terminal: Terminal, exitWith: ExitWi
     .addOption(configOption())
     .addOption(outputOption())
     .addHelpText('after', examples('sudo nodemaint doctor', 'sudo nodemaint doctor -o json'))
-    .addHelpText(
-      'after',
-      exitCodes({ 0: 'no check fails; there may be warnings', 1: 'a check fails', 2: 'usage error' }),
-    )
+    .addHelpText('after', exitCodes({ 0: 'no check fails; there may be warnings', 1: 'a check fails' }))
     .action(async (flags: StaticPodsFlags) => {
       const { doctorCommand } = await import('./doctor.ts');
       exitWith(await doctorCommand(flags, terminal));

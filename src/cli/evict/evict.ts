@@ -110,32 +110,19 @@ async function run(options: EvictOptions, client: KubeClient, namespace: string,
     const { name: pod, uid = '' } = result.pod.metadata;
     return [{ name: pod, uid }];
   });
+  const pods = targets.map((each) => each.name);
   if (watch !== true || targets.length === 0) {
     const requests = requestsOf(results);
     if (output !== 'table') terminal.write(formatRequests(requests, output));
     const hint = terminal.isTerminal && output === 'table' && targets.length > 0 && options.withdraw !== true;
-    if (hint && options.dryRun === undefined)
-      say(
-        `Watch with: ${commandFor(
-          options,
-          targets.map((each) => each.name),
-          '--watch',
-        )}\n`,
-      );
+    if (hint && options.dryRun === undefined) say(`Watch with: ${commandFor(options, pods, '--watch')}\n`);
     return failed ? EXIT.failed : EXIT.done;
   }
   const context = { client, requester, name, namespace, isSilent: output !== 'table', terminal };
   const watched = await watchEvictions(targets, context, options.timeoutMs);
-  if (output !== 'table')
-    terminal.write(
-      formatRequests([...requestsOf(results.filter(({ kind }) => kind === 'nothing')), ...watched.requests], output),
-    );
-  const code = concludeWatch(
-    watched,
-    options,
-    targets.map((each) => each.name),
-    terminal,
-  );
+  const others = requestsOf(results.filter(({ kind }) => kind === 'nothing'));
+  if (output !== 'table') terminal.write(formatRequests([...others, ...watched.requests], output));
+  const code = concludeWatch(watched, options, pods, terminal);
   return failed ? EXIT.failed : code;
 }
 

@@ -1,7 +1,7 @@
 import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import { isFullyQualified } from '../../decide/eviction/interceptors.ts';
-import { parseTimeout, usage } from '../arguments/parse.ts';
-import { nameIn } from '../cluster/cluster.ts';
+import { usage } from '../arguments/parse.ts';
+import { nameIn, watchFlags, watchTimeout } from '../cluster/cluster.ts';
 import { commandLine } from '../cluster/command-line.ts';
 import type { AccessFlags } from '../cluster/open-user-cluster.ts';
 import type { DryRun } from '../arguments/options.ts';
@@ -43,7 +43,7 @@ export function parsePodName(text: string): string {
 
 /** Checks the command line. Throws USAGE where it is invalid. */
 export function parseEvictOptions(names: readonly string[], flags: EvictFlags): EvictOptions {
-  const { timeout, ...rest } = flags;
+  const { timeout: _, ...rest } = flags;
   const pods = [...new Set(names.map(parsePodName))];
   if (flags.namespace !== undefined && (flags.namespace.length > 63 || !NAMESPACE_NAME.test(flags.namespace))) {
     throw usage(
@@ -58,12 +58,11 @@ export function parseEvictOptions(names: readonly string[], flags: EvictFlags): 
   }
   if (flags.dryRun === 'client')
     throw usage('--dry-run=client: only the server can check an eviction; use --dry-run=server');
-  if (flags.watch !== true) {
-    if (timeout !== undefined) throw usage('--timeout needs --watch');
-  } else if (flags.withdraw === true || flags.dryRun !== undefined) {
+  const timeoutMs = watchTimeout(flags);
+  if (flags.watch === true && (flags.withdraw === true || flags.dryRun !== undefined)) {
     throw usage(`--watch cannot be used with ${flags.withdraw === true ? '--withdraw' : '--dry-run'}`);
-  } else if (flags.output === 'name') throw usage('--watch cannot be used with --output name');
-  const timeoutMs = timeout === undefined ? undefined : parseTimeout(timeout);
+  }
+  if (flags.watch === true) watchFlags(flags);
   return { ...rest, pods, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
 }
 

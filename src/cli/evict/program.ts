@@ -31,8 +31,7 @@ export function addEvict(program: Command, terminal: Terminal, exitWith: ExitWit
       'after',
       exitCodes({
         0: 'every eviction is requested or withdrawn; every pod left',
-        1: 'failed or canceled for at least one pod, or interrupted',
-        2: 'usage error',
+        1: 'failed or canceled for at least one pod',
         3: '--timeout is over',
       }),
     )

@@ -10,6 +10,7 @@ import { NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createSystemBus } from '../../host/dbus/bus.ts';
 import { runOneShot, untilAtRest } from '../../host/systemd/one-shot.ts';
+import { SILENT_LOG } from '../machine/local-node.ts';
 import { escaped } from '../../printable.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
@@ -62,11 +63,9 @@ export async function installNodeCommand(
   terminal: Terminal,
 ): Promise<void> {
   const clock = createSystemClock();
-  const ignore = (): void => undefined;
-  const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
   const lifetime = new AbortController();
   const signal = AbortSignal.any([terminal.stop, terminal.signal]);
-  const bus = createSystemBus({ log, clock }, AbortSignal.any([signal, lifetime.signal]));
+  const bus = createSystemBus({ log: SILENT_LOG, clock }, AbortSignal.any([signal, lifetime.signal]));
   const [copy, said, unit] = [path.join(work, 'kit'), path.join(work, 'log'), path.join(units, INSTALL_UNIT)];
   try {
     // An installation of an earlier pod may still run, from the same folder.

@@ -41,17 +41,21 @@ function createTerminalLog(terminal: Terminal): Log {
     const reason = 'reason' in fields ? `: ${printable(String(fields.reason))}` : '';
     terminal.warn(`nodemaint: ${message}${reason}\n`);
   };
-  const ignore = (): void => undefined;
-  return { debug: ignore, info: ignore, warn: say, error: say };
+  return { ...SILENT_LOG, warn: say, error: say };
 }
+
+const ignore = (): void => undefined;
+/** The log of commands that say themselves what is wrong. */
+export const SILENT_LOG: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 
 /** Asks systemd over a connection that is closed at once, so that the command does not wait for the bus at its end. */
 export const servicesOnce: Systemd['services'] = async (patterns, timeoutMs, signal) => {
   const lifetime = new AbortController();
-  const ignore = (): void => undefined;
-  const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
   try {
-    const bus = createSystemBus({ log, clock: createSystemClock() }, AbortSignal.any([signal, lifetime.signal]));
+    const bus = createSystemBus(
+      { log: SILENT_LOG, clock: createSystemClock() },
+      AbortSignal.any([signal, lifetime.signal]),
+    );
     return await new Systemd(bus).services(patterns, timeoutMs, signal);
   } finally {
     lifetime.abort();

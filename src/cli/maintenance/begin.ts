@@ -7,8 +7,8 @@ import { decideMaintenanceStep, type MaintenanceIntent } from '../../decide/main
 import { keptBy } from '../../decide/kept-pods/kept-pods.ts';
 import { type Consent, flagOfLoss, keepPodsOf, missingConsent } from '../../decide/kept-pods/consent.ts';
 import { NodemaintError } from '../../errors.ts';
-import { hasCode } from '../../kube/connection-loss.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
+import { ifAllowed } from '../cluster/cluster.ts';
 import { readDrainPlan } from './plan-file.ts';
 import type { DryRun } from '../arguments/options.ts';
 import { usage } from '../arguments/parse.ts';
@@ -71,7 +71,8 @@ function warnOfOthers(
     const shared = nodes.filter((node) => selectsNode(other, node)).map(({ metadata }) => `node/${metadata.name}`);
     if (shared.length === 0) continue;
     const is = `nodemaintenance/${other.metadata.name} (${stageOf(other)}) also covers ${shared.join(', ')}`;
-    terminal.warn(`warning: ${is}: pods leave once both drains have reached them\n`);
+    const both = stageOf(own) === 'Drain' && stageOf(other) === 'Drain';
+    terminal.warn(`warning: ${is}${both ? ': pods leave once both drains have reached them' : ''}\n`);
   }
 }
 
@@ -81,13 +82,8 @@ async function podsOfMembers(
   members: readonly Node[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, readonly Pod[]>> {
-  const podsOf = async (node: string): Promise<readonly Pod[]> => {
-    return await client.podsOn(node, signal).catch((error: unknown) => {
-      // The controller judges the drain by them in any case.
-      if (hasCode(error, 'API_REFUSED')) return [];
-      throw error;
-    });
-  };
+  // The controller judges the drain by them in any case.
+  const podsOf = async (node: string): Promise<readonly Pod[]> => (await ifAllowed(client.podsOn(node, signal))) ?? [];
   return new Map(await Promise.all(members.map(async ({ metadata: { name } }) => [name, await podsOf(name)] as const)));
 }
 

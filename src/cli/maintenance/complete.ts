@@ -69,8 +69,9 @@ async function awaitCompletion(
     return ending === 'interrupted' ? EXIT.failed : EXIT.timedOut;
   }
   if (flags.output !== 'table') return EXIT.done;
-  terminal.write(`nodemaintenance/${name} completed\n`);
-  if (known.spec.stage !== 'Idle') {
+  const before = stageOf(known);
+  if (before !== 'Complete') terminal.write(`nodemaintenance/${name} completed\n`);
+  if (before !== 'Idle' && before !== 'Complete') {
     const others = (await maintenances.maintenances(terminal.stop)).filter(({ metadata }) => metadata.name !== name);
     for (const node of observed.nodes) terminal.write(nodeText(node, others));
   }

@@ -8,10 +8,9 @@ import {
   type PreviewFacts,
 } from '../../show/preview/drain-preview.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
-import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import { DAEMON_SETS, DISRUPTION_BUDGETS, type Resource } from '../../kube/resource.ts';
-import { type ClusterFlags, withCluster } from '../cluster/cluster.ts';
+import { type ClusterFlags, ifAllowed, withCluster } from '../cluster/cluster.ts';
 import { formatDocument } from '../terminal/document.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { chosenNodes, parseNodeChoice } from './choice.ts';
@@ -38,16 +37,8 @@ const GATES: readonly Resource[] = [
 
 /** Whether the policy that gates DaemonSet pods is bound; undefined where that cannot be read. */
 async function isGateInstalled(client: MaintenanceClient, signal: AbortSignal): Promise<boolean | undefined> {
-  try {
-    for (const resource of GATES) {
-      if ((await client.find(resource, { name: GATE_BINDING }, signal)) !== undefined) return true;
-    }
-    return false;
-  } catch (error) {
-    // A user may lack the right to read policies; a preview without this finding is better than none.
-    if (error instanceof NodemaintError && error.code === 'API_REFUSED') return undefined;
-    throw error;
-  }
+  const bindings = GATES.map((resource) => client.find(resource, { name: GATE_BINDING }, signal));
+  return await ifAllowed(Promise.all(bindings).then((found) => found.some((each) => each !== undefined)));
 }
 
 async function readDaemonSets(
@@ -61,14 +52,8 @@ async function readDaemonSets(
     if (owner?.kind !== 'DaemonSet' || !owner.apiVersion.startsWith('apps/')) continue;
     owners.set(owner.uid, { name: owner.name, namespace: metadata.namespace ?? 'default' });
   }
-  const find = async (meta: { name: string; namespace: string }): Promise<PreviewDaemonSet | undefined> => {
-    try {
-      return await client.find<PreviewDaemonSet>(DAEMON_SETS, meta, signal);
-    } catch (error) {
-      if (error instanceof NodemaintError && error.code === 'API_REFUSED') return undefined;
-      throw error;
-    }
-  };
+  const find = (meta: { name: string; namespace: string }): Promise<PreviewDaemonSet | undefined> =>
+    ifAllowed(client.find<PreviewDaemonSet>(DAEMON_SETS, meta, signal));
   const found = await Promise.all([...owners.values()].map(find));
   return found.filter((set) => set !== undefined);
 }

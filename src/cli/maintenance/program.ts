@@ -15,7 +15,6 @@ import type { CordonFlags } from './cordon.ts';
 import type { DrainFlags } from './drain.ts';
 import type { PreviewFlags } from './preview.ts';
 
-const FAILURES = { 1: 'failed, refused or interrupted', 2: 'usage error' };
 const TIMED_OUT = { 3: '--timeout is over' };
 const NODES = 'names of nodes: NAME or node/NAME';
 const NAME = 'name of the NodeMaintenance; default: made from the names of the nodes';
@@ -62,11 +61,7 @@ function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): voi
     )
     .addHelpText(
       'after',
-      exitCodes({
-        0: 'every node is drained; with --no-wait: the drain has been asked for',
-        ...FAILURES,
-        ...TIMED_OUT,
-      }),
+      exitCodes({ 0: 'every node is drained; with --no-wait: the drain has been asked for', ...TIMED_OUT }),
     )
     .action(async (nodes: readonly string[], flags: DrainFlags) => {
       const { drainCommand } = await import('./drain.ts');
@@ -89,7 +84,7 @@ function addCordon(program: Command, terminal: Terminal, exitWith: ExitWith): vo
     .addOption(dryRunOption());
   addClusterOptions(cordon, 'name')
     .addHelpText('after', examples('nodemaint cordon worker-1 worker-2', 'nodemaint cordon -l pool=web'))
-    .addHelpText('after', exitCodes({ 0: 'done; every node is unschedulable', ...FAILURES, ...TIMED_OUT }))
+    .addHelpText('after', exitCodes({ 0: 'done; every node is unschedulable', ...TIMED_OUT }))
     .action(async (nodes: readonly string[], flags: CordonFlags) => {
       const { cordonCommand } = await import('./cordon.ts');
       exitWith(await cordonCommand(nodes, flags, terminal));
@@ -113,34 +108,9 @@ function addComplete(program: Command, terminal: Terminal, exitWith: ExitWith): 
       'after',
       examples('nodemaint complete worker-1', 'nodemaint complete nm/maintenance-worker-1 --delete'),
     )
-    .addHelpText('after', exitCodes({ 0: 'done; the maintenances are completed', ...FAILURES, ...TIMED_OUT }))
+    .addHelpText('after', exitCodes({ 0: 'done; the maintenances are completed', ...TIMED_OUT }))
     .action(async (names: readonly string[], flags: CompleteFlags) => {
       const { completeCommand } = await import('./complete.ts');
-      exitWith(await completeCommand(names, flags, terminal));
-    });
-}
-
-function addUncordon(program: Command, terminal: Terminal, exitWith: ExitWith): void {
-  const uncordon = program
-    .command('uncordon')
-    .summary('end the maintenances of nodes, so that pods may come back')
-    .description(
-      'The same as "nodemaint complete" for nodes: ends their maintenances and uncordons them. A cordon of a person stays: take it off with "kubectl uncordon".',
-    )
-    .argument('[nodes...]', NODES)
-    .addOption(selectorOption())
-    .addOption(waitTimeoutOption('the controller', '1m'))
-    .addOption(dryRunOption());
-  addClusterOptions(uncordon, 'name')
-    .addHelpText('after', examples('nodemaint uncordon worker-1', 'nodemaint uncordon -l pool=web'))
-    .addHelpText('after', exitCodes({ 0: 'done; the maintenances are completed', ...FAILURES, ...TIMED_OUT }))
-    .action(async (nodes: readonly string[], flags: CompleteFlags) => {
-      const [{ completeCommand }, { parseNodeChoice }] = await Promise.all([
-        import('./complete.ts'),
-        import('./choice.ts'),
-      ]);
-      const choice = parseNodeChoice(nodes, flags.selector);
-      const names = choice.kind === 'names' ? choice.names.map((name) => `node/${name}`) : [];
       exitWith(await completeCommand(names, flags, terminal));
     });
 }
@@ -160,7 +130,6 @@ function addPreview(program: Command, terminal: Terminal, exitWith: ExitWith): v
       'after',
       exitCodes({
         0: 'done; with --exit-code: nothing would block',
-        ...FAILURES,
         4: 'with --exit-code: something would block, or drain needs a flag for a pod',
       }),
     )
@@ -176,5 +145,4 @@ export function addMaintenanceCommands(program: Command, terminal: Terminal, exi
   addCordon(program, terminal, exitWith);
   addDrain(program, terminal, exitWith);
   addComplete(program, terminal, exitWith);
-  addUncordon(program, terminal, exitWith);
 }

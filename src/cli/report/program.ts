@@ -12,7 +12,7 @@ export function addReport(program: Command, terminal: Terminal, exitWith: ExitWi
     .addOption(configOption())
     .addOption(outputOption())
     .addHelpText('after', examples('sudo nodemaint history', 'sudo nodemaint history -o json'))
-    .addHelpText('after', exitCodes({ 0: 'done', 1: 'the record cannot be read', 2: 'usage error' }))
+    .addHelpText('after', exitCodes({ 0: 'done', 1: 'the record cannot be read' }))
     .action(async (flags: HistoryFlags) => {
       const { historyCommand } = await import('./report.ts');
       exitWith(await historyCommand(flags, terminal));
@@ -28,10 +28,7 @@ export function addReport(program: Command, terminal: Terminal, exitWith: ExitWi
     .addOption(configOption())
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'svg']).default('text'))
     .addHelpText('after', examples('sudo nodemaint report', 'sudo nodemaint report 2 -o svg > shutdown.svg'))
-    .addHelpText(
-      'after',
-      exitCodes({ 0: 'done', 1: 'there is nothing to report, or it cannot be read', 2: 'usage error' }),
-    )
+    .addHelpText('after', exitCodes({ 0: 'done', 1: 'there is nothing to report, or it cannot be read' }))
     .action(async (number: string, flags: ReportFlags) => {
       const { reportCommand } = await import('./report.ts');
       exitWith(await reportCommand(number, flags, terminal));

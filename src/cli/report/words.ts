@@ -12,7 +12,9 @@ export function outcomeText(line: Timeline): string {
 
 function endText(line: Timeline): string {
   const { outcome, why, podsLeft } = line;
-  const left = `${counted(podsLeft, 'pod was', 'pods were')} left`;
+  // Somebody let it go, or it went down, and no pod is known that was left.
+  const left =
+    podsLeft === 0 ? 'it is not known which pods were left' : `${counted(podsLeft, 'pod was', 'pods were')} left`;
   switch (outcome) {
     case 'drained':
       return line.awayMs === undefined

@@ -35,12 +35,7 @@ function addRelease(program: Command, terminal: Terminal, exitWith: ExitWith): v
     )
     .addHelpText(
       'after',
-      exitCodes({
-        0: 'the shutdown continues',
-        1: 'failed, refused or interrupted',
-        2: 'usage error',
-        3: 'the agent of the node has not confirmed it in time',
-      }),
+      exitCodes({ 0: 'the shutdown continues', 3: 'the agent of the node has not confirmed it in time' }),
     )
     .action(async (node: string | undefined, flags: ReleaseFlags) => {
       if (node === undefined) {

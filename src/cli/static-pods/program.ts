@@ -16,15 +16,7 @@ function addMove(command: Command, ...lines: readonly string[]): Command {
     .addOption(configOption())
     .addOption(waitTimeoutOption('the manifests', '5m'))
     .addHelpText('after', examples(...lines))
-    .addHelpText(
-      'after',
-      exitCodes({
-        0: 'done',
-        1: 'failed or interrupted',
-        2: 'usage error',
-        3: '--timeout is over; a running agent continues',
-      }),
-    );
+    .addHelpText('after', exitCodes({ 0: 'done', 3: '--timeout is over; a running agent continues' }));
 }
 
 function addPark(parent: Command, terminal: Terminal, exitWith: ExitWith): void {

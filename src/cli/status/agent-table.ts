@@ -1,6 +1,7 @@
 import { counted } from '../../decide/counted.ts';
 import type { AgentStatus } from '../../agent/control/status.ts';
-import { formatTable } from '../terminal/text.ts';
+import { rfc3339 } from '../../decide/time.ts';
+import { deadlineText, formatTable } from '../terminal/text.ts';
 import { formatAge, formatSpan } from '../../decide/duration.ts';
 import { namesWithin } from '../../decide/name-list.ts';
 import { readInterceptorMessage, shortMessage } from '../../decide/interceptor/message.ts';
@@ -74,22 +75,31 @@ function describeDelay({ delay, deadManMs }: AgentStatus['lock']): string[][] {
   return [['Delay:', limit], ...(delay.problem === undefined ? [] : [['', `WARNING: ${delay.problem}`]])];
 }
 
-function lockText({ kind, held, message }: AgentStatus['lock']): string {
+function lockText({ phase, lock: { kind, held, message } }: AgentStatus): string {
   if (kind === 'none') return 'none (the key "lock"): a shutdown does not wait for this node';
+  if (phase.kind === 'released') return `released (${kind}): the machine may go down`;
   return held ? `held (${kind})` : `NOT HELD (${kind}: ${message})`;
+}
+
+/** When the machine of a shutdown will be gone, and who says so. */
+function describeDeadline({ phase }: AgentStatus, now: number): string[][] {
+  if ((phase.kind !== 'draining' && phase.kind !== 'released') || phase.deadline === undefined) return [];
+  const { at, of, isHold } = phase.deadline;
+  const who = isHold === true ? 'the longest hold' : of === undefined ? '' : `a ${of}`;
+  return [['Deadline:', `${rfc3339(at)}, ${deadlineText(at, now)}${who === '' ? '' : ` (${who})`}`]];
 }
 
 /** The status of the agent as a table, for people. */
 export function formatStatus(status: AgentStatus, now: number, columns: number = Infinity): string {
   const { phase, lock, cluster, maintenance } = status;
-  const since = phase.kind === 'watching' ? (status.watchingSince ?? status.startedAt) : phase.since;
   const heard =
     cluster.heardAt === undefined ? 'no answer yet' : `last answer ${formatSpan(now - cluster.heardAt)} ago`;
   const lines = [
     ['Node:', status.node],
-    ['Phase:', `${phase.kind} for ${formatSpan(now - since)}: ${status.summary}`],
+    ['Phase:', `${phase.kind} for ${formatSpan(now - (status.phaseSince ?? status.startedAt))}: ${status.summary}`],
     ...(phase.kind === 'watching' ? [] : [['Reason:', phase.reason]]),
-    ['Lock:', lockText(lock)],
+    ...describeDeadline(status, now),
+    ['Lock:', lockText(status)],
     ...describeDelay(lock),
     ...(lock.others ?? []).map((other) => ['Delayed by:', other]),
     ...(status.scheduled === null

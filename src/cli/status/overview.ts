@@ -6,7 +6,8 @@ import { formatAge } from '../../decide/duration.ts';
 import { nodesOf } from '../../decide/maintenance/named-target.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { timeOf } from '../../decide/time.ts';
-import { formatTable } from '../terminal/text.ts';
+import { deadlineOf } from '../../decide/deadline/maintenance.ts';
+import { deadlineText, formatTable } from '../terminal/text.ts';
 
 /** How the table is drawn: `columns` characters wide, at `now` in milliseconds since the epoch. */
 interface OverviewOptions {
@@ -14,7 +15,7 @@ interface OverviewOptions {
   readonly now: number;
 }
 
-const HEAD = ['NAME', 'STAGE', 'NODES', 'DRAINED', 'PENDING', 'EVICTING', 'AGE', 'REASON'];
+const HEAD = ['NAME', 'STAGE', 'NODES', 'DRAINED', 'PENDING', 'EVICTING', 'AGE', 'DEADLINE', 'REASON'];
 const MAX_NAMES = 3;
 /** Names of nodes take at most this share of the width; else they are counted. */
 const NAMES_SHARE = 0.3;
@@ -37,6 +38,7 @@ export function overviewTable(
   const rows = maintenances.map((each) => {
     const { metadata, spec, status } = each;
     const names = nodesOf(each, nodes);
+    const at = deadlineOf(each)?.at;
     const { podsPendingEvacuation = 0, podsEvacuating = 0 } = status?.summary ?? {};
     const condition = status?.conditions?.find(({ type }) => type === DRAINED);
     return [
@@ -47,6 +49,7 @@ export function overviewTable(
       String(podsPendingEvacuation),
       String(podsEvacuating),
       formatAge(now - (timeOf(metadata.creationTimestamp) ?? now)),
+      at === undefined || stageOf(each) === 'Complete' ? '-' : deadlineText(at, now),
       spec.reason ?? '',
     ];
   });

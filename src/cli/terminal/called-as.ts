@@ -14,7 +14,6 @@ const ANYWHERE = [
   'nodes',
   'preview',
   'status',
-  'uncordon',
   'uninstall-cluster',
   'version',
   'COMMAND',

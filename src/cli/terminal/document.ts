@@ -6,7 +6,7 @@ import { preciseRfc3339 } from '../../decide/time.ts';
 const DOCUMENT_VERSION = 'cli.nodemaintenance.x-k8s.io/v1alpha1';
 
 /** Members whose numbers are milliseconds since the epoch. */
-const TIME = /^(?:at|since|.+At)$/;
+const TIME = /^(?:at|since|.+(?:At|Since|Deadline))$/;
 /** Members whose numbers are spans of time: milliseconds or seconds. */
 const SPAN = /^(.+?)(Ms|Sec)$/;
 
@@ -26,7 +26,7 @@ function converted(value: unknown): unknown {
 }
 
 /**
- * The document of a view. Numbers of the members `at`, `since` and `…At` are milliseconds since the epoch, and become
+ * The document of a view. Numbers of the members `at`, `since`, `…At`, `…Since` and `…Deadline` are milliseconds since the epoch, and become
  * RFC 3339; those of `…Ms` and `…Sec` become `…Seconds`.
  */
 function documentOf(kind: string, content: object): object {

@@ -20,10 +20,7 @@ export function addUninstall(program: Command, terminal: Terminal, exitWith: Exi
       'after',
       examples('nodemaint uninstall-cluster --dry-run', 'nodemaint uninstall-cluster --context test --yes'),
     )
-    .addHelpText(
-      'after',
-      exitCodes({ 0: 'done', 1: 'failed, refused or interrupted', 2: 'usage error', 3: 'maintenances are left' }),
-    )
+    .addHelpText('after', exitCodes({ 0: 'done', 3: 'maintenances are left' }))
     .action(async (flags: UninstallFlags) => {
       const { uninstallClusterCommand } = await import('./uninstall.ts');
       exitWith(await uninstallClusterCommand(flags, terminal));

@@ -1,4 +1,4 @@
-import { canceler, type Phase, remakeAt, type Shutdown } from './phase.ts';
+import { canceler, deadlineWords, type Phase, remakeAt, type Shutdown } from './phase.ts';
 import { goesOnAlone } from './running-pods.ts';
 import type { Transition } from './transition.ts';
 
@@ -68,7 +68,11 @@ export function phaseEventOf(nodeName: string, { name, from, to }: Transition): 
   switch (name) {
     case 'begin': {
       const how = 'see "nodemaint status", or "nodemaint release" to wait no longer';
-      return event('ShutdownHeld', `${reason}: waiting for the pods of node ${nodeName} to leave; ${how}.`, true);
+      return event(
+        'ShutdownHeld',
+        `${reason}: waiting for the pods of node ${nodeName} to leave${deadlineWords(to)}; ${how}.`,
+        true,
+      );
     }
     case 'finish':
       return event('ShutdownReleased', `The pods of node ${nodeName} have left (${maintenance}).`, true);

@@ -5,7 +5,7 @@
 import type { Wait } from '../node/waits.ts';
 import { readInterceptorMessage, shortMessage } from '../interceptor/message.ts';
 import { printable, shortened } from '../../printable.ts';
-import { canceler, type Phase, type Shutdown } from '../shutdown/phase.ts';
+import { canceler, deadlineWords, type Phase, type Shutdown } from '../shutdown/phase.ts';
 import type { Transition, TransitionName } from '../shutdown/transition.ts';
 
 /**
@@ -117,6 +117,7 @@ function waitOf(seen: StoryObservation['waitingFor'][number], from: number): Sto
 }
 
 function why({ name, from, to }: Transition): string {
+  if (name === 'tighten') return deadlineWords(to).slice(2);
   if (name === 'force' && to.kind === 'released') return textOf(to.forced ?? '');
   if (name === 'boot') return from.kind === 'draining' ? 'the machine went down before its pods had ended' : '';
   if (name === 'cancel' && to.kind === 'recovering' && to.canceledBy !== undefined)
@@ -127,7 +128,11 @@ function why({ name, from, to }: Transition): string {
 /** The beginning of a story. */
 export function begunStory(node: string, shutdown: Shutdown): ShutdownStory {
   const { maintenance, origin, since } = shutdown;
-  const begin: StoryEvent = { at: since, what: 'begin', text: '' };
+  const begin: StoryEvent = {
+    at: since,
+    what: 'begin',
+    text: deadlineWords({ kind: 'draining', ...shutdown }).slice(2),
+  };
   const lists = { events: [begin], pods: [], podsLeftOut: 0, waits: [], returned: [] };
   return { node, maintenance, origin, reason: textOf(shutdown.reason), begunAt: since, ...lists };
 }

@@ -143,19 +143,23 @@ function judgeNodes(all: readonly FleetNode[]): Omit<Check, 'name'> {
   const nodes = all.filter(({ state }) => state !== 'exempt');
   const leftOut =
     all.length === nodes.length ? '' : `; ${all.length - nodes.length} can have none, or are to have none`;
+  if (nodes.length === 0) return warn(`no node is there that should have an agent${leftOut}`, 'kubectl get nodes');
   const unguarded = nodes.filter(({ state }) => state === 'unguarded');
   const have = counted(nodes.length, 'node has an agent', 'nodes have an agent');
   if (unguarded.length === 0) return ok(`${have}${leftOut}`);
   const names = named(unguarded.map(({ name, reason }) => (reason === '' ? name : `${name} (${reason})`)));
   return fail(
     `${unguarded.length} of ${nodes.length} nodes are unguarded: ${names}`,
-    'nodemaint nodes says why; nodemaint doctor on the node',
+    unguarded.every(({ agent }) => agent === undefined)
+      ? 'install the agent: docs/usage/install.md'
+      : 'nodemaint nodes says why; nodemaint doctor on the nodes that have an agent',
   );
 }
 
 function judgeVersions(nodes: readonly FleetNode[]): Omit<Check, 'name'> {
   const outdated = nodes.filter(({ state }) => state === 'outdated');
-  if (outdated.length === 0) return ok('agents and controller have the same version');
+  if (nodes.every(({ agent }) => agent === undefined)) return warn('no agent says its version', 'see "agents"');
+  if (outdated.length === 0) return ok('no agent has another version than the cluster');
   const have = counted(outdated.length, 'node has', 'nodes have');
   return warn(
     `${have} an agent of another version: ${named(outdated.map(({ name }) => name))}`,

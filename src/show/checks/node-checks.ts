@@ -29,7 +29,7 @@ interface UnitPaths {
 
 /** The facts of a node; a text in place of a value says why it could not be read. */
 export interface DoctorFacts {
-  readonly lock: { readonly held: boolean; readonly message: string } | string;
+  readonly lock: { readonly kind: string; readonly held: boolean; readonly message: string } | string;
   /** Whether the bus cannot be reached, of which logind and systemd are asked. */
   readonly isBusAway: boolean;
   readonly delay: { readonly effectiveMs: number; readonly winner: DelaySetting | undefined } | string;
@@ -93,6 +93,10 @@ function checkLock({ lock }: DoctorFacts): Check {
   const name = 'lock';
   if (typeof lock === 'string') {
     return { name, result: 'fail', message: lock, fix: 'systemctl start nodemaint; then journalctl -u nodemaint' };
+  }
+  if (lock.kind === 'none') {
+    const fix = 'to hold shutdowns: set the key "lock" to unit; then systemctl restart nodemaint';
+    return { name, result: 'warn', message: 'the agent is configured to hold no shutdown lock', fix };
   }
   if (lock.held) return { name, ...OK, message: 'the agent runs and holds the shutdown lock' };
   const fix = 'journalctl -u nodemaint -u nodemaint-inhibitor says why';

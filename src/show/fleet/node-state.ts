@@ -6,9 +6,10 @@ import {
   NODE_NOTE_ANNOTATION,
   WITHOUT_AGENT_LABEL,
 } from '../../api/names.ts';
+import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import { formatSpan } from '../../decide/duration.ts';
 import { readNodeNote } from '../../decide/maintenance/node-note.ts';
-import { timeOf } from '../../decide/time.ts';
+import { rfc3339, timeOf } from '../../decide/time.ts';
 import { overdueMs, readPresence, type WrittenPresence } from '../../decide/presence/presence.ts';
 
 /**
@@ -72,13 +73,22 @@ function uncheckedReason({ doctor, at }: WrittenPresence, now: number): string {
   return `its checks could not be run for ${formatSpan(knownMs)}: run "nodemaint doctor" on the node`;
 }
 
-/** Why a maintenance has cordoned the node: its name, its stage and what people said, as far as the controller has noted it. */
-function maintenanceReason({ metadata }: ListedNode, name: string): string {
+/** Which maintenance has cordoned the node: its name, its stage and what people said, as far as the controller has noted it; undefined for none. */
+function maintenanceReason({ metadata }: ListedNode): string | undefined {
+  const name = metadata.annotations?.[CORDONED_ANNOTATION];
+  if (name === undefined) return undefined;
   const note = readNodeNote(metadata.annotations?.[NODE_NOTE_ANNOTATION], metadata.name);
   const noted = note.kind === 'known' ? note.maintenances.find((each) => each.metadata.name === name) : undefined;
   if (noted === undefined) return `nodemaintenance/${name}`;
   const { stage, reason = '' } = noted.spec;
-  return `nodemaintenance/${name}, ${stage}${reason === '' ? '' : `: ${reason}`}`;
+  const at = deadlineOf(noted)?.at;
+  const deadline = at === undefined ? '' : `, deadline ${rfc3339(at)}`;
+  return `nodemaintenance/${name}, ${stage}${deadline}${reason === '' ? '' : `: ${reason}`}`;
+}
+
+/** An unguarded node, with the maintenance that takes its pods meanwhile. */
+function unguardedNode(node: ListedNode, why: string): Judgement {
+  return { state: 'unguarded', reason: [why, maintenanceReason(node) ?? []].flat().join('; ') };
 }
 
 function judge(node: ListedNode, agent: WrittenPresence, expected: string, now: number): Judgement {
@@ -92,10 +102,10 @@ function judge(node: ListedNode, agent: WrittenPresence, expected: string, now: 
     return { state: 'going-down', reason: `${left}: ${reason}` };
   }
   const unguarded = unguardedReason(agent, isReady, now);
-  if (unguarded !== undefined) return { state: 'unguarded', reason: unguarded };
+  if (unguarded !== undefined) return unguardedNode(node, unguarded);
   if (phase === 'recovering') return { state: 'back', reason: 'what the shutdown took away is being put back' };
-  const maintenance = node.metadata.annotations?.[CORDONED_ANNOTATION];
-  if (maintenance !== undefined) return { state: 'going-down', reason: maintenanceReason(node, maintenance) };
+  const maintenance = maintenanceReason(node);
+  if (maintenance !== undefined) return { state: 'going-down', reason: maintenance };
   if (expected !== '' && !isSameBuild(version, expected))
     return { state: 'outdated', reason: `${version}; the cluster has ${expected}` };
   if (doctor === 'warn') return { state: 'guarded', reason: checkReason('warns', agent.checks) };
@@ -126,8 +136,8 @@ export function fleetNode(node: ListedNode, expected: string, now: number): Flee
   if (agent !== undefined) return { ...known, ...judge(node, agent, expected, now) };
   const exempt = text === undefined ? exemptReason(labels) : undefined;
   if (exempt !== undefined) return { ...known, state: 'exempt', reason: exempt };
-  const reason = text === undefined ? 'no agent has reported' : 'the report of its agent cannot be read';
-  return { ...known, state: 'unguarded', reason };
+  const why = text === undefined ? 'no agent has reported' : 'the report of its agent cannot be read';
+  return { ...known, ...unguardedNode(node, why) };
 }
 
 /** The version that more than half of them are; '' for none. What one agent says of itself makes no other one outdated. */

@@ -56,7 +56,7 @@ const WORDS: Readonly<Record<BlockingPod['reason'], readonly [one: string, sever
   Interceptor: ['waits for the interceptor', 'wait for the interceptor'],
   InterceptorSilent: ['waits for a silent interceptor:', 'wait for a silent interceptor:'],
   NoInterceptor: ['has no interceptor that acts:', 'have no interceptor that acts:'],
-  NoAgent: ['is static, and', 'are static, and'],
+  NoAgent: ['is static:', 'are static:'],
   NotSupported: ['cannot be evicted:', 'cannot be evicted:'],
   RequestHeld: ['waits for a request:', 'wait for a request:'],
   Finalizer: ['is held:', 'are held:'],

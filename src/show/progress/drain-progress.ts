@@ -9,10 +9,11 @@ import {
 } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
+import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import { isKept, keptBy } from '../../decide/kept-pods/kept-pods.ts';
 import { entryCovers, planOf, targetsCover } from '../../decide/maintenance/drain-plan.ts';
 import { type BlockingCause, blockingCauses, hasNoKnownEnd } from './blocking-causes.ts';
-import { type EvictProgress, evictProgress } from './eviction-progress.ts';
+import { type EvictProgress, evictProgress, UNNOTICED_MS } from './eviction-progress.ts';
 import { requestedBy, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { type DrainPod, drainPodOf, isTerminal } from '../../decide/pod.ts';
 import { timeOf } from '../../decide/time.ts';
@@ -67,6 +68,10 @@ export interface DrainView {
   readonly message: string;
   /** Milliseconds since the epoch at which the stage began; absent while no controller has taken it up. */
   readonly since?: number;
+  /** False where no controller has taken the stage up, although the maintenance has been there for a while. */
+  readonly isTakenUp: boolean;
+  /** When the machines will be gone, in milliseconds since the epoch, and whether that has passed; absent where nobody has named a time. */
+  readonly deadline?: { readonly at: number; readonly isOver: boolean };
   readonly nodes: readonly NodeView[];
   /** What the status has no room for, in a sentence; absent where it has everything. */
   readonly leftOut?: string;
@@ -134,14 +139,15 @@ function nodeView(name: string, facts: DrainFacts, now: number): NodeView {
     return [{ entry, state, total: own.length, gone: own.length - left.length, pods }];
   });
   const leaving = tiers.flatMap((tier) => tier.pods);
-  const isUnknown = leaving.some((pod) => hasNoKnownEnd(pod, now));
-  const expectedFinishAt = isUnknown ? undefined : timeOf(status?.expectedFinishTime);
+  const drained = status?.drainTargets !== undefined && present.length === 0 && !waitsForVolume(status);
+  const expectedFinishAt =
+    drained || leaving.some((pod) => hasNoKnownEnd(pod, now)) ? undefined : timeOf(status?.expectedFinishTime);
   // Only the controller knows of pods that left before watching began.
   const total = Math.max(status?.podsAtStart ?? 0, all.length);
   return {
     name,
     message: status?.drainMessage ?? '',
-    drained: status?.drainTargets !== undefined && present.length === 0 && !waitsForVolume(status),
+    drained,
     total,
     gone: total - present.length,
     ...(expectedFinishAt === undefined ? {} : { expectedFinishAt }),
@@ -152,6 +158,21 @@ function nodeView(name: string, facts: DrainFacts, now: number): NodeView {
   };
 }
 
+/** Nodes whose later pods wait for another node have no known end where that one has none: nodes of a maintenance move on together. */
+function withoutGuesses(nodes: readonly NodeView[]): readonly NodeView[] {
+  const isOpen = nodes.some(({ drained, expectedFinishAt }) => !drained && expectedFinishAt === undefined);
+  return nodes.map((node) => {
+    if (!isOpen || !node.tiers.some(({ state }) => state === 'waiting')) return node;
+    const { expectedFinishAt: _, ...known } = node;
+    return known;
+  });
+}
+
+function deadlineView(maintenance: NodeMaintenance, now: number): Pick<DrainView, 'deadline'> {
+  const at = stageOf(maintenance) === 'Complete' ? undefined : deadlineOf(maintenance)?.at;
+  return at === undefined ? {} : { deadline: { at, isOver: at <= now } };
+}
+
 /** The progress of a maintenance at `now`, in milliseconds since the epoch (KEP-4212, NodeMaintenanceStatus). */
 export function drainView(facts: DrainFacts, now: number): DrainView {
   const { maintenance, pods } = facts;
@@ -159,6 +180,7 @@ export function drainView(facts: DrainFacts, now: number): DrainView {
   const condition = maintenance.status?.conditions?.find(({ type }) => type === DRAINED);
   const started = maintenance.status?.stageStatuses?.find(({ name }) => name === stage);
   const since = timeOf(started?.startTimestamp);
+  const ageMs = now - (timeOf(maintenance.metadata.creationTimestamp) ?? now);
   const { leftOut, podsBlocking } = maintenance.status?.summary ?? {};
   const requester = requestedBy(maintenance);
   const known = { ...facts, seen: withSeen(facts.seen, pods) };
@@ -170,7 +192,9 @@ export function drainView(facts: DrainFacts, now: number): DrainView {
     drained: condition?.status === 'True',
     message: condition?.message ?? '',
     ...(since === undefined ? {} : { since }),
-    nodes: facts.nodes.map((name) => nodeView(name, known, now)),
+    isTakenUp: stage === 'Idle' || since !== undefined || ageMs < UNNOTICED_MS,
+    ...deadlineView(maintenance, now),
+    nodes: withoutGuesses(facts.nodes.map((name) => nodeView(name, known, now))),
     ...(leftOut === undefined ? {} : { leftOut }),
     ...(podsBlocking === undefined ? {} : { podsBlocking }),
   };

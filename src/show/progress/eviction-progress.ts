@@ -76,7 +76,7 @@ export interface EvictProgress {
 }
 
 /** A controller takes a request up within a second; after this many milliseconds without one the message says so. */
-const UNNOTICED_MS = 15_000;
+export const UNNOTICED_MS = 15_000;
 
 function messageOf(request: EvictionRequest, type: string): string {
   return request.status?.conditions?.find((each) => each.type === type)?.message ?? '';

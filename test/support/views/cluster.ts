@@ -7,7 +7,8 @@ import { type DrainPreview, previewDrain } from '../../../src/show/preview/drain
 import { selectorOfNodes } from '../../../src/decide/maintenance/new-maintenance.ts';
 import { drainScene, NODE, NOW } from './drain.ts';
 
-const AGENT = {
+/** What an agent says of itself where all is well. */
+export const AGENT = {
   version: '0.1.0',
   phase: 'watching',
   phaseSince: rfc3339(NOW - 60_000),

@@ -77,6 +77,7 @@ export function agentStatus(pods: number): AgentStatus {
     warnings: [
       'the kubelet has its own graceful shutdown, which ends pods early: run "nodemaint disable-kubelet-shutdown"',
     ],
+    phaseSince: NOW - 200_000,
     startedAt: NOW - 9 * 86_400_000,
   };
 }

@@ -80,15 +80,6 @@ describe('the status of the agent', () => {
     );
   });
 
-  it('the summary of a quiet node says whether its lock is held, and that a node without a lock has none', () => {
-    const summaryOf = (kind: string, held: boolean): string =>
-      buildStatus(factsOf(WATCHING, { lock: { kind, held, message: '' } })).summary;
-    assert.equal(summaryOf('unit', true), 'waiting for a shutdown, lock held');
-    assert.equal(summaryOf('unit', false), 'waiting for a shutdown, lock NOT HELD');
-    assert.equal(summaryOf('none', true), 'waiting for a shutdown, without a lock');
-    assert.equal(buildStatus(factsOf(WATCHING, { changedAt: 42 })).watchingSince, 42);
-  });
-
   it('the status of a node without a cluster names neither a server nor a controller', () => {
     const status = buildStatus(factsOf(WATCHING));
     assert.deepEqual(status.cluster, { configured: false });

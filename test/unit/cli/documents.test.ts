@@ -55,7 +55,6 @@ const CASES: readonly Case[] = [
   [`drain ${node} --name other --delete-unmanaged --dry-run`, 'cluster', MAINTENANCE],
   [`cordon ${node} --name other --dry-run`, 'cluster', MAINTENANCE],
   [`complete nm/${maintenance} --dry-run`, 'cluster', MAINTENANCE],
-  [`uncordon ${node} --dry-run`, 'cluster', MAINTENANCE],
   [`evict ${pod} --dry-run`, 'cluster', REQUEST],
   ['check', 'cluster', `${OWN} CheckList`],
   ['version', 'config', `${OWN} Versions`],

@@ -20,7 +20,6 @@ contexts: [{name: ctx, context: {cluster: c, user: u}}]
 type Case = readonly [words: string, code: number, message: RegExp];
 
 const OF_THE_REVIEW: readonly Case[] = [
-  ['uncordon', 2, /name a node, or choose nodes by their labels with -l/],
   ['drain -l role=worker worker-1 K', 2, /-l role=worker cannot be used together with names of nodes/],
   ['stauts', 2, /unknown command 'stauts'/],
   ['drain K', 2, /name a node, or choose nodes/],

@@ -1,5 +1,6 @@
 import { counted } from '../../../decide/counted.ts';
 import type { DrainView, LeavingPod, NodeView } from '../../../show/progress/drain-progress.ts';
+import { rfc3339 } from '../../../decide/time.ts';
 import { firstNames } from '../../../decide/name-list.ts';
 import { causeOf } from '../../../show/progress/blocking-causes.ts';
 import { causeText, keptText, requesterText, tierName, isUnrequested, podState } from './frame.ts';
@@ -97,7 +98,9 @@ export function createDrainChanges(): DrainChanges {
   return {
     next: (view) => {
       const reason = view.reason === '' ? '' : `: ${printable(view.reason)}`;
-      const head = `nodemaintenance/${view.maintenance} ${view.stage}${requesterText(view)}${reason}`;
+      const { at, isOver } = view.deadline ?? {};
+      const deadline = at === undefined ? '' : `, deadline ${rfc3339(at)}${isOver === true ? ' has passed' : ''}`;
+      const head = `nodemaintenance/${view.maintenance} ${view.stage}${deadline}${requesterText(view)}${reason}`;
       return [...(isNew('head', head) ? [head] : []), ...view.nodes.flatMap(ofNode)];
     },
   };

@@ -4,6 +4,7 @@ import { firstNames, namesWithin } from '../../../decide/name-list.ts';
 import { tierText } from '../../../show/story/timeline.ts';
 import { type BlockingCause, causeOf, blockingOf } from '../../../show/progress/blocking-causes.ts';
 import type { DrainView, NodeView, TierView, LeavingPod } from '../../../show/progress/drain-progress.ts';
+import { deadlineText } from '../../terminal/text.ts';
 import { printable } from '../../../printable.ts';
 import { type FrameLine, hangingLines, type LineStyle, wrap, shareBar } from '../../terminal/paint.ts';
 import { formatSpan } from '../../../decide/duration.ts';
@@ -205,6 +206,9 @@ function nodeLines(node: NodeView, stage: DrainView['stage'], columns: number, n
   ];
 }
 
+/** What is said where `isTakenUp` is false. */
+export const NOT_TAKEN_UP = 'No controller has taken the maintenance up; is nodemaint controller running?';
+
 /** Who asked for a maintenance, in a sentence's part; empty where it is not known. */
 export function requesterText({ requestedBy }: Pick<DrainView, 'requestedBy'>): string {
   return requestedBy === undefined ? '' : `, asked for by ${printable(requestedBy)}`;
@@ -213,8 +217,9 @@ export function requesterText({ requestedBy }: Pick<DrainView, 'requestedBy'>): 
 /** The first line of a maintenance: its name, stage, how long, who asked, and why. */
 function headLine(view: DrainView, now: number): string {
   const since = view.since === undefined ? '' : ` for ${formatSpan(now - view.since)}`;
+  const deadline = view.deadline === undefined ? '' : `, deadline ${deadlineText(view.deadline.at, now)}`;
   const reason = view.reason === '' ? '' : `: ${printable(view.reason)}`;
-  return `nodemaintenance/${view.maintenance}  ${view.stage}${since}${requesterText(view)}${reason}`;
+  return `nodemaintenance/${view.maintenance}  ${view.stage}${since}${deadline}${requesterText(view)}${reason}`;
 }
 
 /** What the status has no room for; nothing where it has everything. */
@@ -231,6 +236,7 @@ export function drainLines(view: DrainView, columns: number, now: number): reado
   const drained = view.nodes.filter((node) => node.drained);
   return [
     ...hangingLines({ head: '', indent: '  ', most: 3 }, headLine(view, now), columns, 'bold'),
+    ...(view.isTakenUp ? [] : hangingLines({ head: '  ! ' }, NOT_TAKEN_UP, columns, 'warn')),
     ...leftOutLines(view, columns),
     ...[...open, ...drained].flatMap((node) => nodeLines(node, view.stage, columns, now)),
   ];

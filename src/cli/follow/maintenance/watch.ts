@@ -9,6 +9,8 @@ import type { ObjectCache } from '../../../kube/watch.ts';
 import { type FollowContext, Follower, type FollowStop } from '../follower.ts';
 import { NODE_LABEL } from '../../../api/names.ts';
 import { nodeLabel } from '../../../decide/node-label.ts';
+import { NOT_TAKEN_UP } from './frame.ts';
+import { UNNOTICED_MS } from '../../../show/progress/eviction-progress.ts';
 import type { MaintenanceClient } from '../../../kube/maintenance/client.ts';
 
 /** The requests of the moment, by the UID of the pod. */
@@ -68,8 +70,6 @@ interface Copies {
   readonly pods: readonly ObjectCache<Pod>[];
 }
 
-/** A controller takes a maintenance up within a second; after this time without one a note says so. */
-const UNNOTICED_MS = 15_000;
 /** The pods of up to this many nodes are watched node by node; of more, the pods of the whole cluster are. */
 const MAX_WATCHES = 16;
 
@@ -131,9 +131,9 @@ export async function watchDrain(
     return endingOf(view);
   };
   const note = (): string | undefined => {
-    const isUnnoticed = view !== undefined && view.since === undefined && view.stage !== 'Idle';
-    if (!isUnnoticed || clock.monotonic() - startedAt < UNNOTICED_MS) return undefined;
-    return 'No controller has taken the maintenance up; is nodemaint controller running?';
+    // Where the stage was changed, the maintenance is older than what the controller has to take up.
+    const isEarly = clock.monotonic() - startedAt < UNNOTICED_MS;
+    return view?.isTakenUp === false && !isEarly ? NOT_TAKEN_UP : undefined;
   };
   const ending = await follower.run({ look, note, timeoutMs }, stop);
   return { ending, ...(view === undefined ? {} : { view }) };

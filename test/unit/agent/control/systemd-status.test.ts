@@ -49,7 +49,7 @@ describe('the state that systemd shows', () => {
 
 describe("the unit's status line", () => {
   const waiting = { wait: 'manifest', on: 'kubelet', message: '' } as const;
-  const status = { summary: 'shutdown held' } as AgentStatus;
+  const status = { phase: DRAINING, summary: 'shutdown held' } as AgentStatus;
 
   it('names what has been waited for the longest, and how many more', () => {
     const waitingFor = [

@@ -19,20 +19,16 @@ interface Run {
   readonly result: Promise<EvictWatchResult>;
 }
 
-function start(options: { readonly timeoutMs?: number; readonly removeFails?: Error } = {}): Run {
+function start(options: { readonly removeFails?: Error } = {}): Run {
   const store = createObjectStore();
   store.put(PODS, pod());
   store.put(EVICTION_REQUESTS, request());
   const recorded = recordTerminal('pipe', () => T0);
   const cleaned: string[] = [];
-  const requester: Pick<RequesterClient, 'remove' | 'withdraw'> = {
+  const requester: Pick<RequesterClient, 'remove'> = {
     remove: (each: EvictionRequest) => {
       cleaned.push(`remove ${each.metadata.name}`);
       return options.removeFails === undefined ? Promise.resolve(true) : Promise.reject(options.removeFails);
-    },
-    withdraw: (each: EvictionRequest) => {
-      cleaned.push(`withdraw from ${each.metadata.name}`);
-      return Promise.resolve(each);
     },
   };
   const context = {
@@ -44,7 +40,7 @@ function start(options: { readonly timeoutMs?: number; readonly removeFails?: Er
     terminal: recorded.terminal,
   };
   const targets = [{ name: 'web', uid: 'u-1' }];
-  const result = watchEvictions(targets, context, options.timeoutMs ?? 20_000);
+  const result = watchEvictions(targets, context, 20_000);
   return { store, recorded, cleaned, result };
 }
 
@@ -54,26 +50,9 @@ async function onceShown({ recorded }: Run, change: () => void): Promise<void> {
   change();
 }
 
-function evicted(requesters?: string[]): EvictionRequest {
-  const over = ended('Evicted', 'Gone.');
-  return requesters === undefined
-    ? over
-    : { ...over, spec: { ...over.spec, requesters: requesters.map((name) => ({ name })) } };
-}
+const EVICTED = ended('Evicted', 'Gone.');
 
 describe('the watch of evictions', () => {
-  it('the watch ends when the pod is evicted, and removes the finished request', async () => {
-    const run = start();
-    await onceShown(run, () => {
-      run.store.remove(PODS, 'default/web');
-      run.store.put(EVICTION_REQUESTS, evicted());
-    });
-    const { ending, progress, requests } = await run.result;
-    assert.deepEqual([ending, progress.get('web')?.state, requests.length], ['over', 'evicted', 1]);
-    assert.deepEqual(run.cleaned, ['remove u-1']);
-    assert.match(run.recorded.output(), /^2026-11-21T12:00:00Z pod\/web evicted: Gone\.$/m);
-  });
-
   it('each change of what a pod waits for is a line, on a terminal too, and a heartbeat is none', async () => {
     const run = start();
     const now = Date.now();
@@ -83,7 +62,7 @@ describe('the watch of evictions', () => {
       [() => run.store.put(EVICTION_REQUESTS, beating(-MINUTE)), `pod/web interceptor ${A} (2 of 3): Half done.`],
       [() => run.store.put(EVICTION_REQUESTS, beating(0))],
       [() => run.store.put(PODS, pod({ deletionTimestamp: at(now - T0) })), 'pod/web terminating'],
-      [() => run.store.put(EVICTION_REQUESTS, evicted()), 'pod/web evicted: Gone.'],
+      [() => run.store.put(EVICTION_REQUESTS, EVICTED), 'pod/web evicted: Gone.'],
     ];
     const shown = (): readonly string[] =>
       run.recorded.output().replaceAll('2026-11-21T12:00:00Z ', '').trim().split('\n');
@@ -98,27 +77,9 @@ describe('the watch of evictions', () => {
     assert.deepEqual(shown(), lines);
   });
 
-  const ends: readonly [string, EvictionRequest, string, readonly string[]][] = [
-    [
-      'removes only its own entry where others have requested the eviction too',
-      evicted([NAME, 'other.example.com']),
-      'evicted',
-      ['withdraw from u-1'],
-    ],
-    ['ends when the eviction is canceled, and removes nothing', ended('Canceled', 'No.'), 'canceled', []],
-  ];
-  for (const [what, end, state, cleaned] of ends) {
-    it(`the watch ${what}`, async () => {
-      const run = start();
-      await onceShown(run, () => run.store.put(EVICTION_REQUESTS, end));
-      const { ending, progress } = await run.result;
-      assert.deepEqual([ending, progress.get('web')?.state, run.cleaned], ['over', state, cleaned]);
-    });
-  }
-
   it('the watch warns where the finished request cannot be removed, and ends all the same', async () => {
     const run = start({ removeFails: new Error('forbidden') });
-    await onceShown(run, () => run.store.put(EVICTION_REQUESTS, evicted()));
+    await onceShown(run, () => run.store.put(EVICTION_REQUESTS, EVICTED));
     assert.equal((await run.result).ending, 'over');
     const warning = 'warning: the finished EvictionRequest of pod "web" is left to the controller: forbidden\n';
     assert.equal(run.recorded.errors(), warning);

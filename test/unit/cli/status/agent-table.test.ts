@@ -53,21 +53,6 @@ describe('the status of the agent', () => {
   const db = { wait, what: 'default/db', on: 'kubelet', message: 'terminating', since: NOW - 1_000 };
   const shown: readonly [string, Partial<AgentStatus>, readonly string[]][] = [
     [
-      'that no lock is wanted',
-      { lock: { kind: 'none', held: true, message: 'held' } },
-      ['Lock:         none (the key "lock"): a shutdown does not wait for this node'],
-    ],
-    [
-      'that the lock is not held, and why',
-      { lock: { kind: 'delay', held: false, message: 'logind does not answer' } },
-      ['Lock:         NOT HELD (delay: logind does not answer)'],
-    ],
-    [
-      'how long the phase lasts, from its beginning',
-      { watchingSince: NOW - 12_000 },
-      ['Phase:        watching for 12s: no shutdown is under way'],
-    ],
-    [
       'how long the lock delays a shutdown, and that it is too short',
       { lock: { ...QUIET.lock, delay, deadManMs: 180_000 } },
       [
@@ -98,11 +83,6 @@ describe('the status of the agent', () => {
         '  default/web  1m0s   in 5s     actor.example.com: Half done.',
         '  default/db   1s     2s late   kubelet: terminating',
       ],
-    ],
-    [
-      'who drains where no controller is alive',
-      { controller: { state: 'dead', silentMs: 20_000 } },
-      ['Controller:   no controller is alive (for at least 20s); this agent drains its own node'],
     ],
     ['a scheduled shutdown', { scheduled: { kind: 'reboot', at: NOW + 600_000 } }, ['Scheduled:    reboot in 10m0s']],
     ['the maintenance', { maintenance: { name: 'shutdown-a', message: '' } }, ['Maintenance:  shutdown-a']],

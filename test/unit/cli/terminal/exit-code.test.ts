@@ -8,7 +8,7 @@ function failed(error: unknown, isAborted = false): readonly [number, string] {
   const printed: string[] = [];
   const signal = isAborted ? AbortSignal.abort() : new AbortController().signal;
   const warn = (text: string): void => void printed.push(text);
-  return [failedExitCode(error, { warn, signal }), printed.join('')];
+  return [failedExitCode(error, { warn, stop: signal, signal }), printed.join('')];
 }
 
 describe('the exit code of a command that failed', () => {

@@ -1,30 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type ClusterFacts, examineCluster, type Fact } from '../../../../src/show/checks/cluster-checks.ts';
-import { INSTALLED_RESOURCES } from '../../../../src/show/checks/installed.ts';
+import { type ClusterFacts, examineCluster } from '../../../../src/show/checks/cluster-checks.ts';
 import type { FleetNode } from '../../../../src/show/fleet/node-state.ts';
-
-const NOW = Date.UTC(2026, 0, 1);
-
-function known<T>(value: T): Fact<T> {
-  return { kind: 'known', value };
-}
-
-function nodeOf(name: string, state: FleetNode['state']): FleetNode {
-  return { name, state, reason: '', nodeStatus: 'Ready' };
-}
-
-const RIGHT: ClusterFacts = {
-  now: NOW,
-  version: '0.1.0',
-  resources: known(INSTALLED_RESOURCES.map(({ crd }) => ({ crd, state: 'right', fields: [] }))),
-  policies: known({ missing: [], refusesPods: false }),
-  rights: known({ missing: [], isReleaseOff: false }),
-  controller: known({ state: 'alive', holder: 'c', version: '0.1.0' }),
-  webhook: known({ isConfigured: true, caUntil: NOW + 86_400_000, endpoints: 2 }),
-  nodes: known([nodeOf('a', 'guarded')]),
-  leftOvers: known([]),
-};
+import { known, nodeOf, RIGHT } from '../../../support/views/checks.ts';
+import { NOW } from '../../../support/views/drain.ts';
 
 type Facts<K extends keyof ClusterFacts> = Partial<Extract<ClusterFacts[K], { kind: 'known' }>['value']>;
 type Change = Partial<ClusterFacts>;
@@ -68,8 +47,8 @@ describe('the checks of a cluster', () => {
     const agents = examineCluster({ ...RIGHT, ...some }).find(({ name }) => name === 'agents');
     const found = [agents?.result, agents?.message];
     assert.deepEqual(found, ['ok', '1 node has an agent; 1 can have none, or are to have none']);
-    const text = finding(nodes(nodeOf('a', 'unguarded'), nodeOf('w', 'exempt')));
-    assert.match(text, /^fail agents: 1 of 1 nodes are unguarded: a/);
+    const text = finding(nodes(nodeOf('a', 'unguarded'), nodeOf('b', 'guarded'), nodeOf('w', 'exempt')));
+    assert.match(text, /^fail agents: 1 of 2 nodes are unguarded: a/);
   });
 
   const cases: readonly [string, Partial<ClusterFacts>, RegExp][] = [

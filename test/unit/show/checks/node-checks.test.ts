@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { examineNode, type DoctorFacts } from '../../../../src/show/checks/node-checks.ts';
+import { WEEK_MS, WELL } from '../../../support/views/checks.ts';
 import { effectiveKubelet } from '../../../../src/decide/machine/kubelet-config.ts';
 
-const WEEK_MS = 604_800_000;
 const LOCK = { what: 'shutdown', mode: 'delay', pid: 7, why: 'busy' };
 const SELF = {
   id: '1',
@@ -14,36 +14,9 @@ const SELF = {
 
 const ETCD = { name: 'etcd', flags: { 'listen-client-urls': 'https://127.0.0.1:2379' } } as const;
 
-const WELL: DoctorFacts = {
-  isBusAway: false,
-  lock: { held: true, message: 'held' },
-  delay: { effectiveMs: WEEK_MS, winner: { path: '/etc/systemd/logind.conf.d/zz-nodemaint.conf', value: '604800' } },
-  otherLocks: [],
-  unitPaths: {
-    protectSystem: 'strict',
-    writable: ['-/etc/kubernetes', '-/var/lib/kubelet'],
-    needed: ['/etc/kubernetes', '/var/lib/nodemaint', '/run/nodemaint'],
-  },
-  distrusted: [],
-  targetTimeoutsMs: { poweroff: WEEK_MS, reboot: WEEK_MS, halt: WEEK_MS, kexec: Infinity },
-  startsAfter: ['kubelet.service', 'containerd.service', 'dbus.service', 'systemd-logind.service', 'kubepods.slice'],
-  hasPodSlices: true,
-  kubelet: effectiveKubelet(1, new Map(), {}),
-  refusedKubelets: [],
-  kubeletHome: { unit: 'kubelet.service', runtime: undefined },
-  kubeletUnit: undefined,
-  staticPods: { path: '/etc/kubernetes/manifests', isThere: true },
-  storage: { directory: '/var/lib/nodemaint' },
-  runtime: { version: 'containerd 1.6.20' },
-  api: { kind: 'ok', server: 'https://10.0.0.1:6443', message: 'NodeMaintenances can be read' },
-  serverIsLocal: false,
-  apiServerManifests: [],
-  member: { programs: [], etcd: undefined },
-};
-
 const cases: [string, Partial<DoctorFacts>, RegExp][] = [
   ['no agent answers', { lock: 'no agent answers at /run' }, /^fail lock: .*no agent answers/],
-  ['the lock is not held', { lock: { held: false, message: 'refused' } }, /^fail lock: .*refused/],
+  ['the lock is not held', { lock: { kind: 'unit', held: false, message: 'refused' } }, /^fail lock: .*refused/],
   [
     'another file wins',
     { delay: { effectiveMs: 30_000, winner: { path: '/usr/lib/systemd/logind.conf.d/uu.conf', value: '30' } } },

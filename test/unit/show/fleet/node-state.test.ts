@@ -43,7 +43,6 @@ const labelled = (labels: Record<string, string>): ListedNode => nodeOf(undefine
 
 describe('the state of a node in the fleet view', () => {
   const cases: readonly [string, ListedNode, RegExp][] = [
-    ['an agent that holds the lock', nodeOf({}), /^guarded: $/],
     ['a check that warns', nodeOf({ doctor: 'warn' }), /^guarded: .*warns/],
     ['checks that have not run', nodeOf({ doctor: 'unknown' }), /^guarded: $/],
     [
@@ -80,15 +79,8 @@ describe('the state of a node in the fleet view', () => {
       nodeOf({ lock: 'none' }, { labels: { 'nodemaintenance.x-k8s.io/without-agent': 'true' } }),
       /^unguarded: .*configured/,
     ],
-    ['no agent', nodeOf(undefined), /^unguarded: .*no agent has reported/],
     ['a text of another program', nodeOf('hello'), /^unguarded: .*cannot be read/],
     ['an agent that was stopped', nodeOf({ phase: 'stopped' }), /^unguarded: .*stopped at 2026/],
-    [
-      'an agent without the lock',
-      nodeOf({ lock: 'missing', reason: 'logind is away' }),
-      /^unguarded: .*logind is away/,
-    ],
-    ['an agent that holds no lock by its configuration', nodeOf({ lock: 'none' }), /^unguarded: .*configured/],
     ['a report that is late by less than a quarter of an hour', nodeOf({}, { ageMs: 1.2 * HOUR }), /^guarded: $/],
     [
       'a report that is overdue',
@@ -97,23 +89,11 @@ describe('the state of a node in the fleet view', () => {
     ],
     ['a node that is away', nodeOf({}, { ageMs: 3 * HOUR, status: 'NotReady' }), /^unguarded: .*the node is not Ready/],
     ['another version', nodeOf({ version: '0.0.9' }), /^outdated: .*0\.0\.9; the cluster has 0\.1\.0/],
-    ['a shutdown', nodeOf({ phase: 'draining', reason: 'reboot' }), /^going-down: .*its pods leave: reboot/],
-    [
-      'a machine that waits for its turn to reboot',
-      nodeOf({ phase: 'waiting', reason: 'reboot; n2 goes first' }),
-      /^going-down: it waits for its turn to reboot: reboot; n2 goes first$/,
-    ],
     [
       'a machine that is down',
       nodeOf({ phase: 'released', reason: 'x' }, { ageMs: 9 * HOUR, status: 'NotReady' }),
       /^going-down: .*have left/,
     ],
-    [
-      'a machine that was let go',
-      nodeOf({ phase: 'released', reason: 'x', last: { result: 'forced', at: '2026-01-01T00:00:00Z' } }),
-      /^going-down: it was let go with pods left: x$/,
-    ],
-    ['a machine that is back', nodeOf({ phase: 'recovering' }), /^back: .*put back/],
     [
       'a maintenance of a person',
       nodeOf({}, { by: 'upgrade', status: 'Ready,SchedulingDisabled' }),

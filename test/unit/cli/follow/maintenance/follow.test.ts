@@ -13,7 +13,7 @@ function node(name: string, drained: boolean): NodeView {
 
 function view(nodes: readonly NodeView[]): DrainView {
   const drained = nodes.every((each) => each.drained);
-  return { maintenance: 'm', stage: 'Drain', reason: '', drained, message: '', nodes };
+  return { maintenance: 'm', stage: 'Drain', reason: '', drained, isTakenUp: true, message: '', nodes };
 }
 
 function conclude(result: DrainWatchResult, output: OutputFormat = 'table'): readonly [number, string, string] {

@@ -106,11 +106,6 @@ describe('the view of a drain', () => {
     }
   }
 
-  it('there is an estimate where nothing blocks', () => {
-    const lines = drainLines(blockedView(5, { podsBlocking: [] }), 80, 120_000);
-    assert.match(lines.map(({ text }) => text).join('\n'), /done in about 1m0s/);
-  });
-
   it('a log has one line for a cause, and one when it is over', () => {
     const changes = createDrainChanges();
     const first = changes.next(blockedView(5)).filter((line) => line.includes('PodDisruptionBudget'));
