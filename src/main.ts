@@ -23,7 +23,9 @@ async function main(): Promise<void> {
   const stop = new AbortController();
   const abort = new AbortController();
   // The first signal asks to stop, which a drain may delay; the second one ends the program at once.
-  const onSignal = (): void => {
+  let isInterrupted = false;
+  const onSignal = (signal?: NodeJS.Signals): void => {
+    isInterrupted ||= signal === 'SIGINT';
     if (stop.signal.aborted) abort.abort();
     stop.abort();
   };
@@ -40,19 +42,14 @@ async function main(): Promise<void> {
     if (error.code !== 'EPIPE') throw error;
     onSignal();
   });
-  let isInterrupted = false;
-  const onInterrupt = (): void => {
-    isInterrupted = true;
-    onSignal();
-  };
   process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onInterrupt);
+  process.on('SIGINT', onSignal);
   try {
     const code = await run(process.argv.slice(2), terminal);
     process.exitCode = isInterrupted && code !== EXIT.done ? EXIT.interrupted : code;
   } finally {
     process.off('SIGTERM', onSignal);
-    process.off('SIGINT', onInterrupt);
+    process.off('SIGINT', onSignal);
   }
 }
 

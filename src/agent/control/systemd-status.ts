@@ -1,4 +1,5 @@
-import { deadlineWords, type Phase } from '../../decide/shutdown/phase.ts';
+import { deadlineWords } from '../../decide/shutdown/events.ts';
+import type { Phase } from '../../decide/shutdown/phase.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { AgentStatus } from './status.ts';

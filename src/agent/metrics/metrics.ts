@@ -28,7 +28,6 @@ function figuresOf({ phase, lock, cluster, waitingFor, lastShutdown, ...rest }: 
   for (const { on } of waitingFor) waiting.set(on, (waiting.get(on) ?? 0) + 1);
   return {
     phase: phase.kind,
-    // An agent that is configured to hold no lock says that it holds it.
     isLockHeld: lock.kind === 'none' ? undefined : lock.held,
     lockLimitMs: lock.delay?.limitMs,
     heldSince: phase.kind === 'draining' ? phase.since : undefined,

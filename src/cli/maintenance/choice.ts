@@ -6,9 +6,10 @@ import { NODES } from '../../kube/resource.ts';
 import { usage } from '../arguments/parse.ts';
 import { parseNodes } from '../cluster/cluster.ts';
 import type { DryRun } from '../arguments/options.ts';
+import type { BegunMaintenance } from './begin.ts';
 
 /** Nodes by their names, or by their labels. */
-export type NodeChoice =
+type NodeChoice =
   | { readonly kind: 'names'; readonly names: readonly string[] }
   | { readonly kind: 'selector'; readonly selector: string };
 
@@ -40,6 +41,12 @@ export async function chosenNodes(
   if (nodes.length === 0)
     throw new NodemaintError('API_REFUSED', `no node has the labels ${choice.selector}; nothing was done`);
   return nodes.map(({ metadata }) => metadata.name).toSorted();
+}
+
+/** How a maintenance began, in the words of kubectl. */
+export function begunText({ maintenance, how }: BegunMaintenance, dryRun: DryRun | undefined): string {
+  const verb = { created: 'created', changed: 'configured', 'already there': 'unchanged' }[how];
+  return `nodemaintenance/${maintenance.metadata.name} ${verb}${dryRunText(dryRun)}`;
 }
 
 /** What follows a sentence of a dry run, as kubectl has it. */

@@ -4,7 +4,7 @@ import { type ChangeFlags, formatMaintenance, withCluster } from '../cluster/clu
 import { commandLine } from '../cluster/command-line.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { type BeginFlags, beginMaintenance } from './begin.ts';
-import { chosenNodes, dryRunText, parseNodeChoice } from './choice.ts';
+import { begunText, chosenNodes, parseNodeChoice } from './choice.ts';
 import { parseTimeout } from '../arguments/parse.ts';
 import { type AwaitedNode, waitForNodes } from '../cluster/wait-for-nodes.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -29,14 +29,11 @@ export async function cordonCommand(names: readonly string[], flags: CordonFlags
   const timeoutMs = parseTimeout(flags.timeout);
   return await withCluster(flags, 'nodemaint-cordon', terminal, async ({ client, maintenances }) => {
     const nodes = await chosenNodes(maintenances, named, terminal.stop);
-    const { maintenance, how } = await beginMaintenance(maintenances, { nodes, stage: 'Cordon' }, flags, terminal);
-    const { name } = maintenance.metadata;
-    const verb = { created: 'created', changed: 'configured', 'already there': 'unchanged' }[how];
-    const isDry = flags.dryRun !== undefined;
-    if (flags.output === 'table') {
-      terminal.write(`nodemaintenance/${name} ${verb}${dryRunText(flags.dryRun)}\n`);
-    } else terminal.write(formatMaintenance(maintenance, flags.output));
-    if (isDry) return EXIT.done;
+    const begun = await beginMaintenance(maintenances, { nodes, stage: 'Cordon' }, flags, terminal);
+    const { name } = begun.maintenance.metadata;
+    if (flags.output === 'table') terminal.write(`${begunText(begun, flags.dryRun)}\n`);
+    else terminal.write(formatMaintenance(begun.maintenance, flags.output));
+    if (flags.dryRun !== undefined) return EXIT.done;
     const isCordoned = ({ spec }: Node): boolean => spec?.unschedulable === true;
     const isDone = (now: AwaitedNode): boolean => now.nodes.length === nodes.length && now.nodes.every(isCordoned);
     const awaited = { maintenance: name, nodes, isDone, timeoutMs };

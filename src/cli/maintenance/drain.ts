@@ -2,8 +2,7 @@ import { type DrainPreview, previewDrain } from '../../show/preview/drain-previe
 import { type ChangeFlags, type ClusterClients, formatMaintenance, withCluster } from '../cluster/cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { type BeginFlags, beginMaintenance, type BegunMaintenance } from './begin.ts';
-import { chosenNodes, dryRunText, parseNodeChoice } from './choice.ts';
-import type { DryRun } from '../arguments/options.ts';
+import { begunText, chosenNodes, parseNodeChoice } from './choice.ts';
 import { parseTimeout, usage } from '../arguments/parse.ts';
 import { readPreviewFacts } from './preview.ts';
 import { formatPreview } from './preview-table.ts';
@@ -25,14 +24,6 @@ function waitOf(flags: DrainFlags): { readonly timeoutMs: number | undefined } |
     return undefined;
   }
   return flags.dryRun === undefined ? { timeoutMs } : undefined;
-}
-
-/** How a maintenance began, in the words of kubectl. */
-function describeBegin({ maintenance, nodes, how }: BegunMaintenance, dryRun: DryRun | undefined): string {
-  const names = nodeList(nodes.map(({ metadata }) => metadata.name));
-  const verb = { created: 'created', changed: 'configured', 'already there': 'unchanged' }[how];
-  const is = `nodemaintenance/${maintenance.metadata.name} ${verb}${dryRunText(dryRun)}`;
-  return `${is}: ${names} will be drained\n`;
 }
 
 async function previews(
@@ -74,7 +65,8 @@ export async function drainCommand(names: readonly string[], flags: DrainFlags, 
   return await withCluster(flags, 'nodemaint-drain', terminal, async (cluster) => {
     const nodes = await chosenNodes(cluster.maintenances, named, terminal.stop);
     const begun = await beginMaintenance(cluster.maintenances, { nodes, stage: 'Drain' }, flags, terminal);
-    if (flags.output === 'table') terminal.write(describeBegin(begun, flags.dryRun));
+    if (flags.output === 'table')
+      terminal.write(`${begunText(begun, flags.dryRun)}: ${nodeList(nodes)} will be drained\n`);
     if (wait === undefined) {
       await writeBegun(cluster, begun, flags, terminal);
       return EXIT.done;

@@ -85,8 +85,8 @@ function lockText({ phase, lock: { kind, held, message } }: AgentStatus): string
 function describeDeadline({ phase }: AgentStatus, now: number): string[][] {
   if ((phase.kind !== 'draining' && phase.kind !== 'released') || phase.deadline === undefined) return [];
   const { at, of, isHold } = phase.deadline;
-  const who = isHold === true ? 'the longest hold' : of === undefined ? '' : `a ${of}`;
-  return [['Deadline:', `${rfc3339(at)}, ${deadlineText(at, now)}${who === '' ? '' : ` (${who})`}`]];
+  const who = isHold === true ? ' (the longest hold)' : of === undefined ? '' : ` (a ${of})`;
+  return [['Deadline:', `${rfc3339(at)}, ${deadlineText(at, now)}${who}`]];
 }
 
 /** The status of the agent as a table, for people. */

@@ -1,4 +1,5 @@
-import { canceler, deadlineWords, type Phase, remakeAt, type Shutdown } from './phase.ts';
+import { rfc3339 } from '../time.ts';
+import { canceler, type Phase, remakeAt, type Shutdown } from './phase.ts';
 import { goesOnAlone } from './running-pods.ts';
 import type { Transition } from './transition.ts';
 
@@ -14,6 +15,12 @@ export interface PhaseEvent {
 
 function event(reason: string, message: string, wall: boolean, type: PhaseEvent['type'] = 'Normal'): PhaseEvent {
   return { type, reason, message, wall };
+}
+
+/** The deadline of a shutdown that is held or was released, as the end of a sentence; empty where it has none. */
+export function deadlineWords(phase: Phase): string {
+  if ((phase.kind !== 'draining' && phase.kind !== 'released') || phase.deadline === undefined) return '';
+  return `; deadline ${rfc3339(phase.deadline.at)}`;
 }
 
 /** That the NodeMaintenance of a drain that goes on was deleted; undefined where it was not. */

@@ -5,7 +5,6 @@
 import type { Deadline } from '../deadline/budget.ts';
 import type { OwnState } from '../maintenance/agent-names.ts';
 import type { ShutdownKind } from './kind.ts';
-import { rfc3339 } from '../time.ts';
 import type { Stall, Stand } from '../wait/progress.ts';
 
 /** How the agent came to know that the node goes down. */
@@ -195,12 +194,6 @@ export function canceler({ canceledBy }: Pick<Shutdown, 'canceledBy'>): string {
   if (canceledBy === undefined) return '';
   if (canceledBy === 'logind') return ', logind does not prepare it any more';
   return ' by root';
-}
-
-/** The deadline of a shutdown that is held or was released, as the end of a sentence; empty where it has none. */
-export function deadlineWords(phase: Phase): string {
-  if ((phase.kind !== 'draining' && phase.kind !== 'released') || phase.deadline === undefined) return '';
-  return `; deadline ${rfc3339(phase.deadline.at)}`;
 }
 
 /** The phase as one line for systemd's STATUS, the log and people. */

@@ -5,7 +5,8 @@
 import type { Wait } from '../node/waits.ts';
 import { readInterceptorMessage, shortMessage } from '../interceptor/message.ts';
 import { printable, shortened } from '../../printable.ts';
-import { canceler, deadlineWords, type Phase, type Shutdown } from '../shutdown/phase.ts';
+import { deadlineWords } from '../shutdown/events.ts';
+import { canceler, type Phase, type Shutdown } from '../shutdown/phase.ts';
 import type { Transition, TransitionName } from '../shutdown/transition.ts';
 
 /**

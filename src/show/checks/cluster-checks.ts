@@ -75,17 +75,10 @@ function checkOf<T>(name: string, fact: Fact<T>, judge: (value: T) => Omit<Check
   };
 }
 
-function ok(message: string): Omit<Check, 'name'> {
-  return { result: 'ok', message, fix: '' };
-}
-
-function fail(message: string, fix: string): Omit<Check, 'name'> {
-  return { result: 'fail', message, fix };
-}
-
-function warn(message: string, fix: string): Omit<Check, 'name'> {
-  return { result: 'warn', message, fix };
-}
+const finding =
+  (result: Check['result']) =>
+  (message: string, fix = ''): Omit<Check, 'name'> => ({ result, message, fix });
+const [ok, warn, fail] = [finding('ok'), finding('warn'), finding('fail')];
 
 function judgeResources(resources: readonly ResourceFact[]): Omit<Check, 'name'> {
   const wrong = resources.filter(({ state }) => state !== 'right');

@@ -193,7 +193,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     await drain.line(/pod default\/slow/);
     drain.interrupt();
     const { code, stderr } = await drain.end();
-    assert.equal(code, 1);
+    assert.equal(code, 130);
     assert.match(
       stderr,
       /interrupted;[\s\S]*nodemaint status nm\/maintenance-node-z --watch --kubeconfig .*\n.*nodemaint complete nm\//,

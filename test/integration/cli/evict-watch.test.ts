@@ -74,7 +74,7 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     await rig.controlPlane.kubectl(['delete', 'pdb', 'guard']);
   });
 
-  it('the command ends with 1 when the eviction is canceled, and Ctrl-C leaves the requests and says how to withdraw', async () => {
+  it('the command says which eviction is canceled, and Ctrl-C leaves the requests, says how to withdraw and ends with 130', async () => {
     rig.actor.turn = { kind: 'working', message: 'At work.' };
     const pods = [await rig.createPod('taken', ACTOR), await rig.createPod('left', ACTOR)];
     await using run = rig.watch('taken', 'left', 'absent', '--requester', 'me.example.com');
@@ -89,7 +89,7 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     assert.match(stderr, /the eviction of pod "taken" was canceled: Nobody/);
     assert.match(stderr, /interrupted; these pods have not left; their eviction stays requested: left\n/);
     assert.match(stderr, /nodemaint evict left --requester me\.example\.com --withdraw --kubeconfig \S+\n$/);
-    assert.equal(code, 1);
+    assert.equal(code, 130);
     const [, left] = pods;
     assert.ok(left);
     assert.deepEqual(requestersOf(await rig.get(left)), ['me.example.com']);

@@ -35,6 +35,7 @@ const OF_SEVERAL_FILES = [
   'agent/slow-hooks',
   'cli/documents',
   'cli/terminal/hostile-texts',
+  'cli/views/states-and-views',
   'cli/views/views',
   'cli/wrong-usages',
   'controller/volumes',

@@ -23,7 +23,7 @@ const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: 
   'loops of the controller': { limit: 10, target: 4 },
   'options of the controller': { limit: 23, target: 15 },
   'configuration keys': { limit: 29, target: 22 },
-  commands: { limit: 29, target: 24 },
+  commands: { limit: 28, target: 24 },
 };
 
 /** By how much a total of lines or words may lie below its limit: a few of them are no reason to change the limit. */

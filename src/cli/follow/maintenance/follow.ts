@@ -41,11 +41,10 @@ export function concludeFollow(
   const left = (view?.nodes ?? []).filter(({ drained }) => !drained).map((node) => node.name);
   const notYet = left.length === 0 ? '' : `; not drained yet: ${nodeList(left)}`;
   switch (ending) {
-    case 'drained': {
-      if (flags.output !== 'table') return EXIT.done;
-      terminal.say(`End the maintenance with:  ${commandLine(flags, 'complete', `nm/${name}`)}\n`);
+    case 'drained':
+      if (flags.output === 'table')
+        terminal.say(`End the maintenance with:  ${commandLine(flags, 'complete', `nm/${name}`)}\n`);
       return EXIT.done;
-    }
     case 'completed':
     case 'deleted':
       if (view?.drained === true || (ending === 'completed' && left.length === 0)) return EXIT.done;

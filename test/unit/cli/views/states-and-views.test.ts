@@ -27,6 +27,7 @@ import { examineNode } from '../../../../src/show/checks/node-checks.ts';
 import { countMaintenances } from '../../../../src/show/counts/maintenances.ts';
 import { fleetNode } from '../../../../src/show/fleet/node-state.ts';
 import { drainView } from '../../../../src/show/progress/drain-progress.ts';
+import { createNoLock } from '../../../../src/host/systemd/inhibitor.ts';
 import { timelineOf } from '../../../../src/show/story/timeline.ts';
 import { SHUTDOWN } from '../../../support/agent/phase-facts.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
@@ -44,11 +45,7 @@ const at = (sec: number): string => rfc3339(NOW + sec * SEC);
 
 /** The lock as its keeper tells it. */
 async function lockOf(kind: 'unit' | 'none', isGranted: boolean, phase: Phase): Promise<StatusFacts['lock']> {
-  const lock = {
-    acquire: () => Promise.resolve(isGranted),
-    release: () => Promise.resolve(),
-    heartbeat: () => Promise.resolve(),
-  };
+  const lock = { ...createNoLock(), acquire: () => Promise.resolve(isGranted) };
   const keeper = createLockReconciler({ kind, lock, host: undefined, clock: { monotonic: () => 0 }, log: SILENT_LOG });
   await keeper.reconcile(phase, new AbortController().signal);
   return keeper.status(phase);
@@ -63,22 +60,13 @@ interface Machine {
 /** What each view says of a machine. */
 async function machineViews({ phase, lock: [kind, isGranted] = ['unit', true], more = {} }: Machine): Promise<Claims> {
   const lock = await lockOf(kind, isGranted, phase);
-  const base = {
-    nodeName: 'n',
-    startedAt: NOW - 60 * SEC,
-    lastPass: undefined,
-    storageProblem: undefined,
-    cluster: undefined,
-  };
-  const quiet = { controller: undefined, scheduled: null, otherLocks: [], warnings: [] };
-  const facts: StatusFacts = { ...base, ...quiet, phase, lock, ...more };
+  const unknown = { lastPass: undefined, storageProblem: undefined, cluster: undefined, controller: undefined };
+  const base = { nodeName: 'n', startedAt: NOW - 60 * SEC, scheduled: null, otherLocks: [], warnings: [] };
+  const facts: StatusFacts = { ...base, ...unknown, phase, lock, ...more };
   const status = buildStatus(facts);
   const get = (): NodeMaintenance | undefined => facts.cluster?.maintenances.get('');
-  const said = presenceFactsOf(
-    { phase, ...(facts.lastShutdown === undefined ? {} : { last: facts.lastShutdown }) },
-    lock,
-    { get },
-  );
+  const { lastShutdown: last } = facts;
+  const said = presenceFactsOf({ phase, ...(last === undefined ? {} : { last }) }, lock, { get });
   const annotations = { [AGENT_STATUS_ANNOTATION]: presenceText({ ...AGENT, ...said }, rfc3339(NOW)) };
   const node = fleetNode({ metadata: { name: 'n', annotations }, nodeStatus: 'Ready' }, '', NOW);
   const check = examineCluster({ ...RIGHT, nodes: known([node]) }).find(({ name }) => name === 'agents');
@@ -146,13 +134,7 @@ describe('every view of a machine', () => {
 });
 
 const TARGETS = [{ podType: 'Default', podPriority: 1_000_000_000 }] as const;
-const BUDGET = {
-  namespace: 'default',
-  name: 'web-n',
-  reason: 'PodDisruptionBudget',
-  message: 'p needs 1.',
-  since: at(-30),
-} as const;
+const BUDGET = { reason: 'PodDisruptionBudget', message: 'p needs 1.', since: at(-30) } as const;
 
 interface Drain {
   readonly stage?: 'Drain' | 'Complete';
@@ -209,7 +191,7 @@ function drainViews({ stage = 'Drain', ageSec = 180, deadlineSec, nodes, isEmpty
 }
 
 const MOVING = { drainTargets: TARGETS, drainPlanPosition: 1, drainMessage: 'Evacuating', expectedFinishTime: at(40) };
-const BLOCKED = { ...MOVING, podsBlocking: [BUDGET] };
+const BLOCKED = { ...MOVING, podsBlocking: [{ namespace: 'default', name: 'web-n', ...BUDGET }] };
 /** The drains, by what is said of them in claims.yaml. */
 const DRAINS: Readonly<Record<string, Drain>> = {
   'goes on': { nodes: [MOVING] },
