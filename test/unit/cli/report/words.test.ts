@@ -39,11 +39,6 @@ describe('the parts of the time of a hold', () => {
       assert.equal(sum, Math.round(line.spent.heldMs / 1000) * 1000, 'who adds them up gets the whole');
     });
   }
-
-  it("the sentence has the applications' own time, and what the hold added", () => {
-    const line = lineOf({ endingMs: 4_000, interceptorMs: 6_000, waitingMs: 2_000, betweenMs: 1_000 });
-    assert.match(sentenceOf(line), /the applications took 10s of it, the hold added 3s\.$/);
-  });
 });
 
 describe('the sentences of a report', () => {
@@ -53,6 +48,7 @@ describe('the sentences of a report', () => {
     [{ outcome: 'not drained', podsLeft: 1, why: 'maxHoldSec was over' }, /^1 pod was left: maxHoldSec was over$/],
     [{ outcome: 'went down undrained', podsLeft: 2 }, /and 2 pods were left$/],
     [{ outcome: 'called off' }, /called off$/],
+    [{ outcome: 'called off', why: 'somebody has completed it' }, /it is not known which pods were left: somebody has/],
     [{ outcome: 'called off', isReleased: true }, /called off after every pod had left$/],
     [{ outcome: 'called off', podsLeft: 2, why: 'a disk was full' }, /called off; 2 pods were left: a disk was full$/],
     [{ outcome: 'under way' }, /under way$/],

@@ -63,11 +63,6 @@ describe('the checks of a cluster', () => {
     ['a webhook without a certificate', webhook({ caUntil: undefined }), /^fail webhook: .*caBundle/],
     ['an expired certificate', webhook({ caUntil: NOW }), /^fail webhook: .*expired/],
     [
-      'an unguarded node',
-      nodes(nodeOf('a', 'guarded'), nodeOf('b', 'unguarded')),
-      /^fail agents: 1 of 2 nodes are unguarded: b/,
-    ],
-    [
       'objects of an earlier version',
       // All of them: they are deleted by this list.
       { leftOvers: known(['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `role/${name}`)) },

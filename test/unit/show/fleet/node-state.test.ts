@@ -109,11 +109,6 @@ describe('the state of a node in the fleet view', () => {
       nodeOf({}, { by: 'upgrade', note: '{"maintenances":[7]}' }),
       /^going-down: nodemaintenance\/upgrade$/,
     ],
-    [
-      'a maintenance of a node whose agent is silent',
-      nodeOf({}, { by: 'upgrade', ageMs: 3 * HOUR }),
-      /^unguarded: .*3h0m ago/,
-    ],
   ];
   for (const [what, node, expected] of cases) {
     it(`${what} makes a node ${/^\^([\w-]+)/.exec(expected.source)?.[1]}`, () => {
