@@ -9,7 +9,6 @@ import packageJson from '../package.json' with { type: 'json' };
 import type { Architecture } from './architecture.ts';
 import { completions, manualPages } from './manual.ts';
 import { nfpmBinary } from './nfpm.ts';
-import { type Format, writeScripts } from './package-scripts.ts';
 import { nodePayload } from './payload.ts';
 import type { TarFile } from './tar.ts';
 
@@ -32,6 +31,10 @@ const FORMATS = {
       `${NAME}-${packageJson.version}-1.${architecture === 'amd64' ? 'x86_64' : 'aarch64'}.rpm`,
   },
 } as const;
+
+export const PACKAGE_FORMATS = ['deb', 'rpm'] as const;
+/** A format of packages. */
+type Format = (typeof PACKAGE_FORMATS)[number];
 
 /** What a package is made of beside the sources. */
 export interface PackageOptions {
@@ -75,6 +78,13 @@ function debianChangelog(epochSec: number): string {
   const date = new Date(epochSec * 1000).toUTCString().replace('GMT', '+0000');
   const entry = `  * The changes of this version are in CHANGELOG.gz.\n\n -- ${MAINTAINER}  ${date}\n`;
   return `${NAME} (${packageJson.version}) stable; urgency=medium\n\n${entry}`;
+}
+
+/** The maintainer scripts, as nfpm calls them. rpm does not know a purge. */
+function scriptsOf(format: Format): Readonly<Record<string, string>> {
+  const scripts = path.join(import.meta.dirname, 'package');
+  const both = { postinstall: path.join(scripts, 'postinst'), preremove: path.join(scripts, 'prerm') };
+  return format === 'deb' ? { ...both, postremove: path.join(scripts, 'postrm') } : both;
 }
 
 /** The changelog in the header of the .rpm, as nfpm reads it. */
@@ -161,7 +171,7 @@ export async function makePackage(options: PackageOptions, signal: AbortSignal):
       mtime: new Date(epochSec * 1000).toISOString(),
       depends: FORMATS[format].depends,
       contents,
-      scripts: await writeScripts(stage, format),
+      scripts: scriptsOf(format),
       ...(format === 'rpm' ? await rpmFields(stage, epochSec) : {}),
     };
     const configFile = path.join(stage, 'nfpm.yaml');

@@ -9,6 +9,15 @@ import { type TarFile, tarOf } from './tar.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
 const CHART = path.join(ROOT, 'manifests', 'chart');
+/** The name that the manifests have in place of one in a registry. */
+export const PLACEHOLDER = 'localhost/nodemaint';
+
+/** The image that a release names: where it lies, without a tag, and its digest. */
+export interface ReleasedImage {
+  readonly repository: string;
+  readonly digest: string;
+}
+
 /** What install.sh needs, and what tells people of their rights. */
 const ON_A_NODE = [
   'install.sh',
@@ -57,14 +66,14 @@ export async function nodePayload(architecture: Architecture): Promise<readonly 
 }
 
 /** What the archive has beside that; its manifests name the image by its digest. */
-export async function clusterPayload(digest: string): Promise<readonly TarFile[]> {
-  return (await filesOf(FOR_THE_CLUSTER)).map((file) => withDigest(file, digest));
+export async function clusterPayload(image: ReleasedImage): Promise<readonly TarFile[]> {
+  return (await filesOf(FOR_THE_CLUSTER)).map((file) => withImage(file, image));
 }
 
 /** A manifest that names the image of the product not only by its tag, which a registry can move to another image. */
-function withDigest(file: TarFile, digest: string): TarFile {
+function withImage(file: TarFile, { repository, digest }: ReleasedImage): TarFile {
   if (!file.name.endsWith('.yaml') || file.data === undefined) return file;
-  const text = String(file.data).replace(/^(\s*(?:- )?image: localhost\/nodemaint:[^\s@]+)$/gm, `$1@${digest}`);
+  const text = String(file.data).replace(/^(\s*(?:- )?image: )localhost\/nodemaint(:[^\s@]+)$/gm, `$1${repository}$2@${digest}`);
   return { ...file, data: Buffer.from(text) };
 }
 
@@ -74,24 +83,25 @@ export async function programLayer(): Promise<readonly TarFile[]> {
   return files.map((file) => ({ ...file, name: `usr/lib/nodemaint/${file.name}` }));
 }
 
-/** The values of the chart with the digest of the image. */
-function valuesWith(values: string, digest: string): Buffer {
-  const text = values.replace('\n  digest: ""\n', `\n  digest: "${digest}"\n`);
-  if (!text.includes(`digest: "${digest}"`)) throw new Error('values.yaml of the chart has no image.digest');
+/** The values of the chart with the image. */
+function valuesWith(values: string, { repository, digest }: ReleasedImage): Buffer {
+  const given = repository === PLACEHOLDER ? '""' : repository;
+  const text = values.replace('\n  repository: ""\n', `\n  repository: ${given}\n`).replace('\n  digest: ""\n', `\n  digest: "${digest}"\n`);
+  if (!text.includes(`repository: ${given}\n`) || !text.includes(`digest: "${digest}"`)) throw new Error('values.yaml of the chart has no image');
   return Buffer.from(text);
 }
 
 /**
- * The chart with the manifests in it, without links: an archive that Helm installs, the same whenever it is made. With a
- * digest, that is the default of the value for it.
+ * The chart with the manifests in it, without links: an archive that Helm installs, the same whenever it is made. The image of
+ * a release is the default of its values.
  */
-export async function chartArchive(digest = ''): Promise<{ readonly name: string; readonly data: Buffer }> {
+export async function chartArchive(image: ReleasedImage = { repository: PLACEHOLDER, digest: '' }): Promise<{ readonly name: string; readonly data: Buffer }> {
   const { version } = parse(await readFile(path.join(CHART, 'Chart.yaml'), 'utf8')) as { version: string };
   const files = (await filesBelow(CHART)).filter((name) => !/^\.helmignore$|\.gotmpl$|kustomization\.yaml$/.test(name));
   const read = [...files].sort().map(async (name) => ({
     name: `nodemaint/${name}`,
     mode: 0o644,
-    data: name === 'values.yaml' ? valuesWith(await readFile(path.join(CHART, name), 'utf8'), digest) : await readFile(path.join(CHART, name)),
+    data: name === 'values.yaml' ? valuesWith(await readFile(path.join(CHART, name), 'utf8'), image) : await readFile(path.join(CHART, name)),
   }));
   const license = { name: 'nodemaint/LICENSE', mode: 0o644, data: await readFile(path.join(ROOT, 'LICENSE')) };
   const tar = tarOf([...(await Promise.all(read)), license]);

@@ -15,9 +15,8 @@ import { type Architecture, ARCHITECTURES, nodeBinary, nodeFolder, nodePackage }
 import { debianBase } from './debian.ts';
 import { completions, manualPages } from './manual.ts';
 import { archiveOf, describeImage, digestOf, type Image, imageOf, type ImageSource, USER_FILES } from './oci.ts';
-import { makePackage } from './package.ts';
-import { PACKAGE_FORMATS } from './package-scripts.ts';
-import { chartArchive, clusterPayload, nodePayload, programLayer } from './payload.ts';
+import { makePackage, PACKAGE_FORMATS } from './package.ts';
+import { chartArchive, clusterPayload, nodePayload, PLACEHOLDER, programLayer, type ReleasedImage } from './payload.ts';
 import { readPins, sha256 } from './pins/pins.ts';
 import { compareWithPublished, fetchPublished, UNCHECKED } from './pins/published.ts';
 import { pluginArchives } from './plugin.ts';
@@ -29,8 +28,11 @@ import { tarOf } from './tar.ts';
 const ROOT = path.join(import.meta.dirname, '..');
 const TARGET = path.join(ROOT, 'dist', 'release');
 
-/** What the release is made from. Everything in it has the time of the commit. SOURCE_URL says where the sources are published. */
-const { SOURCE_URL } = process.env;
+/**
+ * What the release is made from. Everything in it has the time of the commit. SOURCE_URL says where the sources are published,
+ * IMAGE_REPOSITORY where the image will be.
+ */
+const { SOURCE_URL, IMAGE_REPOSITORY = PLACEHOLDER } = process.env;
 const source: ImageSource = { ...(await sourceOf()), ...(SOURCE_URL === undefined ? {} : { url: SOURCE_URL }) };
 
 /**
@@ -60,11 +62,11 @@ async function comparePublishedNode(): Promise<void> {
   }
 }
 
-async function makeArchive(architecture: Architecture, digest: string): Promise<void> {
+async function makeArchive(architecture: Architecture, released: ReleasedImage): Promise<void> {
   const folder = `nodemaint-${packageJson.version}-linux-${architecture}`;
   const files = [
     ...(await nodePayload(architecture)),
-    ...(await clusterPayload(digest)),
+    ...(await clusterPayload(released)),
     ...manualPages().map((page) => ({ ...page, name: `man/${page.name}` })),
     ...completions('site-functions').map((file) => ({ ...file, name: `completions/${path.basename(file.name)}` })),
   ];
@@ -103,9 +105,9 @@ async function makeImages(): Promise<string> {
 }
 
 /** The plugin of kubectl, and the chart. */
-async function makeForClients(digest: string): Promise<void> {
+async function makeForClients(released: ReleasedImage): Promise<void> {
   const archives = await pluginArchives();
-  for (const { name, data } of [...archives, await chartArchive(digest)]) await writeFile(path.join(TARGET, name), data);
+  for (const { name, data } of [...archives, await chartArchive(released)]) await writeFile(path.join(TARGET, name), data);
 }
 
 /** Says from what each file of the release was made, and how. */
@@ -132,12 +134,12 @@ await rm(TARGET, { recursive: true, force: true });
 await mkdir(TARGET, { recursive: true });
 await comparePublishedNode();
 // What the others name by its digest.
-const digest = await makeImages();
+const released = { repository: IMAGE_REPOSITORY, digest: await makeImages() };
 for (const architecture of ARCHITECTURES) {
-  await makeArchive(architecture, digest);
+  await makeArchive(architecture, released);
   for (const format of PACKAGE_FORMATS) await makePackage({ architecture, format, epochSec, target: TARGET }, signal);
 }
-await makeForClients(digest);
+await makeForClients(released);
 await copyFile(path.join(ROOT, 'dist', 'nodemaint.cdx.json'), path.join(TARGET, `nodemaint-${packageJson.version}.cdx.json`));
 await writeStatement();
 await writeChecksums();

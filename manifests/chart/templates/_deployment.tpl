@@ -65,9 +65,10 @@
 {{- $image := .root.Values.image -}}
 {{- /* A tag alone takes the place of a digest that all others have. */ -}}
 {{- with .image }}{{ $image = dict "repository" (.repository | default $image.repository) "tag" .tag "digest" .digest }}{{ end -}}
+{{- $repository := required "image.repository is not set: copy the image into your registry, and set image.repository to its place there; localhost/nodemaint is right where each node has the image already" $image.repository -}}
 {{- if $image.digest -}}
-{{ $image.repository }}@{{ $image.digest }}
+{{ $repository }}@{{ $image.digest }}
 {{- else -}}
-{{ $image.repository }}:{{ $image.tag | default .root.Chart.AppVersion }}
+{{ $repository }}:{{ $image.tag | default .root.Chart.AppVersion }}
 {{- end -}}
 {{- end -}}

@@ -38,6 +38,13 @@ describe('what the Helm chart refuses', () => {
     }
   });
 
+  it('the Helm chart refuses to be installed without the place of the image, in a sentence', async () => {
+    await assert.rejects(
+      render('--set', 'image.repository='),
+      /image\.repository is not set: copy the image into your/,
+    );
+  });
+
   it('null takes a list or a map of the Helm chart away; any other value that is null is refused by name', async () => {
     const refused = [
       'crds.keep',

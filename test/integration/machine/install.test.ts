@@ -102,26 +102,6 @@ describe('install.sh', () => {
     },
   );
 
-  it('install.sh takes over what its earlier versions installed, and goes back to that', MORE, async () => {
-    await container.must(INSTALL);
-    await container.must(`systemctl stop nodemaint nodemaint-inhibitor; cp ${CONFIG} /root`);
-    await container.must(`${CHECKOUT}/install.sh uninstall --purge; install -D -m 644 /root/config.yaml ${CONFIG}`);
-    const flat = `install -d ${LIB} && cp ${NODE} ${CHECKOUT}/dist/*.cjs ${CHECKOUT}/systemd/libexec/lock-holder ${LIB}
-cp -r ${CHECKOUT}/systemd/system/. /etc/systemd/system && cp -r ${CHECKOUT}/systemd/logind.conf.d /etc/systemd
-systemctl daemon-reload && systemctl enable --quiet --now nodemaint`;
-    await container.must(flat);
-    await container.must(`sed -i '1a if (process.argv[2] === "agent") throw new Error("no agent today");' ${BUNDLE}`);
-    await expectFailure(container.run(UPGRADE), /no agent today[^]*earlier installation before-.* runs again/);
-    await assertGuarded(container);
-    await container.must(INSTALL);
-    await assertWhole(container);
-    await assertGuarded(container);
-    const left = await container.must('find /etc/systemd/system -type f -path "*nodemaint*"');
-    assert.equal(left, '');
-    assert.match(await container.must(`${CHECKOUT}/install.sh rollback`), /is back at before-/);
-    await assertGuarded(container);
-  });
-
   it('install.sh upgrades and goes back in the middle of a drain, while the same lock is held', async () => {
     await container.must(INSTALL);
     const spec = { containers: [], terminationGracePeriodSeconds: 3_600 };
@@ -195,36 +175,6 @@ systemctl daemon-reload && systemctl enable --quiet --now nodemaint`;
     const found = (await container.must('ls -A /srv/state; ls -d /var/lib/nodemaint 2>/dev/null || :')).trim();
     assert.equal(found, 'of-others');
   });
-
-  it(
-    'install.sh leaves a whole installation when it is killed at a step, and the next run finishes it',
-    MORE,
-    async () => {
-      await container.must(INSTALL);
-      await container.must(`echo '// next' >> ${BUNDLE}`);
-      // bash runs the script, and ends it without a word before its Nth command that changes something.
-      const changes = '^(mv|ln|rm|sync|install|link|put|systemctl|timeout) ';
-      const trap = `n=0; trap '[[ ! $BASH_COMMAND =~ ${changes} ]] || (( ++n != STEP )) || kill -9 $$' DEBUG`;
-      const script = '/root/next/install.sh';
-      const killAt = (step: number): string =>
-        `cat > /root/kill.sh <<'KILL'\nset -T; ${trap}; . ${script}\nKILL\nSTEP=${step} bash -c '. /root/kill.sh' ${script} --standalone`;
-      const steps: number[] = [];
-      for (let step = 1; step < 200; step += 3) {
-        const { code, stdout, stderr } = await container.run(killAt(step));
-        if (code === 0) break;
-        assert.ok(code === 137 || code === 1, `${code} ${stdout} ${stderr}`);
-        steps.push(step);
-        await assertWhole(container);
-        // What a boot does.
-        await container.must('systemctl daemon-reload; systemctl restart nodemaint');
-        await container.must(`for i in $(seq 60); do ${IS_HELD} && break; sleep 0.5; done; ${IS_HELD}`);
-      }
-      assert.ok(steps.length >= 3, String(steps));
-      await container.must(UPGRADE);
-      await assertWhole(container);
-      await assertGuarded(container);
-    },
-  );
 
   it('install.sh goes back when it is interrupted after the switch', MORE, async () => {
     await container.must(INSTALL);

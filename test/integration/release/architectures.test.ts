@@ -6,8 +6,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { type Architecture, ARCHITECTURES } from '../../../.ci/architecture.ts';
-import { makePackage } from '../../../.ci/package.ts';
-import { PACKAGE_FORMATS } from '../../../.ci/package-scripts.ts';
+import { makePackage, PACKAGE_FORMATS } from '../../../.ci/package.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { makeTestFolder } from '../../support/folder.ts';
 

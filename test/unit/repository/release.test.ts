@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { manualPages } from '../../../.ci/manual.ts';
 import { archiveOf, digestOf, imageOf } from '../../../.ci/oci.ts';
-import { purgeFunction } from '../../../.ci/package-scripts.ts';
 import { chartArchive, clusterPayload } from '../../../.ci/payload.ts';
 import { readPins } from '../../../.ci/pins/pins.ts';
 import { statementOf } from '../../../.ci/statement.ts';
@@ -42,25 +41,6 @@ describe('the manual pages', () => {
 
   it('the manual pages name no place of the machine that made them', () => {
     for (const [name, text] of pages) assert.ok(!text.replaceAll(String.raw`\-`, '-').includes(ROOT), name);
-  });
-});
-
-describe('the purge of a package', () => {
-  it('the purge of a package removes what install.sh would remove, and names what it leaves', async (t) => {
-    const root = await temporaryFolder(t, 'purge');
-    const [state, etc] = [path.join(root, 'state'), path.join(root, 'etc')];
-    for (const folder of [state, etc]) await mkdir(folder);
-    for (const name of ['record.json', 'journal', '.journal.new', 'mine.txt'])
-      await writeFile(path.join(state, name), '');
-    await symlink('/nonexistent', path.join(state, 'running'));
-    const text = purgeFunction(await readFile(path.join(ROOT, 'install.sh'), 'utf8'))
-      .replaceAll('/etc/nodemaint', etc)
-      .replaceAll('/var/lib/nodemaint', state)
-      .replaceAll(/\/(?:var\/cache|run)\/nodemaint/g, path.join(root, 'none'));
-    const script = `set -eu; warn() { echo "$*" >&2; }; state='${state}'; parked='${root}/parked'; ${text}\npurge`;
-    const { stderr } = await run('sh', ['-c', script]);
-    assert.equal((await run('find', [root, '-mindepth', '1'])).stdout, `${state}\n${state}/mine.txt\n`);
-    assert.match(stderr, /left .*state, in which are: .*mine\.txt/);
   });
 });
 
@@ -126,25 +106,24 @@ describe('the digest of the image', () => {
   const digest = `sha256:${'d'.repeat(64)}`;
 
   it('the digest of the image is in each manifest of a release that names the image, beside its tag', async () => {
-    const files = await clusterPayload(digest);
+    const files = await clusterPayload({ repository: 'registry.example.com/nodemaint', digest });
     const images = files.flatMap(({ name, data }) =>
       [...String(data).matchAll(/^\s*(?:- )?image: (.*)$/gm)].map(([, found]) => [name, found] as const),
     );
     assert.ok(images.length >= 3, String(images.length));
     for (const [name, found] of images)
-      assert.equal(found, `localhost/nodemaint:${packageJson.version}@${digest}`, name);
+      assert.equal(found, `registry.example.com/nodemaint:${packageJson.version}@${digest}`, name);
   });
 
-  it('the digest of the image is the default of the chart of a release, and of no other chart', async (t) => {
+  it('the image is the default of the chart of a release, and of no other chart', async (t) => {
     const folder = await temporaryFolder(t, 'digest');
-    for (const [given, expected] of [
-      [digest, digest],
-      [undefined, ''],
-    ] as const) {
+    const repository = 'registry.example.com/nodemaint';
+    for (const given of [{ repository, digest }, undefined]) {
       const archive = path.join(folder, 'chart.tgz');
       await writeFile(archive, (await chartArchive(given)).data);
       const { stdout } = await run('tar', ['-xOzf', archive, 'nodemaint/values.yaml']);
-      assert.equal((parse(stdout) as { image: { digest: string } }).image.digest, expected);
+      const { image } = parse(stdout) as { image: Record<string, string> };
+      assert.deepEqual([image['repository'], image['digest']], [given?.repository ?? '', given?.digest ?? '']);
     }
   });
 });
