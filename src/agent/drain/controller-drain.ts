@@ -24,8 +24,8 @@ import { createLogOnce } from '../../telemetry/log-once.ts';
  * the controller in any case: these hold no machine.
  */
 interface BlockedPods {
-  /** One pass. What can be tried again never throws. */
-  end(maintenances: readonly NodeMaintenance[], signal: AbortSignal): Promise<void>;
+  /** One pass; returns what keeps a pod from being ended, which the next pass tries again. */
+  end(maintenances: readonly NodeMaintenance[], signal: AbortSignal): Promise<string | undefined>;
 }
 
 /** A pass that takes longer ends. */
@@ -81,6 +81,7 @@ export function createBlockedPods({
         }
       }
       warnOnce(reason);
+      return reason;
     },
   };
 }
@@ -112,7 +113,7 @@ export function createControllerDrainer(
       const name = drainedFor(record.phase);
       const wantsMirrors = view.parked.some((pod) => pod.thisBoot && !keepParked(pod));
       const { unasked, ...intent } = await interceptor.observe(view, drains, wantsMirrors, signal);
-      await blocked.end(maintenances, signal);
+      const refusal = await blocked.end(maintenances, signal);
       const seen = name === undefined ? undefined : await ownNode.observe(NODE_AGE_MS, signal);
       const isCordoned = seen?.kind !== 'present' || seen.node.spec?.unschedulable === true;
       const since = downSince(name, maintenances, isCordoned);
@@ -121,9 +122,9 @@ export function createControllerDrainer(
       const isDone = name !== undefined && own.isDrained(name);
       const drained = isDone && unasked.length === 0 && !isEnding;
       const what = `the API server does not tell of the static pods ${unasked.join(', ')}`;
-      const stalled = isDone && unasked.length > 0 ? { stalled: what } : {};
+      const stalled = isDone && unasked.length > 0 ? what : refusal;
       const awaitsVolumes = name !== undefined && own.awaitsVolumes(name);
-      return { ...intent, ...stalled, drained, waiting: [], downSince: since, awaitsVolumes };
+      return { ...intent, stalled, drained, waiting: [], downSince: since, awaitsVolumes };
     },
     stop: () => undefined,
   };

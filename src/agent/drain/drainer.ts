@@ -29,7 +29,7 @@ export interface DrainPass extends Omit<StaticPodIntent, 'keepParked'>, DrainEnd
   /** What a drain by this agent waits for, beside the static pods. */
   readonly waiting: readonly Waiting[];
   /** What keeps the pass from going on with the API server, as a sentence without its end; absent where nothing does. */
-  readonly stalled?: string;
+  readonly stalled?: string | undefined;
   /** What the container runtime still runs after somebody has completed the NodeMaintenance; absent where that is not known. */
   readonly running?: readonly string[];
   /** Since when the machine goes down, where the cluster has said when its drain began: not while it waits for its turn. */

@@ -42,8 +42,11 @@ async function asked(maintenance: NodeMaintenance, pod: Partial<Pod> = {}, statu
   if (status !== 200) for (const call of [`PATCH ${PATH}/status`, `DELETE ${PATH}`]) server.refused.set(call, status);
   const log = createRecordingLog();
   const clock = createSteppingClock();
-  await createBlockedPods({ client: server.client, clock, log, nodeName: 'n1' }).end([maintenance], SIGNAL);
-  return { server, log };
+  const refusal = await createBlockedPods({ client: server.client, clock, log, nodeName: 'n1' }).end(
+    [maintenance],
+    SIGNAL,
+  );
+  return { server, log, refusal };
 }
 
 describe('the pods that only budgets keep on a machine that goes down', () => {
@@ -95,8 +98,9 @@ describe('the pods that only budgets keep on a machine that goes down', () => {
   });
 
   it('the agent goes on where one is refused, and says so', async () => {
-    const { log } = await asked(shutdown('PodDisruptionBudget', {}), {}, 403);
+    const { log, refusal } = await asked(shutdown('PodDisruptionBudget', {}), {}, 403);
     assert.equal(log.lines.length, 1);
+    assert.match(refusal ?? '', /refused PATCH .*web/);
   });
 });
 
@@ -136,14 +140,15 @@ interface Told {
   readonly isDrained?: boolean;
   readonly isCordoned?: boolean;
   readonly unasked?: readonly string[];
+  readonly refusal?: string;
 }
 
-function open({ isDrained = false, isCordoned = true, unasked = [] }: Told) {
+function open({ isDrained = false, isCordoned = true, unasked = [], refusal }: Told) {
   const leave = new Map([['default/web-n1', { maintenance: NAME, reason: '' }]]);
   const drainer = createControllerDrainer(
     { isDrained: () => isDrained, awaitsVolumes: () => false },
     { observe: () => Promise.resolve({ leave, targeted: new Set(['default/web-n1']), mirrors: undefined, unasked }) },
-    { end: () => Promise.resolve() },
+    { end: () => Promise.resolve(refusal) },
     {
       observe: () =>
         Promise.resolve({
@@ -167,6 +172,7 @@ describe('the drain by the controller', () => {
     assert.equal((await open({ isDrained: true }).pass(factsOf({ kind: 'watching' }))).drained, false);
     const untold = await open({ isDrained: true, unasked: ['d/p'] }).pass(factsOf(PHASE));
     assert.deepEqual([untold.drained, untold.stalled], [false, 'the API server does not tell of the static pods d/p']);
+    assert.equal((await open({ refusal: 'refused' }).pass(factsOf(PHASE))).stalled, 'refused');
     const facts = factsOf(PHASE);
     const parked = [{ namespace: 'd', podName: 'p', thisBoot: true }] as never;
     const ending = { ...facts, view: { ...facts.view, parked, live: new Map([['d/p', ['s']]]) } };
