@@ -100,7 +100,7 @@ describe('the pods that only budgets keep on a machine that goes down', () => {
   it('the agent goes on where one is refused, and says so', async () => {
     const { log, refusal } = await asked(shutdown('PodDisruptionBudget', {}), {}, 403);
     assert.equal(log.lines.length, 1);
-    assert.match(refusal ?? '', /refused PATCH .*web/);
+    assert.match(refusal ?? '', /refused (PATCH|DELETE) .*web/);
   });
 });
 
