@@ -35,14 +35,15 @@ function isPlannedOn(maintenance: NodeMaintenance, node: Node): boolean {
 }
 
 /**
- * Whether the maintenance has the node cordoned: in Cordon, and in Drain where that followed or where its status has targets for
- * the node, which others may have reached. A node that only waits for its place or its turn keeps its room for the pods of those
+ * Whether the maintenance has the node cordoned: in Cordon, and in Drain where that followed, where it has begun on the node, or
+ * where its status has targets for the node, which others may have reached. A node that only waits for its place or its turn keeps its room for the pods of those
  * before it: an operator of a database does not move its primary to a cordoned node.
  */
-function cordons(maintenance: NodeMaintenance, { metadata }: Node): boolean {
+function cordons(maintenance: NodeMaintenance, node: Node): boolean {
   if (stageOf(maintenance) !== 'Drain') return stageOf(maintenance) === 'Cordon';
   const wasCordoned = maintenance.status?.stageStatuses?.some(({ name }) => name === 'Cordon') === true;
-  return wasCordoned || (recordedNode(maintenance.status, metadata)?.drainTargets ?? []).length > 0;
+  const { drainTargets = [] } = recordedNode(maintenance.status, node.metadata) ?? {};
+  return wasCordoned || isBegunOn(maintenance, node) || drainTargets.length > 0;
 }
 
 /** The cordon and the conditions that may stay on a node: those of the maintenances that select it now. */

@@ -128,8 +128,10 @@ describe('what may stay on a node', () => {
     const waits = { ...inStage('Drain'), status: { nodeStatuses: [{ nodeRef: { name: node.metadata.name } }] } };
     assert.deepEqual(stateOf(waits as NodeMaintenance), { ...nothing, planned: ['m'] }, 'it is not cordoned');
     const cordonedBefore = { ...waits, status: { ...waits.status, stageStatuses: [{ name: 'Cordon' }] } };
-    const reached = { ...waits, status: { nodeStatuses: [{ nodeRef: { name: node.metadata.name }, drainTargets }] } };
-    for (const cordoned of [cordonedBefore, reached])
+    const recorded = (more: object) => ({ nodeStatuses: [{ nodeRef: { name: node.metadata.name }, ...more }] });
+    const reached = { ...waits, status: recorded({ drainTargets }) };
+    const handedOver = { ...waits, status: recorded({ drainTargets: [], drainStartTime: '2026-05-01T12:00:00Z' }) };
+    for (const cordoned of [cordonedBefore, reached, handedOver])
       assert.deepEqual(stateOf(cordoned as NodeMaintenance).maintenances, ['m'], 'what is cordoned stays so');
     assert.deepEqual(stateOf(inStage('Complete')), nothing);
   });
