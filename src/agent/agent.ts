@@ -66,7 +66,10 @@ export class Agent {
 
   /** `initial` is the record that was read from the disk. */
   constructor(parts: AgentParts, initial: AgentRecord, releaseMemory = (): void => undefined) {
-    const { clock, log, nodeName, state, announce } = parts;
+    const { clock, log, nodeName, state, announce, bootId, cluster } = parts;
+    const { phase } = initial;
+    const isResumed = phase.kind === 'draining' && phase.stand !== undefined && phase.bootId === bootId;
+    if (isResumed) cluster?.own.resume(phase.maintenance);
     this.#parts = parts;
     this.#releaseMemory = releaseMemory;
     this.#startedAt = clock.now();
@@ -198,7 +201,6 @@ export class Agent {
   /** What the steps have come to that the facts of the phase are read with. */
   #knownOf(phase: Phase): Parameters<typeof readPhaseFacts>[1] {
     return {
-      startedSinceBootMs: this.#startedSinceBootMs,
       askedSinceBootMs: this.#firstQuestion.askedAt(phase),
       handedOver: this.#handOver.isDone(),
       handingOver: this.#handOver.isUnderWay(),

@@ -1,8 +1,12 @@
 /** A thread that plays histories, one at a time. */
 import { playFleet } from './fleet/play.ts';
-import type { AnyFinding } from './findings.ts';
+import type { FleetFinding } from './fleet/judge.ts';
+import type { Finding } from './judge.ts';
 import { playHistory } from './play.ts';
 import { answerInputs } from './threads.ts';
+
+/** What histories find, of either world. */
+export type AnyFinding = Finding | FleetFinding;
 
 /** What threads that play histories exchange with the one that shares the seeds out. */
 export interface HistoryExchange {

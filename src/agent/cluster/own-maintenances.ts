@@ -99,6 +99,8 @@ export class OwnMaintenances {
   /** Names that other clients have. */
   readonly #refused = new Set<string>();
   #confirmedAt: number | undefined;
+  /** The name of the drain that an earlier process of this boot has made. */
+  #resumed: string | undefined;
 
   /** Nothing is asked before the first call. `endsWithBoot` is the kernel's boot id, where the node's drains end with the boot. */
   constructor(
@@ -111,10 +113,22 @@ export class OwnMaintenances {
     this.#endsWithBoot = endsWithBoot;
   }
 
+  /**
+   * Takes what has this name and the label of this node for the own drain as soon as a copy shows it, whatever has become of it:
+   * an earlier process of this boot has recorded that the API server had it.
+   */
+  resume(name: string): void {
+    this.#resumed = name;
+  }
+
   /** Notes that the copy of this name has changed. */
   changed(name: string): void {
     const found = this.#maintenances.get(name);
     if (found === undefined) this.#refused.delete(name);
+    else if (name === this.#resumed && agentNodeOf(found) === this.#dependencies.nodeName) {
+      this.#resumed = undefined;
+      this.#accept(found);
+    }
     const accepted = this.#accepted.get(name);
     if (found === undefined || accepted === undefined || accepted.uid !== (found.metadata.uid ?? '')) return;
     accepted.isSeen = true;

@@ -43,7 +43,7 @@ const shutdown = {
   completed: z.object({ sinceBootMs: z.number() }).exactOptional(),
   refusal: z.string().exactOptional(),
   shutdownKind: z.enum(SHUTDOWN_KINDS).exactOptional(),
-  stand: z.enum(['waits', 'guarded']).exactOptional(),
+  stand: z.enum(['waits', 'guarded', 'asks', 'ends']).exactOptional(),
 };
 
 const VERSION = 2;

@@ -53,8 +53,8 @@ export interface Shutdown {
   readonly refusal?: string;
   /** Absent where neither systemd nor logind has named it, and in records of older agents. */
   readonly shutdownKind?: ShutdownKind;
-  /** For what the drain waits before it begins, as its NodeMaintenance said last; absent where it does not. */
-  readonly stand?: Extract<Stand, 'waits' | 'guarded'>;
+  /** How far the drain has come, as its NodeMaintenance said last; absent while the API server has not taken one. */
+  readonly stand?: Stand;
 }
 
 /** The NodeMaintenance of a shutdown had to be created under another name. */
@@ -109,8 +109,6 @@ export interface PhaseFacts {
     | { readonly kind: 'no'; readonly voidLogind?: number }
     | { readonly kind: 'unknown' };
   readonly clusterConfigured: boolean;
-  /** When this process started, in milliseconds since the boot. */
-  readonly startedSinceBootMs: number;
   /**
    * When this process first asked the API server for the NodeMaintenance of this shutdown, in milliseconds since the boot;
    * undefined before, as while hooks run. A restarted agent starts again.

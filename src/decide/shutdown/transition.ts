@@ -139,12 +139,10 @@ function tightened(phase: Draining, facts: PhaseFacts): Draining {
 /** The kind, the logind and the stand that were named last apply; what cannot be read for a while is not forgotten. */
 function specified(phase: Draining, { goingDown, maintenance, stand: seen }: PhaseFacts): Draining {
   const { shutdownKind = phase.shutdownKind, namedBy = phase.namedBy } = goingDown.kind === 'yes' ? goingDown : {};
-  const begins = seen === 'waits' || seen === 'guarded' ? seen : undefined;
-  const stand = maintenance === 'open' ? begins : phase.stand;
+  const stand = maintenance === 'open' ? seen : phase.stand;
   if (shutdownKind === phase.shutdownKind && namedBy === phase.namedBy && stand === phase.stand) return phase;
-  const { stand: _, ...rest } = phase;
   return {
-    ...rest,
+    ...phase,
     ...(shutdownKind === undefined ? {} : { shutdownKind }),
     ...(namedBy === undefined ? {} : { namedBy }),
     ...(stand === undefined ? {} : { stand }),
@@ -161,18 +159,10 @@ function renamed(phase: Draining, facts: PhaseFacts): Draining {
   if ((state !== 'taken' && state !== 'deleted') || freeName === undefined || !mayHandOver(phase)) return phase;
   const deleted = (phase.renamed?.deleted ?? 0) + (state === 'deleted' ? 1 : 0);
   const from = [...new Set([...(phase.renamed?.from ?? []), phase.maintenance])];
-  return { ...phase, maintenance: freeName, renamed: { from, deleted, sinceBootMs } };
-}
-
-/**
- * Whether the API server had taken the NodeMaintenance before this process started, which has not seen it yet: without one the
- * drain would have gone on offline by then.
- */
-function wasAccepted(
-  { sinceBootMs = Infinity, stand }: Draining,
-  { maintenance, startedSinceBootMs, apiWaitMs }: PhaseFacts,
-): boolean {
-  return maintenance === 'absent' && (stand !== undefined || startedSinceBootMs - sinceBootMs > apiWaitMs);
+  const { stand, ...rest } = phase;
+  // The API server has not taken this one yet, but a drain that had to wait has begun nothing.
+  const kept = stand === 'waits' || stand === 'guarded' ? { stand } : {};
+  return { ...rest, ...kept, maintenance: freeName, renamed: { from, deleted, sinceBootMs } };
 }
 
 /** The drain without the cluster, where that cannot go on with it. */
@@ -187,8 +177,10 @@ function goingOnOffline(phase: Draining, facts: PhaseFacts): Draining | undefine
   if (facts.maintenance !== 'open') {
     // The wait begins with the first question: the hooks before it take nothing of it.
     const askedAt = Math.max(askedSinceBootMs, remakeAt(phase));
+    // A process that was restarted has not seen the NodeMaintenance that the API server had taken before.
+    const isTaken = facts.maintenance === 'absent' && phase.stand !== undefined;
     const patience = patienceMs(phase, { refusal: undefined }, { ...facts, stand: phase.stand ?? facts.stand });
-    const limitMs = wasAccepted(phase, facts) ? patience : facts.apiWaitMs;
+    const limitMs = isTaken ? patience : facts.apiWaitMs;
     return facts.sinceBootMs - askedAt >= limitMs ? offline : undefined;
   }
   if (stall === undefined || stall.forMs < patienceMs(phase, stall, facts)) return undefined;

@@ -160,10 +160,9 @@ export class Judge {
     if (pod === undefined || !this.#isOtherLeft(machine)) return;
     const budget = this.#closedBudget(pod);
     if (budget === undefined || this.#mayGoAlone(machine)) return;
-    const isNew = machine.agentStartedAt > machine.askedAt;
     this.#add(
       'budgets',
-      `an agent ends a pod alone in spite of its budget while another node stays${isNew ? ', restarted meanwhile' : ''}`,
+      'an agent ends a pod alone in spite of its budget while another node stays',
       `${machine.name} ${container.name}, the API server away for ${this.#fleet.access.troubledMs(machine)} ms`,
     );
   }
@@ -186,10 +185,9 @@ export class Judge {
     const [first] = early;
     if (first !== undefined && !this.#isExcused(machine)) {
       const how = first.toldAt === undefined ? 'was not told to end' : 'had not its grace period';
-      const after = machine.agentStartedAt > machine.askedAt ? ', its agent restarted meanwhile' : '';
       this.#add(
         'told',
-        `a machine goes down (${mode}) with a pod that ${how}${after}`,
+        `a machine goes down (${mode}) with a pod that ${how}`,
         `${machine.name}: ${first.name}; ${forced}`,
       );
     }

@@ -75,7 +75,6 @@ export class FleetMachine {
   /** When its kubelet was heard last by the API server. */
   heardAt: number;
   bootedAt: number;
-  agentStartedAt = -Infinity;
 
   constructor(name: string, network: Network, settings: Settings, events: MachineEvents) {
     this.name = name;
@@ -172,7 +171,6 @@ export class FleetMachine {
     const connection = this.#network.connect(this.user);
     const kill = new AbortController();
     let own: RunningAgent = { connection, kill };
-    this.agentStartedAt = this.#network.time.now();
     this.#running = own;
     this.#listeners.clear();
     const system = systemOf(

@@ -136,6 +136,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
     own: {
       state: () => world.maintenance ?? 'absent',
       isFree: () => true,
+      resume: () => undefined,
       forget: (name: string) => {
         world.calls.push(`forget ${name.replace(/-[0-9a-z]$/, '')}`);
         if (world.maintenance === 'deleted') world.maintenance = 'absent';

@@ -9,7 +9,6 @@ export const FACTS: PhaseFacts = {
   nodeName: 'node-a',
   goingDown: { kind: 'no' },
   clusterConfigured: true,
-  startedSinceBootMs: 1_000,
   askedSinceBootMs: 50_000,
   apiWaitMs: 15_000,
   maintenance: 'open',
@@ -40,8 +39,10 @@ export const SHUTDOWN = {
   since: 1_000_000,
   bootId: 'boot-1',
 } as const;
-/** Its drain. */
-export const DRAINING: Extract<Phase, { readonly kind: 'draining' }> = { kind: 'draining', ...SHUTDOWN };
+/** Its drain, before the API server has taken its NodeMaintenance. */
+export const UNTAKEN: Extract<Phase, { readonly kind: 'draining' }> = { kind: 'draining', ...SHUTDOWN };
+/** The same when it has. */
+export const DRAINING: typeof UNTAKEN = { ...UNTAKEN, stand: 'asks' };
 
 /** The kind of a phase, its mode, and the cause of a recovery. */
 export function describeState(phase: Phase): string {

@@ -208,6 +208,22 @@ describe('a maintenance that was made', () => {
     assert.equal(own.state(NAME), 'deleted');
   });
 
+  it('a maintenance that an earlier process of this boot made is its own, whatever has become of it', () => {
+    const drained = { conditions: [{ type: 'Drained', status: 'True' }] } as never;
+    for (const [found, state] of [
+      [{ ...ownOf(), status: drained }, 'open'],
+      [ownOf({}, { stage: 'Complete' }), 'completed'],
+      [ownOf({ deletionTimestamp: '2026-01-01T00:00:00Z' }), 'deleted'],
+      [ownOf({ labels: {} }), 'taken'],
+    ] as const) {
+      const { own, sees } = rig();
+      own.resume(NAME);
+      assert.equal(own.state(NAME), 'absent');
+      sees(found);
+      assert.equal(own.state(NAME), state);
+    }
+  });
+
   it('a maintenance that was completed while no agent ran is not known as its own: the name is taken', () => {
     const { own, sees } = rig();
     sees(ownOf({}, COMPLETE));

@@ -51,14 +51,7 @@ async function read(phase: Phase, { own, detector, stuck = [], hasCluster = true
     drain: { observer: undefined },
     cluster: hasCluster ? cluster : undefined,
   };
-  const earlier = {
-    startedSinceBootMs: 0,
-    askedSinceBootMs: 0,
-    handedOver: true,
-    handingOver: false,
-    lastPass: undefined,
-    ...known,
-  };
+  const earlier = { askedSinceBootMs: 0, handedOver: true, handingOver: false, lastPass: undefined, ...known };
   return await readPhaseFacts(parts, earlier, phase, SIGNAL);
 }
 

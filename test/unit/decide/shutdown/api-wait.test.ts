@@ -2,78 +2,74 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Phase, PhaseFacts } from '../../../../src/decide/shutdown/phase.ts';
 import { decidePhase } from '../../../../src/decide/shutdown/transition.ts';
-import { describeState, DRAINING, FACTS, YES } from '../../../support/agent/phase-facts.ts';
+import { describeState, DRAINING, FACTS, UNTAKEN, YES } from '../../../support/agent/phase-facts.ts';
 
-const BEGUN: Phase = { ...DRAINING, sinceBootMs: 50_000 };
+const BEGUN: Phase = { ...UNTAKEN, sinceBootMs: 50_000 };
 const LOSE = 'loseCluster: draining offline';
 const DEADLINE = { ...YES, deadline: 1_000_500 };
 
-function restartedAt(sinceBootMs: number): Pick<PhaseFacts, 'startedSinceBootMs' | 'askedSinceBootMs'> {
-  return { startedSinceBootMs: sinceBootMs, askedSinceBootMs: sinceBootMs };
-}
-
 /** A drain whose NodeMaintenance does not exist yet, what is read, and the transition; "stays" for none. */
 const waits: [string, Phase, Partial<PhaseFacts>, string][] = [
-  ['waits for a silent API server', DRAINING, { sinceBootMs: 64_999 }, 'stays'],
-  ['loses the cluster when the API server stays silent', DRAINING, { sinceBootMs: 65_000 }, LOSE],
-  ['loses the cluster with an earlier deadline', DRAINING, { goingDown: DEADLINE, sinceBootMs: 65_000 }, LOSE],
+  ['waits for a silent API server', UNTAKEN, { sinceBootMs: 64_999 }, 'stays'],
+  ['loses the cluster when the API server stays silent', UNTAKEN, { sinceBootMs: 65_000 }, LOSE],
+  ['loses the cluster with an earlier deadline', UNTAKEN, { goingDown: DEADLINE, sinceBootMs: 65_000 }, LOSE],
   [
     'waits again for a silent API server after a restart',
-    DRAINING,
+    UNTAKEN,
     { sinceBootMs: 9_000_000, askedSinceBootMs: 8_999_000 },
     'stays',
   ],
   [
-    'that a restarted agent finds held for long waits some minutes for a silent API server, which had the maintenance',
-    BEGUN,
-    { ...restartedAt(1_000_000), sinceBootMs: 1_299_999 },
+    'that a restarted agent finds waits some minutes for a silent API server, which had the maintenance',
+    { ...BEGUN, stand: 'asks' },
+    { askedSinceBootMs: 1_000_000, sinceBootMs: 1_299_999 },
     'stays',
   ],
   [
-    'that a restarted agent finds held for long loses an API server that stays silent',
-    BEGUN,
-    { ...restartedAt(1_000_000), sinceBootMs: 1_300_000 },
+    'that a restarted agent finds loses an API server that stays silent',
+    { ...BEGUN, stand: 'asks' },
+    { askedSinceBootMs: 1_000_000, sinceBootMs: 1_300_000 },
     LOSE,
   ],
   [
     'that a restarted agent finds before its turn waits as long as one that was not restarted',
     { ...DRAINING, sinceBootMs: 50_000, stand: 'waits' },
-    { goingDown: YES, maintenance: 'absent', ...restartedAt(1_000_000), sinceBootMs: 4_599_999 },
+    { goingDown: YES, maintenance: 'absent', askedSinceBootMs: 1_000_000, sinceBootMs: 4_599_999 },
     'stays',
   ],
   [
     'that a restarted agent finds before its turn loses an API server that stays silent for an hour',
     { ...DRAINING, sinceBootMs: 50_000, stand: 'waits' },
-    { goingDown: YES, maintenance: 'absent', ...restartedAt(1_000_000), sinceBootMs: 4_600_000 },
+    { goingDown: YES, maintenance: 'absent', askedSinceBootMs: 1_000_000, sinceBootMs: 4_600_000 },
     'loseCluster: draining offline',
   ],
   [
     'that a restarted agent finds held by the guard of the control plane waits for a person',
     { ...DRAINING, sinceBootMs: 50_000, stand: 'guarded' },
-    { goingDown: YES, maintenance: 'absent', ...restartedAt(1_000_000), sinceBootMs: 90_000_000 },
+    { goingDown: YES, maintenance: 'absent', askedSinceBootMs: 1_000_000, sinceBootMs: 90_000_000 },
     'stays',
   ],
   [
     'whose maintenance says that it waits for its turn remembers that',
-    DRAINING,
+    UNTAKEN,
     { goingDown: YES, maintenance: 'open', stand: 'waits' },
     'specify: draining cluster',
   ],
   [
-    'whose turn has come forgets that it waited',
+    'whose turn has come remembers that the API server has its maintenance',
     { ...DRAINING, stand: 'waits' },
     { goingDown: YES, maintenance: 'open', stand: 'asks' },
     'specify: draining cluster',
   ],
   [
-    'that a restarted agent finds at its beginning loses a silent API server soon',
+    'that a restarted agent finds before its maintenance was taken loses a silent API server soon',
     BEGUN,
-    { ...restartedAt(60_000), sinceBootMs: 75_000 },
+    { askedSinceBootMs: 60_000, sinceBootMs: 75_000 },
     LOSE,
   ],
   [
     'loses a silent cluster in time although the clock is set back',
-    DRAINING,
+    UNTAKEN,
     { now: -2_600_000, sinceBootMs: 65_000 },
     LOSE,
   ],

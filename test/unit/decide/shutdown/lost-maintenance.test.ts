@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { OwnState } from '../../../../src/decide/maintenance/agent-names.ts';
 import { holdsLock, isNamed, mayHandOver, type Phase, remakeAt } from '../../../../src/decide/shutdown/phase.ts';
-import { describeState, DRAINING, FACTS, phaseAfter, YES } from '../../../support/agent/phase-facts.ts';
+import { describeState, DRAINING, FACTS, phaseAfter, UNTAKEN, YES } from '../../../support/agent/phase-facts.ts';
 
 /** The name, the state, in which mode, how often it was deleted before, and what comes of it: phase, mode, deletions. */
 const losses: [string, OwnState, 'cluster' | 'offline', number, string][] = [
@@ -55,7 +55,7 @@ describe('a shutdown without its NodeMaintenance', () => {
     assert.deepEqual(pauses, [0, 0, 0, 0, 15_000, 30_000, 60_000, 300_000, 300_000]);
     const renamed = { from: [], deleted: 5, sinceBootMs: 1_000_000 };
     const facts = { ...FACTS, goingDown: YES, maintenance: 'absent' } as const;
-    const wait = (ms: number): Phase => phaseAfter({ ...DRAINING, renamed }, { ...facts, sinceBootMs: 1_000_000 + ms });
+    const wait = (ms: number): Phase => phaseAfter({ ...UNTAKEN, renamed }, { ...facts, sinceBootMs: 1_000_000 + ms });
     assert.equal(describeState(wait(44_999)), 'draining cluster');
     assert.equal(describeState(wait(45_000)), 'draining offline');
   });

@@ -217,7 +217,7 @@ describe('a shutdown', () => {
     const asked = phaseAfter(DRAINING, { ...FACTS, goingDown: YES, release: 'in a hurry' });
     assert.equal(asked.kind === 'released' ? asked.forced : '', 'in a hurry');
     const back = phaseAfter(asked, { ...FACTS, bootId: 'boot-2' });
-    assert.deepEqual(back, { ...RECOVERING });
+    assert.deepEqual(back, { ...RECOVERING, stand: 'asks' });
   });
 
   it('ends with the longest hold as with a deadline: from its beginning on, whatever else is named and taken back', () => {
