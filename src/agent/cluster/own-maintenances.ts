@@ -113,10 +113,7 @@ export class OwnMaintenances {
     this.#endsWithBoot = endsWithBoot;
   }
 
-  /**
-   * Takes what has this name and the label of this node for the own drain as soon as a copy shows it, whatever has become of it:
-   * an earlier process of this boot has recorded that the API server had it.
-   */
+  /** Takes what a copy shows under this name, with the label of this node, for the own drain that an earlier process recorded. */
   resume(name: string): void {
     this.#resumed = name;
   }
