@@ -5,7 +5,7 @@ import type { ContainerRuntime } from '../host/cri/runtime.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Cluster } from './cluster.ts';
 import { createNodePods } from './cluster/on-demand-watch.ts';
-import { createBlockedPods, createControllerDrainer } from './drain/controller-drain.ts';
+import { endBlockedPods, createControllerDrainer } from './drain/controller-drain.ts';
 import { DrainStep } from './drain/drain.ts';
 import { NO_DRAINER } from './drain/drainer.ts';
 import { SelfGates } from './drain/gates.ts';
@@ -61,7 +61,7 @@ export function openDrain(parts: DrainParts, lifetime: AbortSignal): DrainStep {
     giveBack,
   };
   const observer = new ProgressObserver({ ...scope, maxIdleMs: config.progressWaitSec * 1000, announce });
-  const byController = createControllerDrainer(own, cluster.interceptor, createBlockedPods(dependencies), ownNode);
+  const byController = createControllerDrainer(own, cluster.interceptor, endBlockedPods(dependencies), ownNode);
   const maxVolumeWaitMs = config.maxVolumeWaitSec * 1000;
   const kubelet = (signal: AbortSignal): ReturnType<StaticPods['kubelet']> => staticPods.kubelet(signal);
   const told = new ToldPods({ runtime, kubelet, silence, maintenances, pods: nodePods, ownNode, dependencies });

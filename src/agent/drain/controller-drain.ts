@@ -21,12 +21,9 @@ import { createLogOnce } from '../../telemetry/log-once.ts';
 
 /**
  * Ends the pods of this node that nobody but budgets keeps, where the controller says that these are not asked, and replicas of
- * the controller in any case: these hold no machine.
+ * the controller in any case: these hold no machine. Returns what keeps a pod from being ended, which the next pass tries again.
  */
-interface BlockedPods {
-  /** One pass; returns what keeps a pod from being ended, which the next pass tries again. */
-  end(maintenances: readonly NodeMaintenance[], signal: AbortSignal): Promise<string | undefined>;
-}
+type EndBlockedPods = (maintenances: readonly NodeMaintenance[], signal: AbortSignal) => Promise<string | undefined>;
 
 /** A pass that takes longer ends. */
 const PASS_MS = 5_000;
@@ -50,12 +47,12 @@ function blockedOn(maintenances: readonly NodeMaintenance[], node: string): read
 }
 
 /** Creates it; a node may delete the pods that are bound to it, and the controller may not. */
-export function createBlockedPods({
+export function endBlockedPods({
   client,
   clock,
   log,
   nodeName,
-}: Pick<ClusterDependencies, 'client' | 'clock' | 'log' | 'nodeName'>): BlockedPods {
+}: Pick<ClusterDependencies, 'client' | 'clock' | 'log' | 'nodeName'>): EndBlockedPods {
   const warnOnce = createLogOnce((reason) => {
     log.warn({ reason }, 'cannot end a pod whose budget is not asked, trying again');
   });
@@ -68,21 +65,19 @@ export function createBlockedPods({
     if (await deleteDisrupted(client, pod, { now: clock.now() }, signal))
       log.info({ pod: keyOf(pod) }, 'ended a pod whose budget is not asked');
   };
-  return {
-    end: async (maintenances, outer) => {
-      const signal = AbortSignal.any([outer, AbortSignal.timeout(PASS_MS)]);
-      let reason: string | undefined;
-      for (const each of blockedOn(maintenances, nodeName)) {
-        try {
-          await endPod(each, signal);
-        } catch (error) {
-          outer.throwIfAborted();
-          reason = describeError(error);
-        }
+  return async (maintenances, outer) => {
+    const signal = AbortSignal.any([outer, AbortSignal.timeout(PASS_MS)]);
+    let reason: string | undefined;
+    for (const each of blockedOn(maintenances, nodeName)) {
+      try {
+        await endPod(each, signal);
+      } catch (error) {
+        outer.throwIfAborted();
+        reason = describeError(error);
       }
-      warnOnce(reason);
-      return reason;
-    },
+    }
+    warnOnce(reason);
+    return reason;
   };
 }
 
@@ -104,7 +99,7 @@ function downSince(
 export function createControllerDrainer(
   own: Pick<OwnMaintenances, 'isDrained' | 'awaitsVolumes'>,
   interceptor: Pick<KubeletInterceptor, 'observe'>,
-  blocked: BlockedPods,
+  endBlocked: EndBlockedPods,
   ownNode: OwnNode,
 ): Drainer {
   return {
@@ -113,7 +108,7 @@ export function createControllerDrainer(
       const name = drainedFor(record.phase);
       const wantsMirrors = view.parked.some((pod) => pod.thisBoot && !keepParked(pod));
       const { unasked, ...intent } = await interceptor.observe(view, drains, wantsMirrors, signal);
-      const refusal = await blocked.end(maintenances, signal);
+      const refusal = await endBlocked(maintenances, signal);
       const seen = name === undefined ? undefined : await ownNode.observe(NODE_AGE_MS, signal);
       const isCordoned = seen?.kind !== 'present' || seen.node.spec?.unschedulable === true;
       const since = downSince(name, maintenances, isCordoned);
