@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createBlockedPods, createControllerDrainer } from '../../../../src/agent/drain/controller-drain.ts';
+import { endBlockedPods, createControllerDrainer } from '../../../../src/agent/drain/controller-drain.ts';
 import type { DrainerFacts } from '../../../../src/agent/drain/drainer.ts';
 import { CONTROLLER_NAMESPACE } from '../../../../src/api/lease.ts';
 import { SHUTDOWN_KIND_ANNOTATION } from '../../../../src/api/names.ts';
@@ -42,10 +42,7 @@ async function asked(maintenance: NodeMaintenance, pod: Partial<Pod> = {}, statu
   if (status !== 200) for (const call of [`PATCH ${PATH}/status`, `DELETE ${PATH}`]) server.refused.set(call, status);
   const log = createRecordingLog();
   const clock = createSteppingClock();
-  const refusal = await createBlockedPods({ client: server.client, clock, log, nodeName: 'n1' }).end(
-    [maintenance],
-    SIGNAL,
-  );
+  const refusal = await endBlockedPods({ client: server.client, clock, log, nodeName: 'n1' })([maintenance], SIGNAL);
   return { server, log, refusal };
 }
 
@@ -148,7 +145,7 @@ function open({ isDrained = false, isCordoned = true, unasked = [], refusal }: T
   const drainer = createControllerDrainer(
     { isDrained: () => isDrained, awaitsVolumes: () => false },
     { observe: () => Promise.resolve({ leave, targeted: new Set(['default/web-n1']), mirrors: undefined, unasked }) },
-    { end: () => Promise.resolve(refusal) },
+    () => Promise.resolve(refusal),
     {
       observe: () =>
         Promise.resolve({
