@@ -16,7 +16,5 @@ export interface Lease extends KubeObject {
   readonly spec?: LeaseSpec;
 }
 
-/** The Lease of the controller's leader election. */
-export const CONTROLLER_LEASE_NAME = 'nodemaint-controller';
-/** The default namespace of that Lease. */
+/** The only namespace of controller and agents' accounts: the admission policies name the accounts with it. */
 export const CONTROLLER_NAMESPACE = 'nodemaint-system';

@@ -41,8 +41,7 @@ function addLeaderOptions(command: Command): Command {
       'another replica leads after this time without a renewal; default 15s',
     )
     .option('--leader-elect-renew-deadline <time>', 'the leader stops after this time without a renewal; default 10s')
-    .option('--leader-elect-retry-period <time>', 'time between two renewals of the leader; default 2s')
-    .option('--namespace <name>', "the controller's own namespace; default nodemaint-system");
+    .option('--leader-elect-retry-period <time>', 'time between two renewals of the leader; default 2s');
 }
 
 function addLimitOptions(command: Command): Command {

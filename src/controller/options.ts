@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { CONTROLLER_NAMESPACE } from '../api/lease.ts';
 import { DURATION_HINT, parseDuration } from '../decide/duration.ts';
 import { DEFAULT_PROMISE_WORDS } from '../decide/eviction/api-answer.ts';
 import { DEFAULT_PATIENCE } from '../decide/eviction/imperative.ts';
@@ -73,7 +74,7 @@ const flags = z.object({
     .string()
     .min(1)
     .describe('the host name by which API servers call the webhook')
-    .prefault('nodemaint-webhook.nodemaint-system.svc'),
+    .prefault(`nodemaint-webhook.${CONTROLLER_NAMESPACE}.svc`),
   webhookCertificate: z
     .enum(['self', 'secret'], 'write self or secret')
     .describe(
@@ -88,7 +89,6 @@ const flags = z.object({
   leaderElectLeaseDuration: duration('after how long without a renewal another replica leads').prefault('15s'),
   leaderElectRenewDeadline: duration('after how long without a renewal the leader stops').prefault('10s'),
   leaderElectRetryPeriod: duration('how often the leader renews the Lease').prefault('2s'),
-  namespace: z.string().min(1).describe("the controller's own namespace").prefault('nodemaint-system'),
   metricsAddress: z
     .string()
     .regex(/^(\[[0-9a-fA-F:]+\]|[\w.-]*):\d{1,5}$/, 'write ADDRESS:PORT, such as :8080')

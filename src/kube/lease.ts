@@ -1,4 +1,4 @@
-import { CONTROLLER_LEASE_NAME, CONTROLLER_NAMESPACE, type Lease, type LeaseSpec } from '../api/lease.ts';
+import { CONTROLLER_NAMESPACE, type Lease, type LeaseSpec } from '../api/lease.ts';
 import type { KubeClient } from './client.ts';
 import { collectionPath, LEASES, objectPath, sendForObject } from './resource.ts';
 
@@ -9,7 +9,7 @@ export interface LeaseName {
 }
 
 /** The Lease of the controller, with the name that manifests/ give it. */
-export const CONTROLLER_LEASE: LeaseName = { namespace: CONTROLLER_NAMESPACE, name: CONTROLLER_LEASE_NAME };
+export const CONTROLLER_LEASE: LeaseName = { namespace: CONTROLLER_NAMESPACE, name: 'nodemaint-controller' };
 
 /** Reads a Lease; undefined where there is none. Throws API_UNREACHABLE and API_REFUSED. */
 export async function readLease(client: KubeClient, place: LeaseName, signal: AbortSignal): Promise<Lease | undefined> {

@@ -3,6 +3,7 @@
  * the node may be among those pods, and with it every controller that could be started: a cluster that went down as a
  * whole must not need one to come back.
  */
+import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { HELD_FOR_LABEL } from '../../api/names.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
@@ -12,7 +13,7 @@ import { createLogOnce, type LogOnce } from '../../telemetry/log-once.ts';
 import type { ClusterDependencies } from '../cluster/dependencies.ts';
 
 /** An account that may do this and nothing else (manifests/rbac/agent.yaml); a node's own identity may not. */
-const RELEASE_ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-agent-release';
+const RELEASE_ACCOUNT = `system:serviceaccount:${CONTROLLER_NAMESPACE}:nodemaint-agent-release`;
 const MAX_LABEL = 63;
 /** After the start of a whole cluster all nodes ask in the same minutes. */
 const AT_ONCE = 2;

@@ -1,5 +1,6 @@
 /** Reads what `nodemaint check` needs to know of a cluster. */
-import { X509Certificate } from 'node:crypto';
+import { createHash, X509Certificate } from 'node:crypto';
+import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { VERSION_ANNOTATION } from '../../api/names.ts';
 import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/controller-lease.ts';
@@ -17,6 +18,7 @@ import type {
   WebhookFacts,
 } from '../../show/checks/cluster-checks.ts';
 import {
+  type Bound,
   INSTALLED_RESOURCES,
   type InstalledResource,
   type PolicyFacts,
@@ -79,12 +81,8 @@ function hasField(schema: Schema | undefined, field: string): boolean {
   return at !== undefined;
 }
 
-async function readResource(
-  client: KubeClient,
-  { crd, version, fields }: InstalledResource,
-  signal: AbortSignal,
-): Promise<ResourceFact> {
-  const found = await get<Crd>(client, `${CRDS}/${crd}`, signal);
+async function readResource(get: Get, { crd, version, fields }: InstalledResource): Promise<ResourceFact> {
+  const found = await get<Crd>(`${CRDS}/${crd}`);
   if (found === undefined) return { crd, state: 'missing', fields: [] };
   const served = found.spec?.versions?.find(({ name, served: isServed }) => name === version && isServed === true);
   const isEstablished = found.status?.conditions?.some(
@@ -97,32 +95,55 @@ async function readResource(
 
 const WEBHOOK_CONFIGURATION = `${REGISTRATION}/validatingwebhookconfigurations/nodemaint-webhook`;
 
-/** The names of the objects of a list; none of a kind that the API server does not have. */
-async function namesIn(get: Get, path: string): Promise<ReadonlySet<string>> {
-  const list = await get<{ readonly items?: readonly KubeObject[] }>(path);
-  return new Set((list?.items ?? []).map(({ metadata }) => metadata.name));
+/** The specifications of the objects of a list, by their names; none of a kind that the API server does not have. */
+async function specsIn(get: Get, path: string): Promise<ReadonlyMap<string, unknown>> {
+  const list = await get<{ readonly items?: readonly (KubeObject & { readonly spec?: unknown })[] }>(path);
+  return new Map((list?.items ?? []).map(({ metadata, spec }) => [metadata.name, spec]));
 }
 
-/** Reads which policies there are, and which of them are missing. */
+/** What the API server writes into a policy where its manifest says nothing. */
+const DEFAULTS: ReadonlyMap<string, string> = new Map([
+  ['matchPolicy', '"Equivalent"'],
+  ['namespaceSelector', '{}'],
+  ['objectSelector', '{}'],
+  ['scope', '"*"'],
+]);
+
+/** A hash of all that a policy and its binding say, by their specifications; kustomize breaks lines of expressions anew. */
+export function saidBy(policy: unknown, binding: unknown): string {
+  const plain = (_key: string, value: unknown): unknown => {
+    if (typeof value === 'string') return value.replaceAll(/\s+/g, ' ');
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+    const said = Object.entries(value).filter(([key, each]) => JSON.stringify(each) !== DEFAULTS.get(key));
+    return Object.fromEntries(said.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  };
+  return createHash('sha256')
+    .update(JSON.stringify([policy, binding], plain))
+    .digest('base64url');
+}
+
+/** Reads which policies there are, and what they say. */
 export async function readPolicies(get: Get): Promise<PolicyFacts> {
-  const found = async (kind: string): Promise<Parameters<typeof policyFacts>[0]> => ({
-    policies: await namesIn(get, `${REGISTRATION}/${kind}policies`),
-    bindings: await namesIn(get, `${REGISTRATION}/${kind}policybindings`),
-  });
-  const [validating, mutating] = await Promise.all([found('validatingadmission'), found('mutatingadmission')]);
-  return policyFacts(validating, mutating);
+  const found = async (kind: string): Promise<ReadonlyMap<string, string>> => {
+    const policies = await specsIn(get, `${REGISTRATION}/${kind}policies`);
+    const bindings = await specsIn(get, `${REGISTRATION}/${kind}policybindings`);
+    const said = (name: string, policy: unknown): string =>
+      bindings.has(name) ? saidBy(policy, bindings.get(name)) : '';
+    return new Map([...policies].map(([name, policy]) => [name, said(name, policy)]));
+  };
+  return policyFacts(await found('validatingadmission'), await found('mutatingadmission'));
 }
 
 async function readRights(get: Get): Promise<RightsFacts> {
   const paths = ROLES.flatMap(({ roles }) => roles).flatMap(withBinding);
-  const found = await Promise.all(paths.map((path) => get(`${RBAC}/${path}`)));
-  return rightsFacts(new Set(paths.filter((_path, index) => found[index] !== undefined)));
+  const found = await Promise.all(paths.map(async (path) => [path, await get<Bound>(`${RBAC}/${path}`)] as const));
+  return rightsFacts(new Map(found.filter((each): each is [string, Bound] => each[1] !== undefined)));
 }
 
 /** Names what is left in the cluster of versions before this one, as RESOURCE/NAME, each once. */
 export async function readLeftOvers(get: Get): Promise<readonly string[]> {
   const found = await Promise.all(
-    LEFT_OVER_PLACES.map(async (place) => leftOversOf(place, await namesIn(get, place.path))),
+    LEFT_OVER_PLACES.map(async (place) => leftOversOf(place, (await specsIn(get, place.path)).keys())),
   );
   return [...new Set(found.flat())];
 }
@@ -161,11 +182,11 @@ function expiryOf(bundle: string | undefined): number | undefined {
   }
 }
 
-async function readWebhook(client: KubeClient, signal: AbortSignal): Promise<WebhookFacts> {
+async function readWebhook(get: Get): Promise<WebhookFacts> {
   const query = new URLSearchParams({ labelSelector: 'kubernetes.io/service-name=nodemaint-webhook' }).toString();
   const [configuration, slices] = await Promise.all([
-    get<WebhookConfiguration>(client, WEBHOOK_CONFIGURATION, signal),
-    get<EndpointSlices>(client, `${collectionPath(SLICES, 'nodemaint-system')}?${query}`, signal),
+    get<WebhookConfiguration>(WEBHOOK_CONFIGURATION),
+    get<EndpointSlices>(`${collectionPath(SLICES, CONTROLLER_NAMESPACE)}?${query}`),
   ]);
   const expiries = (configuration?.webhooks ?? []).map(({ clientConfig }) => expiryOf(clientConfig?.caBundle));
   const ready = (slices?.items ?? [])
@@ -185,29 +206,16 @@ export async function readClusterFacts(
   signal: AbortSignal,
 ): Promise<ClusterFacts> {
   const now = clock.now();
-  const resources = Promise.all(INSTALLED_RESOURCES.map((resource) => readResource(client, resource, signal)));
   const reading = <T>(path: string): Promise<T | undefined> => get<T>(client, path, signal);
-  const [resourceFacts, policies, rights, controller, webhook, nodes, leftOvers] = await Promise.all([
-    factOf(resources, signal),
+  const fleet = readFleet(client, selector, now, signal).then((known) => known.nodes);
+  const [resources, policies, rights, controller, webhook, nodes, leftOvers] = await Promise.all([
+    factOf(Promise.all(INSTALLED_RESOURCES.map((resource) => readResource(reading, resource))), signal),
     factOf(readPolicies(reading), signal),
     factOf(readRights(reading), signal),
     factOf(readController(client, clock, signal), signal),
-    factOf(readWebhook(client, signal), signal),
-    factOf(
-      readFleet(client, selector, now, signal).then((fleet) => fleet.nodes),
-      signal,
-    ),
+    factOf(readWebhook(reading), signal),
+    factOf(fleet, signal),
     factOf(readLeftOvers(reading), signal),
   ]);
-  return {
-    now,
-    version: buildVersion(),
-    resources: resourceFacts,
-    policies,
-    rights,
-    controller,
-    webhook,
-    nodes,
-    leftOvers,
-  };
+  return { now, version: buildVersion(), resources, policies, rights, controller, webhook, nodes, leftOvers };
 }

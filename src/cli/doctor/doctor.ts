@@ -3,6 +3,7 @@ import { access, constants, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import * as z from 'zod';
+import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
 import { askKubelet } from '../../agent/static-pods/find-directory.ts';
 import { createMirrorPodReader } from '../../agent/static-pods/interceptor.ts';
 import { AGENT_CONFIG_PATH } from '../machine/agent-line.ts';
@@ -114,7 +115,7 @@ async function mayReleasePods(client: KubeClient, signal: AbortSignal): Promise<
         verb: 'impersonate',
         group: '',
         resource: 'serviceaccounts',
-        namespace: 'nodemaint-system',
+        namespace: CONTROLLER_NAMESPACE,
         name: 'nodemaint-agent-release',
       },
     },

@@ -1,5 +1,4 @@
 import process from 'node:process';
-import { CONTROLLER_LEASE_NAME } from '../../api/lease.ts';
 import type { Node } from '../../api/pod.ts';
 import { countMaintenances } from '../../show/counts/maintenances.ts';
 import { countEvictions } from '../../show/counts/evictions.ts';
@@ -15,6 +14,7 @@ import { serveHttp } from '../../telemetry/http.ts';
 import { type ControllerMetrics, createControllerMetrics } from '../../telemetry/controller-metrics.ts';
 import { buildVersion } from '../../version.ts';
 import { createUngatedDaemonSets } from '../../kube/eviction/ungated-daemon-sets.ts';
+import { CONTROLLER_LEASE } from '../../kube/lease.ts';
 import { runElection } from '../../kube/leader/election.ts';
 import { byResource, type Copies, createCopies } from '../cache/copies.ts';
 import { createIndexes } from '../cache/indexes.ts';
@@ -72,13 +72,13 @@ function reasonNotReady(copies: Copies, readiness: LeaderReadiness): string | un
 /** Starts the servers that the options ask for; each ends with `stop`. */
 function startServers(dependencies: ControllerDependencies, replica: Replica, stop: AbortSignal): Promise<void>[] {
   const { log, options } = dependencies;
-  const { metricsAddress, webhookPort, webhookHost: serviceHost, webhookCertificate: certificate, namespace } = options;
+  const { metricsAddress, webhookPort, webhookHost: serviceHost, webhookCertificate: certificate } = options;
   const { nodes } = replica.copies;
   const { metrics, notReady } = replica;
   const serving: Promise<void>[] = [];
   if (metricsAddress !== undefined) serving.push(serveHttp(metricsAddress, { metrics, notReady, log }, stop));
   if (webhookPort !== undefined) {
-    const webhook = { listenAddress: '::', port: webhookPort, serviceHost, certificate, namespace };
+    const webhook = { listenAddress: '::', port: webhookPort, serviceHost, certificate };
     const known = (): readonly Node[] | undefined => (nodes.synced() ? nodes.list() : undefined);
     const onCertificate = (until: number): void => {
       metrics.certificate.set(until / 1000);
@@ -125,7 +125,7 @@ async function leadWhenReady(
     return;
   }
   const election = {
-    place: { namespace: options.namespace, name: CONTROLLER_LEASE_NAME },
+    place: CONTROLLER_LEASE,
     identity: electionIdentity(process.env),
     leaseMs: options.leaderElectLeaseDuration,
     renewDeadlineMs: options.leaderElectRenewDeadline,

@@ -1,3 +1,5 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
@@ -13,9 +15,14 @@ import { issueServingCertificate } from '../../kube/certificate/x509.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** The name of the Secret, of the ValidatingWebhookConfiguration, and of the field manager of its caBundle. */
-export const WEBHOOK_NAME = 'nodemaint-webhook';
+const WEBHOOK_NAME = 'nodemaint-webhook';
 
-export const SECRETS: Resource = { root: '/api/v1', plural: 'secrets', namespaced: true };
+const SECRETS: Resource = { root: '/api/v1', plural: 'secrets', namespaced: true };
+const SECRET_METADATA = { name: WEBHOOK_NAME, namespace: CONTROLLER_NAMESPACE };
+
+/** The Secret of the certificate, by its path and by its name for people. */
+const SECRET = { path: objectPath(SECRETS, SECRET_METADATA), name: `${CONTROLLER_NAMESPACE}/${WEBHOOK_NAME}` };
+
 const WEBHOOK_CONFIGURATIONS: Resource = {
   root: '/apis/admissionregistration.k8s.io/v1',
   plural: 'validatingwebhookconfigurations',
@@ -30,18 +37,12 @@ const BACKDATED_MS = 60 * 60_000;
 const MAX_CONFLICTS = 5;
 
 /** The Secret of a certificate, with base64 in its data. */
-export interface Secret extends KubeObject {
+interface Secret extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
 interface WebhookConfiguration extends KubeObject {
   readonly webhooks?: readonly { readonly name: string; readonly clientConfig?: { readonly caBundle?: string } }[];
-}
-
-/** The namespace of the certificate's Secret, and the names that the certificate is for. */
-interface CertificateOptions {
-  readonly namespace: string;
-  readonly hosts: readonly string[];
 }
 
 interface CertificateDependencies {
@@ -70,13 +71,9 @@ function encode(text: string): string {
 }
 
 /** The certificate in the data of its Secret. */
-export function servingOf({ data = {} }: Pick<Secret, 'data'>): ServingCertificate {
+function servingOf({ data = {} }: Pick<Secret, 'data'>): ServingCertificate {
   const text = (key: string): string => Buffer.from(data[key] ?? '', 'base64').toString('utf8');
   return { certificate: text('tls.crt'), key: text('tls.key'), authorities: text('ca.crt') };
-}
-
-function dataOf({ certificate, key, authorities }: ServingCertificate): NonNullable<Secret['data']> {
-  return { 'tls.crt': encode(certificate), 'tls.key': encode(key), 'ca.crt': encode(authorities) };
 }
 
 /** Issues a certificate that follows `before`, whose authorities stay trusted; `now` is in milliseconds since the epoch. */
@@ -105,18 +102,17 @@ function trustPatch({ metadata, webhooks = [] }: WebhookConfiguration, caBundle:
   };
 }
 
-class WebhookCertificateManager implements CertificateManager {
-  readonly #options: CertificateOptions;
+/** The manager of the Secret and of the caBundle in the ValidatingWebhookConfiguration, both named WEBHOOK_NAME. */
+export class WebhookCertificateManager implements CertificateManager {
+  readonly #hosts: readonly string[];
   readonly #dependencies: CertificateDependencies;
-  readonly #secretPath: string;
   readonly #configurationPath = objectPath(WEBHOOK_CONFIGURATIONS, { name: WEBHOOK_NAME });
   /** Whether the configuration was missing at the last reconciliation: then that was logged. */
   #isConfigurationMissing = false;
 
-  constructor(options: CertificateOptions, dependencies: CertificateDependencies) {
-    this.#options = options;
+  constructor(hosts: readonly string[], dependencies: CertificateDependencies) {
+    this.#hosts = hosts;
     this.#dependencies = dependencies;
-    this.#secretPath = objectPath(SECRETS, { name: WEBHOOK_NAME, namespace: options.namespace });
   }
 
   async reconcile(signal: AbortSignal): Promise<ReconciledCertificate> {
@@ -124,7 +120,7 @@ class WebhookCertificateManager implements CertificateManager {
       const found = await this.#reconcileOnce(signal);
       if (found !== undefined) return found;
       if (conflicts >= MAX_CONFLICTS) {
-        const what = `the Secret ${this.#options.namespace}/${WEBHOOK_NAME} or the webhook configuration`;
+        const what = `the Secret ${SECRET.name} or the webhook configuration`;
         throw new NodemaintError('API_REFUSED', `another client keeps changing ${what}`);
       }
     }
@@ -133,7 +129,8 @@ class WebhookCertificateManager implements CertificateManager {
   /** Reconciles once; undefined if the Secret or the configuration was changed since it was read. */
   async #reconcileOnce(signal: AbortSignal): Promise<ReconciledCertificate | undefined> {
     // The configuration is read first: then the Secret is no older, and a newer trust is not taken back.
-    const configuration = await this.#readConfiguration(signal);
+    const request = { method: 'GET', path: this.#configurationPath } as const;
+    const configuration = await sendForObject<WebhookConfiguration>(this.#dependencies.client, request, [404], signal);
     const serving = await this.#keepValid(signal);
     if (configuration === undefined && !this.#isConfigurationMissing) {
       const what = 'no webhook configuration: no API server asks the webhook';
@@ -146,38 +143,31 @@ class WebhookCertificateManager implements CertificateManager {
     return trust === 'conflict' ? undefined : { serving, trustChanged: trust === 'changed' };
   }
 
-  async #readConfiguration(signal: AbortSignal): Promise<WebhookConfiguration | undefined> {
-    const request = { method: 'GET', path: this.#configurationPath } as const;
-    return await sendForObject<WebhookConfiguration>(this.#dependencies.client, request, [404], signal);
-  }
-
   /** Returns the stored certificate, or a new one if that is needed; undefined if another replica was faster. */
   async #keepValid(signal: AbortSignal): Promise<ServingCertificate | undefined> {
     const { client, clock, log } = this.#dependencies;
-    const { namespace, hosts } = this.#options;
-    const secret = await sendForObject<Secret>(client, { method: 'GET', path: this.#secretPath }, [404], signal);
+    const secret = await sendForObject<Secret>(client, { method: 'GET', path: SECRET.path }, [404], signal);
     const before = secret === undefined ? undefined : servingOf(secret);
-    const reason = before === undefined ? 'there is none' : renewalReason(before, hosts, clock.now());
+    const reason = before === undefined ? 'there is none' : renewalReason(before, this.#hosts, clock.now());
     if (before !== undefined && reason === undefined) return before;
-    const fresh = await issue(before, hosts, clock.now());
+    const fresh = await issue(before, this.#hosts, clock.now());
     if ((await this.#store(fresh, secret, signal)) === undefined) return undefined;
-    log.info({ secret: `${namespace}/${WEBHOOK_NAME}`, reason }, 'made a certificate for the webhook');
+    log.info({ secret: SECRET.name, reason }, 'made a certificate for the webhook');
     return fresh;
   }
 
   /** Stores the certificate; undefined if another replica has changed the Secret since it was read. */
   async #store(serving: ServingCertificate, old: Secret | undefined, signal: AbortSignal): Promise<Secret | undefined> {
     const { client } = this.#dependencies;
-    const { namespace } = this.#options;
-    const data = dataOf(serving);
+    const { certificate, key, authorities } = serving;
+    const data = { 'tls.crt': encode(certificate), 'tls.key': encode(key), 'ca.crt': encode(authorities) };
     if (old === undefined) {
-      const metadata = { name: WEBHOOK_NAME, namespace };
-      const body = { apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/tls', metadata, data };
-      const path = collectionPath(SECRETS, namespace);
+      const body = { apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/tls', metadata: SECRET_METADATA, data };
+      const path = collectionPath(SECRETS, CONTROLLER_NAMESPACE);
       return await sendForObject(client, { method: 'POST', path, body }, [409], signal);
     }
     const body = { metadata: { resourceVersion: old.metadata.resourceVersion }, data };
-    const change = { method: 'PATCH', path: this.#secretPath, body, patch: { kind: 'merge' } } as const;
+    const change = { method: 'PATCH', path: SECRET.path, body, patch: { kind: 'merge' } } as const;
     return await sendForObject(client, change, [404, 409], signal);
   }
 
@@ -198,10 +188,31 @@ class WebhookCertificateManager implements CertificateManager {
   }
 }
 
-/** Creates the manager of the Secret and of the caBundle in the ValidatingWebhookConfiguration, both named WEBHOOK_NAME. */
-export function createCertificateManager(
-  options: CertificateOptions,
-  dependencies: CertificateDependencies,
-): CertificateManager {
-  return new WebhookCertificateManager(options, dependencies);
+/** Why this certificate cannot be served; undefined where it can. Its names and its end are the affair of who issues it. */
+function whyUnusable({ certificate, key }: ServingCertificate): string | undefined {
+  try {
+    const isPair = new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
+    return isPair ? undefined : 'tls.key does not fit tls.crt';
+  } catch {
+    return 'tls.crt or tls.key cannot be read';
+  }
+}
+
+/**
+ * The certificate that another program, such as cert-manager, keeps in the Secret `nodemaint-webhook` and makes the API
+ * servers trust. It is only read, once a minute like one of our own, and writes nothing.
+ */
+export function createGivenCertificate(client: KubeClient): CertificateManager {
+  const refused = (why: string): NodemaintError => new NodemaintError('API_REFUSED', `the Secret ${SECRET.name}${why}`);
+  return {
+    reconcile: async (signal) => {
+      const secret = await sendForObject<Secret>(client, { method: 'GET', path: SECRET.path }, [404], signal);
+      if (secret === undefined) throw refused(' is not there; --webhook-certificate=secret leaves it to others');
+      const serving = servingOf(secret);
+      const why = whyUnusable(serving);
+      if (why !== undefined) throw refused(`: ${why}`);
+      // Who issues it knows when the API servers trust it.
+      return { serving, trustChanged: false };
+    },
+  };
 }

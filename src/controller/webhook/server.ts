@@ -10,9 +10,14 @@ import type { ServingCertificate } from '../../kube/certificate/serving-certific
 import type { KubeClient } from '../../kube/client.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { limitConnections, SERVER_TIMES } from '../../telemetry/server-limits.ts';
-import { type CertificateManager, createCertificateManager, type ReconciledCertificate } from './certificate.ts';
+import {
+  type CertificateManager,
+  createGivenCertificate,
+  type ReconciledCertificate,
+  WebhookCertificateManager,
+} from './certificate.ts';
 import { type NoReview, parseReview, refusalAnswer, reviewAnswer } from './eviction-review.ts';
-import { createGivenCertificate } from './given-certificate.ts';
+
 import { parseMaintenanceReview, warningsAnswer } from './maintenance-review.ts';
 
 /** What of a call is read: all of it, or nothing, and then this is the answer. */
@@ -84,8 +89,6 @@ interface WebhookOptions {
   readonly serviceHost: string;
   /** More DNS names and IP addresses that the certificate is for. */
   readonly otherHosts?: readonly string[];
-  /** The namespace of the Secret with the certificate. */
-  readonly namespace: string;
   /** Who keeps the certificate: the replicas, or another program that writes the Secret. */
   readonly certificate?: 'self' | 'secret';
 }
@@ -191,9 +194,9 @@ async function listen(
 }
 
 function managerOf(options: WebhookOptions, dependencies: WebhookDependencies): CertificateManager {
-  const { namespace, serviceHost, otherHosts = [], certificate = 'self' } = options;
-  if (certificate === 'secret') return createGivenCertificate(namespace, dependencies.client);
-  return createCertificateManager({ namespace, hosts: [serviceHost, ...otherHosts] }, dependencies);
+  const { serviceHost, otherHosts = [], certificate = 'self' } = options;
+  if (certificate === 'secret') return createGivenCertificate(dependencies.client);
+  return new WebhookCertificateManager([serviceHost, ...otherHosts], dependencies);
 }
 
 /** Reconciles the certificate until that succeeds; undefined if the signal is aborted before. */

@@ -1,4 +1,5 @@
 /** The checks of `nodemaint check`: from the facts of a cluster to results and fixes. */
+import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
 import { counted } from '../../decide/counted.ts';
 import { firstNames } from '../../decide/name-list.ts';
 import type { Check } from './node-checks.ts';
@@ -47,7 +48,10 @@ export interface ClusterFacts {
   readonly leftOvers: Fact<readonly string[]>;
 }
 
+const IN_HOME = `kubectl -n ${CONTROLLER_NAMESPACE}`;
 const APPLY = 'kubectl apply -k manifests, or helm upgrade';
+/** An apply leaves a field alone that is not in the manifest, such as a selector that somebody has added. */
+const REPLACE = `${APPLY}; what that leaves: kubectl replace -k manifests/policies`;
 const MAX_NAMES = 5;
 /** Whoever deletes what is left needs all of it; stories, which go by their label, come last and may be many. */
 const MAX_LEFT_OVERS = 40;
@@ -57,58 +61,52 @@ function named(names: readonly string[]): string {
   return firstNames(names, MAX_NAMES);
 }
 
-/** The check of a fact; one that could not be read fails, or warns where the person may not read it. */
-function checkOf<T>(name: string, fact: Fact<T>, judge: (value: T) => Omit<Check, 'name'>): Check {
-  if (fact.kind === 'known') return { name, ...judge(fact.value) };
-  if (fact.kind === 'failed')
-    return {
-      name,
-      result: 'fail',
-      message: fact.why,
-      fix: 'run the check again; if it fails again: kubectl get --raw /readyz?verbose',
-    };
-  return {
-    name,
-    result: 'warn',
-    message: `not checked: ${fact.why}`,
-    fix: 'run it with the rights of a cluster administrator',
-  };
-}
+type Judged = Omit<Check, 'name'>;
 
 const finding =
   (result: Check['result']) =>
-  (message: string, fix = ''): Omit<Check, 'name'> => ({ result, message, fix });
+  (message: string, fix = ''): Judged => ({ result, message, fix });
 const [ok, warn, fail] = [finding('ok'), finding('warn'), finding('fail')];
 
-function judgeResources(resources: readonly ResourceFact[]): Omit<Check, 'name'> {
+/** The check of a fact; one that could not be read fails, or warns where the person may not read it. */
+function checkOf<T>(name: string, fact: Fact<T>, judge: (value: T) => Judged): Check {
+  if (fact.kind === 'known') return { name, ...judge(fact.value) };
+  const again = 'run the check again; if it fails again: kubectl get --raw /readyz?verbose';
+  if (fact.kind === 'failed') return { name, ...fail(fact.why, again) };
+  return { name, ...warn(`not checked: ${fact.why}`, 'run it with the rights of a cluster administrator') };
+}
+
+function judgeResources(resources: readonly ResourceFact[]): Judged {
   const wrong = resources.filter(({ state }) => state !== 'right');
   if (wrong.length === 0) return ok(`${resources.map(({ crd }) => crd).join(', ')} are served`);
-  const texts = wrong.map(({ crd, state, fields }) => {
-    if (state === 'missing') return `${crd} is not installed`;
-    return state === 'not-served'
-      ? `${crd} is not served`
-      : `${crd} is of an older version, without ${fields.join(', ')}`;
-  });
+  const words = { right: '', missing: 'is not installed', 'not-served': 'is not served' };
+  const texts = wrong.map(({ crd, state, fields }) =>
+    state === 'older' ? `${crd} is of an older version, without ${fields.join(', ')}` : `${crd} ${words[state]}`,
+  );
   return fail(texts.join('; '), APPLY);
 }
 
-function judgePolicies({ missing, refusesPods }: PolicyFacts): Omit<Check, 'name'> {
-  if (missing.length > 0) return fail(`missing: ${named(missing)}`, APPLY);
+function judgePolicies({ missing, changed, refusesPods }: PolicyFacts): Judged {
+  const wrong = missing.length === 0 ? [] : [`missing: ${named(missing)}`];
+  if (changed.length > 0) wrong.push(`not as in this version, or with such a binding: ${named(changed)}`);
+  if (wrong.length > 0) return fail(wrong.join('; '), changed.length > 0 ? REPLACE : APPLY);
   const gate = refusesPods
     ? '; DaemonSet pods are refused during a drain instead of held, as before Kubernetes 1.36'
     : '';
-  return ok(`all policies and bindings are there${gate}`);
+  return ok(`all policies and bindings are there, and say what those of this version do${gate}`);
 }
 
-function judgeRights({ missing, isReleaseOff }: RightsFacts): Omit<Check, 'name'> {
+function judgeRights({ missing, elsewhere, isReleaseOff }: RightsFacts): Judged {
+  const outside = `given to accounts outside of ${CONTROLLER_NAMESPACE}, which no policy restricts: ${named(elsewhere)}`;
+  if (elsewhere.length > 0) return fail(outside, `delete them, and install all in ${CONTROLLER_NAMESPACE}: ${APPLY}`);
   if (missing.length > 0) return fail(`missing: ${named(missing)}`, APPLY);
   const have = 'agents and controller have their roles';
   const off = 'the account nodemaint-agent-release is left out: gated DaemonSet pods wait for a controller';
   return ok(isReleaseOff ? `${have}; ${off}` : have);
 }
 
-function judgeController({ state, holder, version }: ControllerFact, own: string): Omit<Check, 'name'> {
-  const logs = 'kubectl -n nodemaint-system get pods; kubectl -n nodemaint-system logs deployment/nodemaint-controller';
+function judgeController({ state, holder, version }: ControllerFact, own: string): Judged {
+  const logs = `${IN_HOME} get pods; ${IN_HOME} logs deployment/nodemaint-controller`;
   if (state === 'missing') return fail('no controller has ever led: agents drain their own nodes alone', logs);
   if (state === 'dead') return fail('no controller renews its Lease: agents drain their own nodes alone', logs);
   if (version !== '' && !isSameBuild(version, own)) {
@@ -120,11 +118,10 @@ function judgeController({ state, holder, version }: ControllerFact, own: string
   return ok(`${holder} leads${version === '' ? '' : ` with version ${version}`}`);
 }
 
-function judgeWebhook({ isConfigured, caUntil, endpoints }: WebhookFacts, now: number): Omit<Check, 'name'> {
+function judgeWebhook({ isConfigured, caUntil, endpoints }: WebhookFacts, now: number): Judged {
   if (!isConfigured) return warn('not installed: times of interceptors are not checked', APPLY);
-  const restart = 'kubectl -n nodemaint-system rollout restart deployment/nodemaint-controller';
-  if (endpoints === 0)
-    return fail('its Service has no endpoint that is ready', 'kubectl -n nodemaint-system get pods,endpointslices');
+  const restart = `${IN_HOME} rollout restart deployment/nodemaint-controller`;
+  if (endpoints === 0) return fail('its Service has no endpoint that is ready', `${IN_HOME} get pods,endpointslices`);
   if (caUntil === undefined)
     return fail('its configuration has no valid caBundle: the controller has not written it', restart);
   if (caUntil <= now) return fail('the certificate in its caBundle has expired', restart);
@@ -132,7 +129,7 @@ function judgeWebhook({ isConfigured, caUntil, endpoints }: WebhookFacts, now: n
   return ok(`${endpoints} endpoints are ready; its certificate authority is valid for ${days} days`);
 }
 
-function judgeNodes(all: readonly FleetNode[]): Omit<Check, 'name'> {
+function judgeNodes(all: readonly FleetNode[]): Judged {
   const nodes = all.filter(({ state }) => state !== 'exempt');
   const leftOut =
     all.length === nodes.length ? '' : `; ${all.length - nodes.length} can have none, or are to have none`;
@@ -149,7 +146,7 @@ function judgeNodes(all: readonly FleetNode[]): Omit<Check, 'name'> {
   );
 }
 
-function judgeVersions(nodes: readonly FleetNode[]): Omit<Check, 'name'> {
+function judgeVersions(nodes: readonly FleetNode[]): Judged {
   const outdated = nodes.filter(({ state }) => state === 'outdated');
   if (nodes.every(({ agent }) => agent === undefined)) return warn('no agent says its version', 'see "agents"');
   if (outdated.length === 0) return ok('no agent has another version than the cluster');
@@ -160,7 +157,7 @@ function judgeVersions(nodes: readonly FleetNode[]): Omit<Check, 'name'> {
   );
 }
 
-function judgeLeftOvers(leftOvers: readonly string[]): Omit<Check, 'name'> {
+function judgeLeftOvers(leftOvers: readonly string[]): Judged {
   if (leftOvers.length === 0) return ok('none');
   const message = `${counted(leftOvers.length, 'object is', 'objects are')} of an earlier version: ${firstNames(leftOvers, MAX_LEFT_OVERS)}`;
   return warn(message, 'docs/usage/upgrade.md says what each part was, and how to delete it');

@@ -1,4 +1,5 @@
 /** What the manifests of this version install in a cluster, as far as `nodemaint check` looks for it. */
+import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
 import { EVICTION_REQUEST_GROUP, NODE_MAINTENANCE_GROUP } from '../../api/names.ts';
 
 /** A custom resource, and fields of its schema: the newest ones that this version needs. */
@@ -34,55 +35,60 @@ export const INSTALLED_RESOURCES: readonly InstalledResource[] = [
   },
 ];
 
-/** The admission policies; each has a binding of the same name. */
-export const VALIDATING_POLICIES = [
-  'nodemaint-controller-pods',
-  'nodemaint-controller-nodes',
-  'nodemaint-controller-own-objects',
-  'nodemaint-cordons',
-  'nodemaint-eviction-request-status',
-  'nodemaint-eviction-requests',
-  'nodemaint-held-pods',
-  'nodemaint-held-pods-in-time',
-  'nodemaint-node-maintenances',
-  'nodemaint-pod-interceptors',
-] as const;
-/** The policies that mutate, or before Kubernetes 1.36 what stands in for them: a validating one of the name, or nothing. */
-export const MUTATING_POLICIES = [
-  'nodemaint-daemonset-gate',
-  'nodemaint-node-maintenance-plan',
-  'nodemaint-requested-by',
-] as const;
+/** The validating policies, each with its binding of the same name: the hash of what both say in the manifests. */
+export const VALIDATING_POLICIES: Readonly<Record<string, string>> = {
+  'nodemaint-controller-pods': 'WPQaKUmtFTRVDWK-9xNHulogQVEsSt4_x30zWDgFAq8',
+  'nodemaint-controller-nodes': 'BgGdPqrK_HJgIRP6ev5Vfv287JWRn2R2pCxDnk0ma-0',
+  'nodemaint-controller-own-objects': 'A5Yen1oqkGeTPZHAFx7btTEmSZcoHmfNYFSxfS8bQEI',
+  'nodemaint-cordons': '6sSg5aEUja1sUa7AyZ55J5rf4bKpgkoiaRvUyXfg5NM',
+  'nodemaint-eviction-request-status': '2aOzVtV4CO_QaJcEiB3WGSOheXCNw6nQi_NJJWIAQ-4',
+  'nodemaint-eviction-requests': '-ImHffG8V0Z0e-flWoq4AjyBqWEKcoyl2z3Zto54Fr4',
+  'nodemaint-held-pods': '9HR_3AURt7WYjQ5kF1AY7V1BoY1QEB_St7zAgIntDNA',
+  'nodemaint-held-pods-in-time': 'dPm4HrrlAHhWFCEvF7i0F65VY9f_A5rCQO0O6BYmOK0',
+  'nodemaint-node-maintenances': 'jCM6Kp5YwgPjfacYzTiPrOPn2YW06eYQ6u0x2UUxypo',
+  'nodemaint-pod-interceptors': 'P1rnOf0lisNPcGz3jjaatU7V0vNnoz2te8ge3j0WYFs',
+};
 
-/** The policies of one kind that a cluster has, and their bindings, by their names. */
-interface FoundPolicies {
-  readonly policies: ReadonlySet<string>;
-  readonly bindings: ReadonlySet<string>;
-}
+const GATE = 'nodemaint-daemonset-gate';
+
+/** The policies that mutate; before Kubernetes 1.36 there are none. */
+export const MUTATING_POLICIES: Readonly<Record<string, string>> = {
+  [GATE]: 'eJH06pYuUzicIGBOqw9tIztz8QTttGr9dWS3_6MffNw',
+  'nodemaint-node-maintenance-plan': 'OveS0qeiP-vBfLXU7wxIcMAE7JWxSngF7vYcc26kK34',
+  'nodemaint-requested-by': 'chk9HY_pfg84cpiDQix3xmz_1RIFElalL7Z8ig38nOw',
+};
+
+/** The validating policy that stands in for the gate before Kubernetes 1.36. */
+export const REFUSAL: Readonly<Record<string, string>> = { [GATE]: '8QVDsc8-4t_wqjUaWKUK2yl5U0zvfMoDKO8XVHnFv_Q' };
 
 /** What of the policies is there. */
 export interface PolicyFacts {
   /** The policies, and the bindings, that are not there. */
   readonly missing: readonly string[];
+  /** The policies that say something else than those of this version, or whose bindings do. */
+  readonly changed: readonly string[];
   /** Whether a validating policy stands in for the gate, as before Kubernetes 1.36. */
   readonly refusesPods: boolean;
 }
 
-function missingOf(names: readonly string[], { policies, bindings }: FoundPolicies): readonly string[] {
-  return names.flatMap((name) => {
-    if (!policies.has(name)) return [name];
-    return bindings.has(name) ? [] : [`the binding of ${name}`];
-  });
-}
+/** What the policies of a kind say, by their names; '' for one without a binding. */
+type SaidByName = ReadonlyMap<string, string>;
 
-/** What is missing of the policies. Before Kubernetes 1.36 the manifests have none that mutate. */
-export function policyFacts(validating: FoundPolicies, mutating: FoundPolicies): PolicyFacts {
-  const [gate] = MUTATING_POLICIES;
-  const refusesPods = validating.policies.has(gate) && !mutating.policies.has(gate);
-  const missing = refusesPods
-    ? missingOf([...VALIDATING_POLICIES, gate], validating)
-    : [...missingOf(VALIDATING_POLICIES, validating), ...missingOf(MUTATING_POLICIES, mutating)];
-  return { missing, refusesPods };
+/** What is wrong with the policies. Before Kubernetes 1.36 the manifests have none that mutate. */
+export function policyFacts(validating: SaidByName, mutating: SaidByName): PolicyFacts {
+  const refusesPods = validating.has(GATE) && !mutating.has(GATE);
+  const facts = { missing: new Array<string>(), changed: new Array<string>(), refusesPods };
+  const compare = (wanted: Readonly<Record<string, string>>, found: SaidByName): void => {
+    for (const [name, said] of Object.entries(wanted)) {
+      const other = found.get(name);
+      if (other === undefined) facts.missing.push(name);
+      else if (other === '') facts.missing.push(`the binding of ${name}`);
+      else if (other !== said) facts.changed.push(name);
+    }
+  };
+  compare(VALIDATING_POLICIES, validating);
+  compare(refusesPods ? REFUSAL : MUTATING_POLICIES, refusesPods ? validating : mutating);
+  return facts;
 }
 
 /** A part of the manifests that gives rights: its roles, each of which has a binding of its name. */
@@ -91,23 +97,22 @@ interface RolesOf {
   readonly roles: readonly string[];
 }
 
+const HOME = `namespaces/${CONTROLLER_NAMESPACE}/roles`;
+
 /** The roles of agents and controller by their paths; those of the webhook, and of the account that releases gated pods, may be left out. */
 export const ROLES: readonly RolesOf[] = [
   {
     part: 'core',
     roles: [
       'clusterroles/nodemaint-agent',
-      'namespaces/nodemaint-system/roles/nodemaint-agent',
+      `${HOME}/nodemaint-agent`,
       'namespaces/kube-node-lease/roles/nodemaint-agent',
       'clusterroles/nodemaint-controller',
-      'namespaces/nodemaint-system/roles/nodemaint-leader-election',
+      `${HOME}/nodemaint-leader-election`,
     ],
   },
-  { part: 'webhook', roles: ['clusterroles/nodemaint-webhook', 'namespaces/nodemaint-system/roles/nodemaint-webhook'] },
-  {
-    part: 'release',
-    roles: ['clusterroles/nodemaint-agent-release', 'namespaces/nodemaint-system/roles/nodemaint-agent-release'],
-  },
+  { part: 'webhook', roles: ['clusterroles/nodemaint-webhook', `${HOME}/nodemaint-webhook`] },
+  { part: 'release', roles: ['clusterroles/nodemaint-agent-release', `${HOME}/nodemaint-agent-release`] },
 ];
 
 /** A role and its binding, by their paths. */
@@ -119,18 +124,28 @@ export function withBinding(role: string): readonly string[] {
 export interface RightsFacts {
   /** The roles and bindings that are missing. */
   readonly missing: readonly string[];
+  /** The bindings that give their rights to an account of another namespace, which no policy restricts. */
+  readonly elsewhere: readonly string[];
   /** Whether the account that releases gated pods is left out. */
   readonly isReleaseOff: boolean;
 }
 
-/** What is missing, by the paths of the roles and bindings that are there: a part of which nothing is there is left out, but for the core. */
-export function rightsFacts(there: ReadonlySet<string>): RightsFacts {
+/** A role, which has no subjects, or a binding. */
+export interface Bound {
+  readonly subjects?: readonly { readonly kind: string; readonly namespace?: string }[];
+}
+
+/** What is wrong with the roles and bindings that are there, by their paths: a part of which nothing is there is left out, but for the core. */
+export function rightsFacts(there: ReadonlyMap<string, Bound>): RightsFacts {
   const parts = ROLES.map(({ part, roles }) => {
     const all = roles.flatMap(withBinding);
     const missing = all.filter((path) => !there.has(path));
     return { part, missing, isOff: part !== 'core' && missing.length === all.length };
   });
+  const isElsewhere = ({ subjects = [] }: Bound): boolean =>
+    subjects.some(({ kind, namespace }) => kind === 'ServiceAccount' && namespace !== CONTROLLER_NAMESPACE);
   return {
+    elsewhere: [...there].filter(([, binding]) => isElsewhere(binding)).map(([path]) => path),
     missing: parts.flatMap(({ missing, isOff }) => (isOff ? [] : missing)),
     isReleaseOff: parts.some(({ part, isOff }) => part === 'release' && isOff),
   };

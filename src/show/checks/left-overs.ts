@@ -1,4 +1,5 @@
 /** What earlier versions put into a cluster and this one does not know any more. */
+import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
 
 /** A list in which such objects may be, as kubectl names the resource. */
 interface LeftOverPlace {
@@ -36,7 +37,7 @@ const PARTS: readonly string[] = [
 ];
 const GONE = new RegExp(`^(?:${PARTS.join('|')})(?:-|$)`);
 
-const HOME = 'namespaces/nodemaint-system';
+const HOME = `namespaces/${CONTROLLER_NAMESPACE}`;
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const REGISTRATION = '/apis/admissionregistration.k8s.io/v1';
 

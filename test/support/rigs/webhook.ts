@@ -149,8 +149,7 @@ export async function buildWebhookRig(): Promise<WebhookRig> {
       sleep: (ms: number, signal: AbortSignal) => sleep(Math.min(ms, LONGEST_SLEEP_MS), signal),
     };
     const serviceHost = 'nodemaint-webhook.nodemaint-system.svc';
-    const where = { listenAddress: '127.0.0.1', port, serviceHost, otherHosts: ['127.0.0.1'] };
-    const options = { ...where, namespace: 'nodemaint-system' };
+    const options = { listenAddress: '127.0.0.1', port, serviceHost, otherHosts: ['127.0.0.1'] };
     const webhook = {
       aheadMs,
       running: runWebhook(options, { client: own, clock, log, nodes: () => undefined }, stopping.signal),

@@ -15,13 +15,13 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
  */
 const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: number }>> = {
   'lines in src': { limit: 46_000, target: 31_000 },
-  'files in src': { limit: 461, target: 300 },
+  'files in src': { limit: 460, target: 300 },
   'lines in test': { limit: 77_240, target: 65_000 },
   'words in docs': { limit: 42_800, target: 45_000 },
   'admission policies': { limit: 14, target: 14 },
   'labels and annotations of our own': { limit: 22, target: 15 },
   'loops of the controller': { limit: 10, target: 4 },
-  'options of the controller': { limit: 23, target: 15 },
+  'options of the controller': { limit: 22, target: 15 },
   'configuration keys': { limit: 29, target: 22 },
   commands: { limit: 28, target: 24 },
 };

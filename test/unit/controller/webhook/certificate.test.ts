@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubeObject } from '../../../../src/api/meta.ts';
-import { createCertificateManager } from '../../../../src/controller/webhook/certificate.ts';
-import { createGivenCertificate } from '../../../../src/controller/webhook/given-certificate.ts';
+import { createGivenCertificate, WebhookCertificateManager } from '../../../../src/controller/webhook/certificate.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
 import { issueServingCertificate } from '../../../../src/kube/certificate/x509.ts';
 import type { KubeClient, KubeRequest } from '../../../../src/kube/client.ts';
@@ -51,11 +50,11 @@ class FakeServer {
   }
 }
 
-const OPTIONS = { namespace: 'system', hosts: ['webhook.system.svc'] };
+const HOSTS = ['webhook.system.svc'];
 const signal = AbortSignal.timeout(60_000);
 
-function managerOf({ client, log }: FakeServer): ReturnType<typeof createCertificateManager> {
-  return createCertificateManager(OPTIONS, { client, clock: createSystemClock(), log });
+function managerOf({ client, log }: FakeServer): WebhookCertificateManager {
+  return new WebhookCertificateManager(HOSTS, { client, clock: createSystemClock(), log });
 }
 
 describe("the manager of the webhook's certificate", () => {
@@ -83,7 +82,7 @@ describe("the manager of the webhook's certificate", () => {
 
     const busy = new FakeServer();
     busy.conflicts = 100;
-    const message = 'another client keeps changing the Secret system/nodemaint-webhook or the webhook configuration';
+    const message = /^another client keeps changing the Secret nodemaint-system.nodemaint-webhook or the webhook/;
     await assert.rejects(managerOf(busy).reconcile(signal), { code: 'API_REFUSED', message });
     assert.equal(busy.sent.filter((each) => each === 'POST secret').length, 6);
   });
@@ -118,7 +117,7 @@ describe('a certificate of the webhook that another program keeps', () => {
 
   it('it is read from its Secret each time, and nothing is written', async () => {
     const server = new FakeServer();
-    const manager = createGivenCertificate('system', server.client);
+    const manager = createGivenCertificate(server.client);
     for (const { certificate, key } of [await issue(), await issue()]) {
       server.secret = secretOf(certificate, key);
       const { serving, trustChanged } = await manager.reconcile(signal);
@@ -129,13 +128,10 @@ describe('a certificate of the webhook that another program keeps', () => {
 
   it('a Secret that is missing, is damaged, or has the key of another certificate is said so', async () => {
     const server = new FakeServer();
-    const manager = createGivenCertificate('system', server.client);
+    const manager = createGivenCertificate(server.client);
     const [one, other] = [await issue(), await issue()];
     for (const [secret, message] of [
-      [
-        undefined,
-        /^the Secret system\/nodemaint-webhook is not there; --webhook-certificate=secret leaves it to others$/,
-      ],
+      [undefined, /^the Secret nodemaint-system\/nodemaint-webhook is not there; --webhook-certificate=secret leaves/],
       [secretOf('none', one.key), /nodemaint-webhook: tls\.crt or tls\.key cannot be read$/],
       [{ metadata: { name: 'nodemaint-webhook' } }, /tls\.crt or tls\.key cannot be read$/],
       [secretOf(one.certificate, other.key), /nodemaint-webhook: tls\.key does not fit tls\.crt$/],

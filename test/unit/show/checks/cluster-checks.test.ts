@@ -8,9 +8,11 @@ import { NOW } from '../../../support/views/drain.ts';
 type Facts<K extends keyof ClusterFacts> = Partial<Extract<ClusterFacts[K], { kind: 'known' }>['value']>;
 type Change = Partial<ClusterFacts>;
 const policies = (more: Facts<'policies'>): Change => {
-  return { policies: known({ missing: [], refusesPods: false, ...more }) };
+  return { policies: known({ missing: [], changed: [], refusesPods: false, ...more }) };
 };
-const rights = (more: Facts<'rights'>): Change => ({ rights: known({ missing: [], isReleaseOff: false, ...more }) });
+const rights = (more: Facts<'rights'>): Change => ({
+  rights: known({ missing: [], elsewhere: [], isReleaseOff: false, ...more }),
+});
 const webhook = (more: Facts<'webhook'>): Change => {
   return { webhook: known({ isConfigured: true, caUntil: NOW + 1, endpoints: 1, ...more }) };
 };
@@ -55,7 +57,9 @@ describe('the checks of a cluster', () => {
     ['a missing resource', resource('missing'), /^fail .*x is not installed/],
     ['an older resource', resource('older', 'status.a'), /^fail .*without status\.a/],
     ['a missing policy', policies({ missing: ['p', 'the binding of q'] }), /^fail .*p, the binding of q/],
+    ['a changed policy', policies({ changed: ['p'] }), /^fail policies: not as in this version, .*: p$/],
     ['a missing role', rights({ missing: ['clusterroles/a'] }), /^fail rights: missing: clusterroles\/a/],
+    ['rights of another namespace', rights({ elsewhere: ['b'] }), /^fail rights: given to accounts outside of .*: b$/],
     ['no controller', controller({ state: 'missing', holder: '' }), /^fail controller: no controller has ever led/],
     ['a dead controller', controller({ state: 'dead' }), /^fail controller/],
     ['an older controller', controller({ version: '0.0.9' }), /^warn controller: c leads with version 0\.0\.9/],

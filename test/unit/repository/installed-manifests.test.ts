@@ -5,15 +5,10 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { parseAllDocuments } from 'yaml';
-import {
-  INSTALLED_RESOURCES,
-  MUTATING_POLICIES,
-  ROLES,
-  VALIDATING_POLICIES,
-  withBinding,
-} from '../../../../src/show/checks/installed.ts';
+import { saidBy } from '../../../src/cli/check/facts.ts';
+import * as installed from '../../../src/show/checks/installed.ts';
 
-const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', '..', 'manifests');
+const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', 'manifests');
 
 interface ManifestObject {
   readonly kind?: string;
@@ -28,23 +23,22 @@ async function manifestObjects(...files: readonly string[]): Promise<readonly Ma
   return texts.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS() as ManifestObject));
 }
 
-/** The names of the objects of a kind, in their order. */
-function namesOf(objects: readonly ManifestObject[], kind: string): readonly string[] {
-  return objects
-    .filter((each) => each.kind === kind)
-    .map(({ metadata }) => metadata?.name ?? '')
-    .toSorted();
-}
-
 describe('what the checks of a cluster look for', () => {
-  it('the policies and bindings that are looked for are those of the manifests', async () => {
-    const objects = await manifestObjects('policies/*.yaml');
-    for (const suffix of ['', 'Binding']) {
-      const [validating, mutating] = ['Validating', 'Mutating'].map((kind) =>
-        namesOf(objects, `${kind}AdmissionPolicy${suffix}`),
-      );
-      assert.deepEqual([validating, mutating], [VALIDATING_POLICIES.toSorted(), MUTATING_POLICIES.toSorted()]);
-    }
+  it('the policies and bindings say what the checks look for; with a change, the lists of installed.ts change', async () => {
+    /** What each policy of a kind says, with its binding. */
+    const said = async (kind: string, file = '*.yaml'): Promise<Readonly<Record<string, string>>> => {
+      const objects = await manifestObjects(`policies/${file}`);
+      const specs = (suffix: string): ReadonlyMap<string | undefined, unknown> => {
+        const those = objects.filter((each) => each.kind === `${kind}AdmissionPolicy${suffix}`);
+        return new Map(those.map(({ metadata, spec }) => [metadata?.name, spec]));
+      };
+      const bindings = specs('Binding');
+      assert.deepEqual([...bindings.keys()], [...specs('').keys()]);
+      return Object.fromEntries([...specs('')].map(([name, spec]) => [name, saidBy(spec, bindings.get(name))]));
+    };
+    assert.deepEqual(await said('Validating'), installed.VALIDATING_POLICIES);
+    assert.deepEqual(await said('Mutating'), installed.MUTATING_POLICIES);
+    assert.deepEqual(await said('Validating', 'before-1.36/refusal.yaml'), installed.REFUSAL);
   });
 
   it('the roles and bindings that are looked for are those of the manifests that bind accounts of nodemaint', async () => {
@@ -54,13 +48,15 @@ describe('what the checks of a cluster look for', () => {
       const place = metadata?.namespace === undefined ? '' : `namespaces/${metadata.namespace}/`;
       return [`${place}${kind.toLowerCase()}s/${metadata?.name}`];
     });
-    const wanted = ROLES.flatMap(({ roles }) => roles.flatMap((role) => withBinding(role)[1] ?? ''));
+    const wanted = installed.ROLES.flatMap(({ roles }) =>
+      roles.map((role) => installed.withBinding(role).at(-1) ?? ''),
+    );
     assert.deepEqual(bound.toSorted(), wanted.toSorted());
   });
 
   it('the fields that are looked for are in the custom resources of the manifests', async () => {
     const objects = await manifestObjects('crds/*.yaml');
-    for (const { crd, version, fields } of INSTALLED_RESOURCES) {
+    for (const { crd, version, fields } of installed.INSTALLED_RESOURCES) {
       const found = objects
         .find(({ metadata }) => metadata?.name === crd)
         ?.spec?.versions.find(({ name }) => name === version);
