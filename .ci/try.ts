@@ -8,6 +8,8 @@ import process from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { clientPrograms } from '../test/control-plane/clients.ts';
 import { type Machines, startMachines } from '../test/e2e/machines/machines.ts';
+import { E2E, lacksOf } from '../test/requirements.ts';
+import { setUp } from '../test/set-up.ts';
 import type { ClusterNode } from '../test/systemd/cluster-node.ts';
 
 const FOLDER = '/tmp/nodemaint-try';
@@ -50,6 +52,9 @@ async function writeShell({ controlPlane }: Machines, signal: AbortSignal): Prom
 const stopping = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => stopping.abort());
 const { signal } = stopping;
+await setUp(E2E, signal);
+const lacks = lacksOf(E2E);
+if (lacks !== '') throw new Error(lacks);
 await rm(FOLDER, { recursive: true, force: true });
 await mkdir(FOLDER, { recursive: true });
 console.log('a cluster with two machines is started, some minutes');
