@@ -39,6 +39,15 @@ describe('the page for trouble', () => {
     assert.deepEqual([...new Set(missing)], []);
   });
 
+  it('the page for trouble has the words by which a drain names each cause that blocks', async () => {
+    const page = await read('docs/usage/troubleshooting.md');
+    const source = await read('src/show/progress/blocking-causes.ts');
+    const words = [...source.matchAll(/^ {2}[A-Z]\w+: \['[^']+', '([^']+)'\],$/gm)].map(([, several = '']) => several);
+    assert.ok(words.length > 10);
+    const missing = words.filter((each) => !page.includes(each));
+    assert.deepEqual(missing, ['wait for the interceptor']);
+  });
+
   it('the page for trouble says what to do under each heading of a reason', async () => {
     const page = await read('docs/usage/troubleshooting.md');
     const sections = page.split(/^### /m).slice(1);
