@@ -3,14 +3,6 @@ import { type Command, Option } from 'commander';
 import type { ControllerFlags } from './controller.ts';
 import { configOption, examples } from './arguments/options.ts';
 import type { Terminal } from './terminal/terminal.ts';
-import type { LogLevel } from '../telemetry/log.ts';
-import type { LogFormat } from '../telemetry/log-line.ts';
-
-/** The values of --log-level. */
-const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
-
-/** The values of --log-format. */
-const LOG_FORMATS: readonly LogFormat[] = ['text', 'json'];
 
 /** The description of --log-format. */
 const LOG_FORMAT_HELP = 'how a line of the log is written; default: text at a terminal, else JSON';
@@ -72,8 +64,8 @@ export function addController(program: Command, terminal: Terminal): void {
   const command = program.command('controller').description("run the cluster's controllers");
   command
     .option('--kubeconfig <file>', 'default: the service account of the pod')
-    .addOption(new Option('--log-level <level>').choices(LOG_LEVELS).default('info'))
-    .addOption(new Option('--log-format <format>', LOG_FORMAT_HELP).choices(LOG_FORMATS))
+    .addOption(new Option('--log-level <level>').choices(['debug', 'info', 'warn', 'error']).default('info'))
+    .addOption(new Option('--log-format <format>', LOG_FORMAT_HELP).choices(['text', 'json']))
     .option('--metrics-address <address>', 'address of /metrics, /healthz and /readyz, such as :8080')
     .option('--webhook-port <port>', 'port of the admission webhook; default: no webhook')
     .option(

@@ -25,18 +25,8 @@ export interface TargetName {
   readonly name: string;
 }
 
-const KINDS: ReadonlyMap<string, 'node' | 'maintenance'> = new Map(
-  Object.entries({
-    no: 'node',
-    node: 'node',
-    nodes: 'node',
-    nm: 'maintenance',
-    nodemaintenance: 'maintenance',
-    nodemaintenances: 'maintenance',
-    'nodemaintenances.nodemaintenance.x-k8s.io': 'maintenance',
-    'nodemaintenance.nodemaintenance.x-k8s.io': 'maintenance',
-  }),
-);
+/** How kubectl takes and prints the two kinds. */
+const KINDS = { node: /^(?:no|nodes?)$/, maintenance: /^(?:nm|nodemaintenances?(?:\.nodemaintenance\.x-k8s\.io)?)$/ };
 /** The kind of a maintenance as kubectl writes it with -o name. */
 const MAINTENANCE_KIND = 'nodemaintenance.nodemaintenance.x-k8s.io';
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
@@ -53,7 +43,8 @@ export function nameIn(text: string, name: string): string {
 export function parseTarget(text: string): TargetName {
   const [word = '', rest] = text.split(/\/(.*)/s, 2);
   const name = rest ?? text;
-  const kind = rest === undefined ? undefined : KINDS.get(word);
+  const kind =
+    rest === undefined ? undefined : (['node', 'maintenance'] as const).find((each) => KINDS[each].test(word));
   if (rest !== undefined && kind === undefined) {
     throw usage(`"${text}" is neither a node nor a NodeMaintenance: write NAME, node/NAME or nm/NAME`);
   }

@@ -36,6 +36,8 @@ import { readManifests } from '../../static-pods/directory.ts';
 import { untrustedPlace } from '../../static-pods/trusted-places.ts';
 
 const UNIT = 'nodemaint.service';
+const TEXT = z.string().catch('');
+const TEXTS = z.array(z.string()).catch([]);
 
 /** The inhibitor locks that delay or refuse a shutdown, without the agent's own. Throws the errors of the bus. */
 async function readOtherLocks(login1: Login1, signal: AbortSignal): Promise<readonly DelayLock[]> {
@@ -53,14 +55,8 @@ async function readUnitPaths(
     systemd.unitProperty(UNIT, 'Service', name, signal).catch(() => undefined);
   const beside = [paths.staticPodPath, paths.parkedPath].map((place) => path.dirname(place));
   return {
-    protectSystem: z
-      .string()
-      .catch('')
-      .parse(await read('ProtectSystem')),
-    writable: z
-      .array(z.string())
-      .catch([])
-      .parse(await read('ReadWritePaths')),
+    protectSystem: TEXT.parse(await read('ProtectSystem')),
+    writable: TEXTS.parse(await read('ReadWritePaths')),
     needed: [...beside, config.stateDirectory, config.runDirectory],
   };
 }

@@ -50,7 +50,7 @@ function alsoBy(request: EvictionRequest | undefined, own: string, words: string
   return others.length === 0 ? '' : `; ${words} ${others.join(', ')}`;
 }
 
-async function askFor(context: AskContext, pod: string, signal: AbortSignal): Promise<AskResult> {
+async function askFor(context: AskContext, pod: string, isDry: boolean, signal: AbortSignal): Promise<AskResult> {
   const { requester, name, namespace } = context;
   let requested = 'eviction requested';
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
@@ -70,6 +70,12 @@ async function askFor(context: AskContext, pod: string, signal: AbortSignal): Pr
       case 'replace':
         requested = `eviction requested again; the previous request was canceled: ${printable(step.message)}`;
         if (known !== undefined) await requester.remove(known, false, signal);
+        // In a dry run the server deletes nothing, and another look would find it again.
+        if (isDry) {
+          const request = await requester.request(found, known, signal);
+          const message = `pod/${pod} ${requested}`;
+          return request === undefined ? busy(pod) : { kind: 'done', pod: found, request, message };
+        }
         break;
       case 'apply': {
         const request = await requester.request(found, known, signal);
@@ -83,20 +89,6 @@ async function askFor(context: AskContext, pod: string, signal: AbortSignal): Pr
     }
   }
   return busy(pod);
-}
-
-/** In a dry run the server does not delete a canceled request, so a loop that waits for its deletion would not end. */
-async function askForDry(context: AskContext, pod: string, signal: AbortSignal): Promise<AskResult> {
-  const { requester, name } = context;
-  const found = await requester.findPod(pod, signal);
-  const known = found === undefined ? undefined : await requester.findRequest(found, signal);
-  if (found === undefined || known === undefined || decideRequesterStep(found, known, name).kind !== 'replace') {
-    return await askFor(context, pod, signal);
-  }
-  await requester.remove(known, false, signal);
-  const request = await requester.request(found, known, signal);
-  const message = `pod/${pod} eviction requested again; the previous request was canceled and is deleted`;
-  return request === undefined ? busy(pod) : { kind: 'done', pod: found, request, message };
 }
 
 async function withdrawFrom(context: AskContext, pod: string, signal: AbortSignal): Promise<AskResult> {
@@ -138,9 +130,9 @@ export async function askPod(
   try {
     switch (mode) {
       case 'ask':
-        return await askFor(context, pod, signal);
+        return await askFor(context, pod, false, signal);
       case 'dry-run':
-        return await askForDry(context, pod, signal);
+        return await askFor(context, pod, true, signal);
       case 'withdraw':
         return await withdrawFrom(context, pod, signal);
     }

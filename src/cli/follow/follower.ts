@@ -19,10 +19,10 @@ export interface FollowContext {
 export type FollowStop = 'timeout' | 'interrupted';
 
 /** The reason of a stop, as the beginning of a sentence. */
-export const STOP_REASONS = { timeout: 'the --timeout is over', interrupted: 'interrupted' } as const satisfies Record<
-  FollowStop,
-  string
->;
+export const STOP_REASONS: Readonly<Record<FollowStop, string>> = {
+  timeout: 'the --timeout is over',
+  interrupted: 'interrupted',
+};
 
 /** What is followed, and for how long. */
 interface Followed<Ending> {

@@ -17,7 +17,8 @@ import type { Terminal } from '../terminal/terminal.ts';
 /** A maintenance that has begun, and how. */
 export interface BegunMaintenance {
   readonly maintenance: NodeMaintenance;
-  readonly nodes: readonly Node[];
+  /** Their names. */
+  readonly nodes: readonly string[];
   readonly how: 'created' | 'changed' | 'already there';
 }
 
@@ -26,6 +27,8 @@ export interface BeginFlags {
   readonly plan?: string;
   readonly reason?: string;
   readonly name?: string;
+  /** One maintenance for all nodes. */
+  readonly together?: boolean;
   readonly dryRun?: DryRun | undefined;
   readonly selector?: string;
   /** The kinds of pods that stay. */
@@ -181,43 +184,73 @@ async function takeStep(
   }
 }
 
-/**
- * Creates the maintenance, or moves an existing one on. Throws USAGE for an invalid plan, API_REFUSED where a node does not
- * exist or the server refuses.
- */
-export async function beginMaintenance(
+/** The nodes of the whole command, and what its flags say. */
+interface BeginContext {
+  readonly nodes: readonly Node[];
+  readonly consent: Consent;
+  readonly flags: BeginFlags;
+}
+
+/** Creates a maintenance, or moves an existing one on. Throws API_REFUSED. */
+async function beginOne(
   client: MaintenanceClient,
-  target: BeginTarget,
-  flags: BeginFlags,
+  intent: MaintenanceIntent,
+  { nodes, consent, flags }: BeginContext,
   terminal: Terminal,
 ): Promise<BegunMaintenance> {
   const signal = terminal.stop;
-  const consent = consentOf(flags);
-  const intent = await intentOf(target, flags, consent, signal);
-  const nodes = await findNodes(client, target.nodes, signal);
+  const own = nodes.filter(({ metadata }) => intent.nodes.includes(metadata.name));
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const all = await client.maintenances(signal);
     const step = decideMaintenanceStep(intent, all);
     if (step.kind === 'refused') throw new NodemaintError('API_REFUSED', step.message);
-    const begins = target.stage === 'Drain' && tries === 0;
-    if (begins && beginsDrain(step)) await assertConsent(client, nodes, consent, signal);
+    const begins = intent.stage === 'Drain' && tries === 0;
+    if (begins && beginsDrain(step)) await assertConsent(client, own, consent, signal);
     const harm = begins
       ? await controlPlaneHarm(client, { leaving: nodes, keep: consent.keep }, all, signal)
       : undefined;
     if (harm !== undefined) {
-      if (flags.breakQuorum !== true)
-        throw new NodemaintError(
-          'API_REFUSED',
-          `${harm}; nothing was done; to drain it all the same, use --break-quorum`,
-        );
+      const fix = 'nothing was done; to drain it all the same, use --break-quorum';
+      if (flags.breakQuorum !== true) throw new NodemaintError('API_REFUSED', `${harm}; ${fix}`);
       terminal.warn(`warning: ${harm}\n`);
     }
     const done = await takeStep(client, step, flags.dryRun, signal);
     // Another client changed it since it was read: try again.
     if (done === undefined) continue;
-    warnOfOthers(done, all, nodes, terminal);
+    warnOfOthers(done, all, own, terminal);
     const how = ({ create: 'created', change: 'changed', already: 'already there' } as const)[step.kind];
-    return { maintenance: done, nodes, how };
+    return { maintenance: done, nodes: intent.nodes, how };
   }
   throw new NodemaintError('API_REFUSED', 'the maintenances of these nodes keep changing; try again');
+}
+
+/** The intent for each node by itself, unless one maintenance is wanted for all of them. Throws USAGE. */
+function intentsOf(all: MaintenanceIntent, { together, name }: BeginFlags): readonly MaintenanceIntent[] {
+  if (together === true || all.nodes.length === 1) return [all];
+  if (name !== undefined) throw usage('--name is for one maintenance: with several nodes, add --together');
+  return all.nodes.map((node) => ({ ...all, nodes: [node] }));
+}
+
+/**
+ * Creates a maintenance for each node, or one for all, or moves existing ones on. Throws USAGE for an invalid plan,
+ * API_REFUSED where a node does not exist or the server refuses.
+ */
+export async function beginMaintenances(
+  client: MaintenanceClient,
+  target: BeginTarget,
+  flags: BeginFlags,
+  terminal: Terminal,
+): Promise<readonly BegunMaintenance[]> {
+  const consent = consentOf(flags);
+  const intents = intentsOf(await intentOf(target, flags, consent, terminal.stop), flags);
+  const nodes = await findNodes(client, target.nodes, terminal.stop);
+  const beginAll = async (dryRun: DryRun | undefined, to: Terminal): Promise<readonly BegunMaintenance[]> => {
+    const begun: BegunMaintenance[] = [];
+    const context = { nodes, consent, flags: { ...flags, dryRun } };
+    for (const intent of intents) begun.push(await beginOne(client, intent, context, to));
+    return begun;
+  };
+  // What is refused for one of several nodes is refused before anything is done.
+  if (intents.length > 1) await beginAll('client', { ...terminal, warn: () => undefined });
+  return await beginAll(flags.dryRun, terminal);
 }

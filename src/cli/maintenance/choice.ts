@@ -4,7 +4,8 @@ import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import { NODES } from '../../kube/resource.ts';
 import { usage } from '../arguments/parse.ts';
-import { parseNodes } from '../cluster/cluster.ts';
+import { formatMaintenance, parseNodes } from '../cluster/cluster.ts';
+import { formatObject } from '../terminal/document.ts';
 import type { DryRun } from '../arguments/options.ts';
 import type { BegunMaintenance } from './begin.ts';
 
@@ -47,6 +48,13 @@ export async function chosenNodes(
 export function begunText({ maintenance, how }: BegunMaintenance, dryRun: DryRun | undefined): string {
   const verb = { created: 'created', changed: 'configured', 'already there': 'unchanged' }[how];
   return `nodemaintenance/${maintenance.metadata.name} ${verb}${dryRunText(dryRun)}`;
+}
+
+/** The maintenances as kubectl prints objects: one as itself, several as a List. */
+export function formatBegun(begun: readonly BegunMaintenance[], output: 'json' | 'yaml' | 'name'): string {
+  const items = begun.map(({ maintenance }) => maintenance);
+  if (output === 'name' || items.length === 1) return items.map((each) => formatMaintenance(each, output)).join('');
+  return formatObject({ apiVersion: 'v1', kind: 'List', items }, output);
 }
 
 /** What follows a sentence of a dry run, as kubectl has it. */

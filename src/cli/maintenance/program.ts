@@ -17,7 +17,8 @@ import type { PreviewFlags } from './preview.ts';
 
 const TIMED_OUT = { 3: '--timeout is over' };
 const NODES = 'names of nodes: NAME or node/NAME';
-const NAME = 'name of the NodeMaintenance; default: made from the names of the nodes';
+const NAME = 'name of the NodeMaintenance; default: made from the names of its nodes';
+const TOGETHER = 'one NodeMaintenance for all nodes, which go from tier to tier together; default: one for each';
 
 /** The flag --keep: kinds of pods that stay. */
 function keepOption(): Option {
@@ -37,7 +38,7 @@ function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): voi
     .command('drain')
     .summary('remove all pods from nodes, in order')
     .description(
-      'Remove all pods from nodes, in the order of the drain plan, and wait until every node is drained. Creates one NodeMaintenance for all of them, in the stage Drain, which continues without this command. Pods leave through EvictionRequests. DaemonSet pods and static pods leave too, and stay away until the maintenance is completed; --keep leaves them alone. Pods that no controller owns, and pods with data in emptyDir volumes, need a flag: without it nothing is done.',
+      'Remove all pods from nodes, in the order of the drain plan, and wait until every node is drained. Creates a NodeMaintenance for each of them, in the stage Drain, which continues without this command. Pods leave through EvictionRequests. DaemonSet pods and static pods leave too, and stay away until the maintenance is completed; --keep leaves them alone. Pods that no controller owns, and pods with data in emptyDir volumes, need a flag: without it nothing is done.',
     )
     .argument('[nodes...]', NODES)
     .addOption(selectorOption())
@@ -47,6 +48,7 @@ function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): voi
     )
     .option('--reason <text>', 'why, for people')
     .option('--name <name>', NAME)
+    .option('--together', TOGETHER)
     .addOption(keepOption())
     .option('--delete-unmanaged', 'also remove pods that no controller owns, so that nothing creates them again')
     .option('--delete-emptydir-data', 'also remove pods whose data in emptyDir volumes is lost')
@@ -74,12 +76,13 @@ function addCordon(program: Command, terminal: Terminal, exitWith: ExitWith): vo
     .command('cordon')
     .summary('make nodes unschedulable')
     .description(
-      'Make nodes unschedulable by a NodeMaintenance in the stage Cordon. "nodemaint drain" moves it on to the stage Drain.',
+      'Make nodes unschedulable by NodeMaintenances in the stage Cordon. "nodemaint drain" moves them on to the stage Drain.',
     )
     .argument('[nodes...]', NODES)
     .addOption(selectorOption())
     .option('--reason <text>', 'why, for people')
     .option('--name <name>', NAME)
+    .option('--together', TOGETHER)
     .addOption(waitTimeoutOption('the controller', '30s'))
     .addOption(dryRunOption());
   addClusterOptions(cordon, 'name')

@@ -27,19 +27,7 @@ const STYLES = {
   unguarded: 'bad',
 } as const satisfies Record<FleetState, LineStyle>;
 const HEAD = ['NAME', 'STATE', 'REASON'];
-const WIDE_HEAD = [
-  'NAME',
-  'STATE',
-  'NODE',
-  'VERSION',
-  'PHASE',
-  'LOCK',
-  'DOCTOR',
-  'CONFIG',
-  'LAST SHUTDOWN',
-  'REPORTED',
-  'REASON',
-];
+const WIDE_HEAD = 'NAME,STATE,NODE,VERSION,PHASE,LOCK,DOCTOR,CONFIG,LAST SHUTDOWN,REPORTED,REASON'.split(',');
 
 function age(text: string | undefined, now: number): string {
   const at = timeOf(text);

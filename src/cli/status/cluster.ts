@@ -18,7 +18,7 @@ import {
 } from '../cluster/cluster.ts';
 import { formatObject, formatDocument } from '../terminal/document.ts';
 import { EXIT } from '../terminal/exit-code.ts';
-import { followMaintenance } from '../follow/maintenance/follow.ts';
+import { followMaintenances } from '../follow/maintenance/follow.ts';
 import { drainLines } from '../follow/maintenance/frame.ts';
 import { readDrainRequests } from '../follow/maintenance/watch.ts';
 import { columnsOf, type ObjectOutput, type Terminal } from '../terminal/terminal.ts';
@@ -74,20 +74,17 @@ async function showTarget(
   if (found.kind === 'failed') throw new NodemaintError('API_REFUSED', found.message);
   if (flags.watch === true) {
     const one = found.kind === 'maintenance' ? found.maintenance : theOnly(target.name, found.maintenances);
-    const followed = { maintenance: one, nodes: nodesOf(one, nodes), timeoutMs };
-    return await followMaintenance(cluster, followed, watchFlags(flags), terminal);
+    const followed = { maintenance: one, nodes: nodesOf(one, nodes) };
+    return await followMaintenances(cluster, [followed], { ...watchFlags(flags), timeoutMs }, terminal);
   }
   if (flags.output === 'name') {
     terminal.write(found.kind === 'node' ? `node/${target.name}\n` : formatMaintenance(found.maintenance, 'name'));
     return EXIT.done;
   }
   const shown = found.kind === 'maintenance' ? [found.maintenance] : found.maintenances.filter(isInProgress);
-  const views: DrainView[] = [];
-  for (const each of shown) {
-    views.push(
-      await readView(client, { maintenance: each, nodes: nodesOf(each, nodes) }, terminal.now(), terminal.stop),
-    );
-  }
+  const read = (each: NodeMaintenance): Promise<DrainView> =>
+    readView(client, { maintenance: each, nodes: nodesOf(each, nodes) }, terminal.now(), terminal.stop);
+  const views = await Promise.all(shown.map(read));
   if (flags.output === 'table') {
     if (found.kind === 'node') terminal.write(`${nodeLine(found.node, found.maintenances)}\n`);
     for (const view of views) terminal.draw(drainLines(view, columnsOf(terminal), terminal.now()));

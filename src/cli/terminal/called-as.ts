@@ -5,24 +5,8 @@ import path from 'node:path';
 export type ProgramName = 'nodemaint' | 'kubectl nodemaint';
 
 /** Commands that people run where kubectl is; the others belong to a node, where the program has its own name. */
-const ANYWHERE = [
-  'check',
-  'complete',
-  'cordon',
-  'drain',
-  'evict',
-  'nodes',
-  'preview',
-  'status',
-  'uninstall-cluster',
-  'version',
-  'COMMAND',
-  '--help',
-];
-const COMMAND = new RegExp(
-  String.raw`(?<!sudo |kubectl |[\w/.-])nodemaint(?=\s+(?:${ANYWHERE.join('|')})(?![\w-]))`,
-  'g',
-);
+const ANYWHERE = 'check|complete|cordon|drain|evict|nodes|preview|status|uninstall-cluster|version|COMMAND|--help';
+const COMMAND = new RegExp(String.raw`(?<!sudo |kubectl |[\w/.-])nodemaint(?=\s+(?:${ANYWHERE})(?![\w-]))`, 'g');
 const USAGE = /^(Usage: )nodemaint\b/m;
 
 /**

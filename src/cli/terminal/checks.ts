@@ -7,6 +7,11 @@ import { columnsOf, type OutputFormat, type Terminal } from './terminal.ts';
 
 const STYLES = { ok: 'plain', warn: 'warn', fail: 'bad' } as const satisfies Record<Check['result'], LineStyle>;
 
+const HOW_TO_FIX: readonly FrameLine[] = [
+  { text: '', style: 'plain' },
+  { text: 'How to fix it:', style: 'bold' },
+];
+
 /** The checks as a table, and what to do below it. Lines of a file are not broken: `columns` is infinite there. */
 export function checkLines(checks: readonly Check[], columns: number): readonly FrameLine[] {
   const width = Math.max(5, ...checks.map(({ name }) => printable(name).length));
@@ -17,12 +22,7 @@ export function checkLines(checks: readonly Check[], columns: number): readonly 
     ...checks.flatMap(({ name, result, message }) =>
       hangingLines({ head: headOf(result, name) }, printable(message), columns, STYLES[result]),
     ),
-    ...(fixes.length === 0
-      ? []
-      : ([
-          { text: '', style: 'plain' },
-          { text: 'How to fix it:', style: 'bold' },
-        ] as const)),
+    ...(fixes.length === 0 ? [] : HOW_TO_FIX),
     ...fixes.flatMap(({ name, fix }) =>
       hangingLines({ head: `  ${printable(name)}: `, indent: '    ' }, printable(fix), columns, 'plain'),
     ),

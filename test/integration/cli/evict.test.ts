@@ -128,10 +128,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     await rig.evict('anew', '--withdraw');
     await rig.waitFor(pod, 'canceled', hasEnded('Canceled'));
     const dryAnew = await rig.evict('anew', '--dry-run');
-    assert.match(
-      dryAnew.stdout,
-      /requested again; the previous request was canceled and is deleted \(server dry run\)/,
-    );
+    assert.match(dryAnew.stdout, /requested again; the previous request was canceled: .* \(server dry run\)/);
     assert.equal((await rig.get(pod))?.metadata.uid, first.metadata.uid);
     const other = { ...first, metadata: { ...first.metadata, uid: crypto.randomUUID() } };
     const scope = { namespace: 'default', requester: CLI, dryRun: false };

@@ -7,28 +7,32 @@ import { EXIT } from '../../terminal/exit-code.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { drainOutput } from './output.ts';
 import { STOP_REASONS } from '../follower.ts';
-import { type DrainWatchResult, watchDrain } from './watch.ts';
+import { type DrainWatchResult, watchDrains } from './watch.ts';
 
-/** The maintenance to follow, and for how long. */
+/** A maintenance to follow. */
 interface FollowTarget {
   readonly maintenance: NodeMaintenance;
   /** Its nodes as far as they are known before the controller names them. */
   readonly nodes: readonly string[];
-  /** Milliseconds; undefined for no limit. */
-  readonly timeoutMs: number | undefined;
 }
 
-/** Watches a maintenance to its end and says how it ended. Returns the exit code (docs/reference/commands.md). */
-export async function followMaintenance(
+/**
+ * Watches maintenances to their end, `timeoutMs` milliseconds at most (undefined: no limit), and says how each ended. Returns the
+ * worst exit code (docs/reference/commands.md).
+ */
+export async function followMaintenances(
   { client }: Pick<ClusterClients, 'client'>,
-  { maintenance, nodes, timeoutMs }: FollowTarget,
-  flags: ChangeFlags,
+  followed: readonly FollowTarget[],
+  { timeoutMs, ...flags }: ChangeFlags & { readonly timeoutMs: number | undefined },
   terminal: Terminal,
 ): Promise<number> {
-  const { name, uid = '' } = maintenance.metadata;
   const context = { client, clock: createSystemClock(), ...drainOutput(terminal, flags.output) };
-  const result = await watchDrain({ name, uid, nodes }, context, timeoutMs, terminal.stop);
-  return concludeFollow(result, name, flags, terminal);
+  const targets = followed.map(({ maintenance: { metadata }, nodes }) => {
+    return { name: metadata.name, uid: metadata.uid ?? '', nodes };
+  });
+  const results = await watchDrains(targets, context, timeoutMs, terminal.stop);
+  const codes = results.map((result, index) => concludeFollow(result, targets[index]?.name ?? '', flags, terminal));
+  return codes.includes(EXIT.failed) ? EXIT.failed : Math.max(...codes);
 }
 
 /** Says how following the maintenance `name` ended; the exit code. */

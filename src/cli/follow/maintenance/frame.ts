@@ -91,16 +91,8 @@ function selectorText({ podSelector }: DrainPlanEntry): string {
   if (podSelector === undefined) return '';
   const labels = Object.entries(podSelector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
   const expressions = (podSelector.matchExpressions ?? []).map(({ key, operator, values = [] }) => {
-    switch (operator) {
-      case 'In':
-        return `${key} in (${values.join(',')})`;
-      case 'NotIn':
-        return `${key} notin (${values.join(',')})`;
-      case 'Exists':
-        return key;
-      default:
-        return `!${key}`;
-    }
+    if (operator === 'Exists') return key;
+    return operator === 'DoesNotExist' ? `!${key}` : `${key} ${operator.toLowerCase()} (${values.join(',')})`;
   });
   return ` (${printable([...labels, ...expressions].join(','))})`;
 }

@@ -5,24 +5,29 @@ import type { ObjectOutput, Terminal } from '../../terminal/terminal.ts';
 import { writeTimedLine } from '../timed-line.ts';
 import { createDrainChanges } from './changes.ts';
 
-/** Writes a maintenance as it goes on. */
+/** Writes maintenances as they go on. */
 interface DrainOutput {
   /** Writes what is new in the view. */
   readonly show: (view: DrainView) => void;
-  /** Writes a sentence that is not about the maintenance. */
+  /** Writes a sentence that is not about a maintenance. */
   readonly say: (text: string) => void;
 }
 
 /** A line with the time for each change; for programs a document for each, JSON on one line each or YAML; nothing after a name. */
 export function drainOutput(terminal: Terminal, output: ObjectOutput): DrainOutput {
   if (output === 'table') {
-    const changes = createDrainChanges();
+    const changes = new Map<string, ReturnType<typeof createDrainChanges>>();
     const say = (text: string): void => {
       writeTimedLine(terminal, text);
     };
-    return { say, show: (view) => changes.next(view).forEach(say) };
+    const show = (view: DrainView): void => {
+      const own = changes.get(view.maintenance) ?? createDrainChanges();
+      changes.set(view.maintenance, own);
+      own.next(view).forEach(say);
+    };
+    return { say, show };
   }
-  let last = '';
+  const last = new Map<string, string>();
   return {
     say: (text) => {
       terminal.warn(`nodemaint: ${printable(text)}\n`);
@@ -30,8 +35,8 @@ export function drainOutput(terminal: Terminal, output: ObjectOutput): DrainOutp
     show: (view) => {
       if (output === 'name') return;
       const text = formatStreamed('DrainStatus', view, output);
-      if (text !== last) terminal.write(text);
-      last = text;
+      if (text !== last.get(view.maintenance)) terminal.write(text);
+      last.set(view.maintenance, text);
     },
   };
 }

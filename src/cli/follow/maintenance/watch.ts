@@ -44,7 +44,7 @@ function followDrainRequests(follower: Follower, nodes: readonly string[] | unde
   return () => byPod(requests.list());
 }
 
-/** The maintenance to watch, and its nodes as far as they are known before the controller names them. */
+/** A maintenance to watch, and its nodes as far as they are known before the controller names them. */
 interface DrainWatchTarget {
   readonly name: string;
   readonly uid: string;
@@ -73,12 +73,14 @@ interface Copies {
 /** The pods of up to this many nodes are watched node by node; of more, the pods of the whole cluster are. */
 const MAX_WATCHES = 16;
 
-function openCopies({ name, nodes }: DrainWatchTarget, follower: Follower): Copies {
+function openCopies(targets: readonly DrainWatchTarget[], follower: Follower): Copies {
+  const nodes = targets.flatMap((target) => target.nodes);
   const isFew = nodes.length > 0 && nodes.length <= MAX_WATCHES;
   const podCopy = (scope: { readonly fieldSelector?: string }): ObjectCache<Pod> =>
     follower.copy<Pod>({ resource: PODS, ...scope }, transformPod);
+  const only = targets.length === 1 ? { fieldSelector: `metadata.name=${targets[0]?.name}` } : {};
   return {
-    maintenances: follower.copy({ resource: NODE_MAINTENANCES, fieldSelector: `metadata.name=${name}` }),
+    maintenances: follower.copy({ resource: NODE_MAINTENANCES, ...only }),
     requests: followDrainRequests(follower, isFew ? nodes : undefined),
     pods: isFew ? nodes.map((node) => podCopy({ fieldSelector: `spec.nodeName=${node}` })) : [podCopy({})],
   };
@@ -102,39 +104,52 @@ function endingOf({ stage, drained }: DrainView): 'drained' | 'completed' | unde
 }
 
 /**
- * Shows a maintenance until its nodes are drained, it is complete or gone, `timeoutMs` milliseconds are over (undefined:
- * no limit), or `stop` is aborted. Watches only, one connection a resource, and one for the pods of each node. Throws
+ * Shows maintenances until the nodes of each are drained, it is complete or gone, `timeoutMs` milliseconds are over (undefined:
+ * no limit), or `stop` is aborted. Watches only, one connection a resource, and one for the pods of each of a few nodes. Throws
  * API_REFUSED where the watch is not allowed.
  */
-export async function watchDrain(
-  target: DrainWatchTarget,
+export async function watchDrains(
+  targets: readonly DrainWatchTarget[],
   context: DrainWatchContext,
   timeoutMs: number | undefined,
   stop: AbortSignal,
-): Promise<DrainWatchResult> {
+): Promise<readonly DrainWatchResult[]> {
   const { clock, show } = context;
   const startedAt = clock.monotonic();
   const follower = new Follower(context);
-  const copies = openCopies(target, follower);
+  const copies = openCopies(targets, follower);
   let seen: ShownPods = new Map();
-  let view: DrainView | undefined;
-  const look = (): 'drained' | 'completed' | 'deleted' | undefined => {
-    if (!follower.synced()) return undefined;
+  const views = new Map<DrainWatchTarget, DrainView>();
+  const endings = new Map<DrainWatchTarget, DrainWatchResult['ending']>();
+  const lookAt = (target: DrainWatchTarget): DrainWatchResult['ending'] | undefined => {
     const maintenance = copies.maintenances.get(target.name);
     if (maintenance?.metadata.uid !== target.uid) return 'deleted';
     const { nodes, pods } = podsAndNodes(maintenance, target, copies);
     const requests = copies.requests();
     const requestOf = ({ metadata: { uid = '' } }: Pod): EvictionRequest | undefined => requests.get(uid);
     seen = withSeen(seen, pods);
-    view = drainView({ maintenance, nodes, pods, requestOf, seen }, clock.now());
+    const view = drainView({ maintenance, nodes, pods, requestOf, seen }, clock.now());
+    views.set(target, view);
     show(view);
     return endingOf(view);
+  };
+  const look = (): 'over' | undefined => {
+    if (!follower.synced()) return undefined;
+    for (const target of targets.filter((each) => !endings.has(each))) {
+      const ending = lookAt(target);
+      if (ending !== undefined) endings.set(target, ending);
+    }
+    return endings.size === targets.length ? 'over' : undefined;
   };
   const note = (): string | undefined => {
     // Where the stage was changed, the maintenance is older than what the controller has to take up.
     const isEarly = clock.monotonic() - startedAt < UNNOTICED_MS;
-    return view?.isTakenUp === false && !isEarly ? NOT_TAKEN_UP : undefined;
+    return !isEarly && [...views.values()].some(({ isTakenUp }) => !isTakenUp) ? NOT_TAKEN_UP : undefined;
   };
-  const ending = await follower.run({ look, note, timeoutMs }, stop);
-  return { ending, ...(view === undefined ? {} : { view }) };
+  const stopped = await follower.run({ look, note, timeoutMs }, stop);
+  return targets.map((target) => {
+    const view = views.get(target);
+    const ending = endings.get(target) ?? (stopped === 'over' ? 'deleted' : stopped);
+    return { ending, ...(view === undefined ? {} : { view }) };
+  });
 }

@@ -93,7 +93,7 @@ describe('the request for the eviction of a pod', () => {
   it('the request for the eviction of a pod ends in a dry run although the server does not delete the canceled one', async () => {
     const requester = server(pod(), ended('Canceled', 'No more.'), { remove: () => Promise.resolve(true) });
     const result = await ask(requester, 'dry-run');
-    assert.equal(result.message, 'pod/web eviction requested again; the previous request was canceled and is deleted');
+    assert.equal(result.message, 'pod/web eviction requested again; the previous request was canceled: No more.');
   });
 
   it('the request for the eviction of a pod fails for this pod alone where the server refuses it, and for all where no server answers', async () => {
