@@ -198,23 +198,21 @@ async function beginOne(
   { nodes, consent, flags }: BeginContext,
   terminal: Terminal,
 ): Promise<BegunMaintenance> {
-  const signal = terminal.stop;
   const own = nodes.filter(({ metadata }) => intent.nodes.includes(metadata.name));
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const all = await client.maintenances(signal);
+    const all = await client.maintenances(terminal.stop);
     const step = decideMaintenanceStep(intent, all);
     if (step.kind === 'refused') throw new NodemaintError('API_REFUSED', step.message);
     const begins = intent.stage === 'Drain' && tries === 0;
-    if (begins && beginsDrain(step)) await assertConsent(client, own, consent, signal);
-    const harm = begins
-      ? await controlPlaneHarm(client, { leaving: nodes, keep: consent.keep }, all, signal)
-      : undefined;
+    if (begins && beginsDrain(step)) await assertConsent(client, own, consent, terminal.stop);
+    const leaving = { leaving: begins ? nodes : [], keep: consent.keep };
+    const harm = await controlPlaneHarm(client, leaving, all, terminal.stop);
     if (harm !== undefined) {
       const fix = 'nothing was done; to drain it all the same, use --break-quorum';
       if (flags.breakQuorum !== true) throw new NodemaintError('API_REFUSED', `${harm}; ${fix}`);
       terminal.warn(`warning: ${harm}\n`);
     }
-    const done = await takeStep(client, step, flags.dryRun, signal);
+    const done = await takeStep(client, step, flags.dryRun, terminal.stop);
     // Another client changed it since it was read: try again.
     if (done === undefined) continue;
     warnOfOthers(done, all, own, terminal);

@@ -48,11 +48,6 @@ describe('a follower', () => {
     assert.deepEqual([seen[0], seen.at(-1)], [1, 0]);
   });
 
-  it('a follower is over after its time', async () => {
-    const { follower } = rig();
-    assert.equal(await follower.run({ look: () => undefined, timeoutMs: 10 }, NEVER), 'timeout');
-  });
-
   it('a follower prefers the end that was reached to the time that is over', async () => {
     const { follower } = rig();
     const look = (): 'end' | undefined => (follower.synced() ? 'end' : undefined);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { chosenNodes, dryRunText, parseNodeChoice } from '../../../../src/cli/maintenance/choice.ts';
+import { chosenNodes, parseNodeChoice } from '../../../../src/cli/maintenance/choice.ts';
 import type { MaintenanceClient } from '../../../../src/kube/maintenance/client.ts';
 
 /** What a person writes, and what it means; a text is the beginning of the refusal. */
@@ -46,10 +46,5 @@ describe('the nodes that a command line means', () => {
     );
     assert.deepEqual(await chosenNodes(clientOf('b'), { kind: 'names', names: ['x'] }, signal), ['x']);
     assert.equal(asked.length, 2);
-  });
-
-  it('a dry run is told as kubectl tells it', () => {
-    const found = [undefined, 'client', 'server'].map((each) => dryRunText(each as 'client' | undefined));
-    assert.deepEqual(found, ['', ' (dry run)', ' (server dry run)']);
   });
 });
