@@ -28,28 +28,42 @@ function wordsAfter(command: Command): readonly string[] {
   return own.length > 0 ? own : (command.registeredArguments[0]?.argChoices ?? []);
 }
 
+/** A command that can stand in a line, and the words that call it. */
+type Called = readonly [Command, readonly string[]];
+
+/** The commands below another one; what is below one of them comes before it. */
+function commandsBelow(parent: Command, path: readonly string[] = []): readonly Called[] {
+  return visibleCommands(parent).flatMap((command): readonly Called[] => {
+    const own = [...path, command.name()];
+    return [...commandsBelow(command, own), [command, own]];
+  });
+}
+
+/** The commands that have commands of their own, as a pattern. */
+function groupsOf(root: Command): string {
+  const groups = visibleCommands(root).filter((each) => visibleCommands(each).length > 0);
+  return groups.map((each) => each.name()).join('|');
+}
+
 /** A function of the shells but fish, which prints what can stand in place of the word CURRENT of a line. */
 function wordsFunction(root: Command): string {
-  const line = (pattern: string, words: readonly string[]): readonly string[] =>
-    words.length === 0 ? [] : [`    ${pattern}) echo '${words.join(' ')}' ;;`];
-  const lines = visibleCommands(root).flatMap((command) => {
-    const verb = command.name();
+  const line = (pattern: string, words: readonly string[]): string => `    ${pattern}) echo '${words.join(' ')}' ;;`;
+  const lines = commandsBelow(root).flatMap(([command, path]) => {
+    const verb = path.join(' ');
     const options = shownOptions(command);
+    const flags = options.flatMap(({ long }) => long ?? []);
+    const values = options.flatMap((option) => namesOf(option).map((name) => [name, option.argChoices ?? []] as const));
+    const known = values.filter(([, choices]) => choices.length > 0);
     return [
-      ...options.flatMap((option) =>
-        namesOf(option).flatMap((name) => line(`"${verb} ${name} "*`, option.argChoices ?? [])),
-      ),
-      ...line(
-        `"${verb} "*" -"*`,
-        options.flatMap(({ long }) => long ?? []),
-      ),
-      ...line(`"${verb} "*`, wordsAfter(command)),
+      ...known.map(([name, choices]) => line(`"${verb} ${name} "*`, choices)),
+      line(`"${verb} "*" -"*`, flags),
+      line(`"${verb} "*`, wordsAfter(command)),
     ];
   });
   return `# What can stand in place of the last word: _nodemaint_words COMMAND PREVIOUS CURRENT
 _nodemaint_words() {
   case "$1 $2 $3" in
-${[...line('" "*', wordsAfter(root)), ...lines].join('\n')}
+${[line('" "*', wordsAfter(root)), ...lines].join('\n')}
   esac
 }`;
 }
@@ -60,6 +74,7 @@ ${wordsFunction(root)}
 _nodemaint() {
   local cur="\${COMP_WORDS[COMP_CWORD]}" command=
   [[ $COMP_CWORD -eq 1 ]] || command="\${COMP_WORDS[1]}"
+  [[ $COMP_CWORD -le 2 || ! $command =~ ^(${groupsOf(root)})$ ]] || command+=" \${COMP_WORDS[2]}"
   COMPREPLY=($(compgen -W "$(_nodemaint_words "$command" "\${COMP_WORDS[COMP_CWORD-1]}" "$cur")" -- "$cur"))
   [[ \${#COMPREPLY[@]} -gt 0 ]] || compopt -o default 2>/dev/null
 }
@@ -74,6 +89,7 @@ ${wordsFunction(root)}
 _nodemaint() {
   local command=
   (( CURRENT == 2 )) || command=$words[2]
+  (( CURRENT <= 3 )) || [[ $command != (${groupsOf(root)}) ]] || command+=" $words[3]"
   local -a found=(\${=$(_nodemaint_words "$command" "$words[CURRENT-1]" "$words[CURRENT]")})
   if (( $#found )); then compadd -a found; else _files; fi
 }
@@ -83,12 +99,14 @@ compdef _nodemaint nodemaint
 
 function fish(root: Command): string {
   const quoted = (text: string): string => `'${text.replaceAll(/['\\]/g, String.raw`\$&`)}'`;
-  const lines = visibleCommands(root).flatMap((command) => {
-    const within = `complete -c nodemaint -n '__fish_seen_subcommand_from ${command.name()}'`;
-    const words = wordsAfter(command);
+  const lines = commandsBelow(root).flatMap(([command, path]) => {
+    const seen = path.map((name) => `__fish_seen_subcommand_from ${name}`);
+    const within = `complete -c nodemaint -n '${seen.join('; and ')}'`;
+    const before = path.length === 1 ? '__fish_use_subcommand' : (seen[0] ?? '');
+    const choices = command.registeredArguments[0]?.argChoices ?? [];
     return [
-      `complete -c nodemaint -n __fish_use_subcommand -a ${command.name()} -d ${quoted(command.summary() || command.description())}`,
-      ...(words.length === 0 ? [] : [`${within} -a '${words.join(' ')}'`]),
+      `complete -c nodemaint -n '${before}' -a ${command.name()} -d ${quoted(command.summary() || command.description())}`,
+      ...(choices.length === 0 ? [] : [`${within} -a '${choices.join(' ')}'`]),
       ...shownOptions(command).map(({ long, short, required, argChoices, description }) => {
         const names = [
           long === undefined ? '' : ` -l ${long.slice(2)}`,
@@ -112,6 +130,7 @@ function kubectl(root: Command): string {
 ${wordsFunction(root)}
 command= previous= current= directive=0
 [ $# -le 1 ] || command=$1
+case $command in ${groupsOf(root)}) [ $# -le 2 ] || command="$1 $2" ;; esac
 for word; do previous=$current current=$word; done
 for word in $(_nodemaint_words "$command" "$previous" "$current"); do
   case $word in "$current"*) echo "$word"; directive=4 ;; esac

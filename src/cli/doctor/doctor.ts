@@ -1,4 +1,5 @@
 /** `nodemaint doctor`: whether this node is set up so that a shutdown will wait for its pods. */
+import { existsSync } from 'node:fs';
 import { access, constants, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
@@ -103,19 +104,10 @@ const NO_RELEASE =
 
 /** Whether this node may act as the account that releases gated pods; any user may ask that of itself, and nothing is stored. */
 async function mayReleasePods(client: KubeClient, signal: AbortSignal): Promise<boolean> {
-  const body = {
-    apiVersion: 'authorization.k8s.io/v1',
-    kind: 'SelfSubjectAccessReview',
-    spec: {
-      resourceAttributes: {
-        verb: 'impersonate',
-        group: '',
-        resource: 'serviceaccounts',
-        namespace: CONTROLLER_NAMESPACE,
-        name: 'nodemaint-agent-release',
-      },
-    },
-  };
+  const account = { namespace: CONTROLLER_NAMESPACE, name: 'nodemaint-agent-release' };
+  const resourceAttributes = { verb: 'impersonate', group: '', resource: 'serviceaccounts', ...account };
+  const spec = { resourceAttributes };
+  const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec };
   const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
   const { status, body: answer } = await client.send({ method: 'POST', path, body }, signal);
   return status !== 201 || (answer as { status?: { allowed?: boolean } }).status?.allowed === true;
@@ -269,12 +261,8 @@ async function readFacts(
 }
 
 /** The one check of a machine on which nothing is installed; undefined where a configuration, or another file, is named. */
-async function notInstalled({ config }: StaticPodsFlags): Promise<Check | undefined> {
-  const isThere = (file: string): Promise<boolean> =>
-    access(file)
-      .then(() => true)
-      .catch(() => false);
-  if (config !== AGENT_CONFIG_PATH || (await isThere(config))) return undefined;
+function notInstalled({ config }: StaticPodsFlags): Check | undefined {
+  if (config !== AGENT_CONFIG_PATH || existsSync(config)) return undefined;
   return {
     name: 'installation',
     result: 'fail',
@@ -285,7 +273,7 @@ async function notInstalled({ config }: StaticPodsFlags): Promise<Check | undefi
 
 /** Checks this node. Returns the exit code: 1 where a check fails. Throws CONFIG_INVALID. */
 export async function doctorCommand(flags: StaticPodsFlags, terminal: Terminal): Promise<number> {
-  const missing = await notInstalled(flags);
+  const missing = notInstalled(flags);
   if (missing !== undefined) return printChecks([missing], flags.output, terminal);
   // What openLocalNode warns of is in the table.
   const node = await openLocalNode(flags.config, { ...terminal, warn: () => undefined });

@@ -27,13 +27,11 @@ export interface PreviewFlags extends ClusterFlags {
   readonly exitCode?: boolean;
 }
 
-const ADMISSION = '/apis/admissionregistration.k8s.io';
 const GATE_BINDING = 'nodemaint-daemonset-gate';
 /** The bindings that gate DaemonSet pods: the mutating one from Kubernetes 1.36 on, the validating one before. */
-const GATES: readonly Resource[] = [
-  { root: `${ADMISSION}/v1`, plural: 'mutatingadmissionpolicybindings', namespaced: false },
-  { root: `${ADMISSION}/v1`, plural: 'validatingadmissionpolicybindings', namespaced: false },
-];
+const GATES = ['mutatingadmissionpolicybindings', 'validatingadmissionpolicybindings'].map((plural): Resource => {
+  return { root: '/apis/admissionregistration.k8s.io/v1', plural, namespaced: false };
+});
 
 /** Whether the policy that gates DaemonSet pods is bound; undefined where that cannot be read. */
 async function isGateInstalled(client: MaintenanceClient, signal: AbortSignal): Promise<boolean | undefined> {

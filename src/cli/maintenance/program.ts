@@ -23,7 +23,7 @@ const TOGETHER = 'one NodeMaintenance for all nodes, which go from tier to tier 
 /** The flag --keep: kinds of pods that stay. */
 function keepOption(): Option {
   const words = Object.keys(KEEP_WORDS);
-  const option = new Option('--keep <kinds>', `pods that stay on the nodes, separated by commas: ${words.join(', ')}`);
+  const option = new Option('--keep <kinds>', 'pods that stay on the nodes, separated by commas').choices(words);
   return option.argParser((text) =>
     text.split(',').map((word) => {
       const kind = Object.entries(KEEP_WORDS).find(([each]) => each === word.trim())?.[1];

@@ -14,6 +14,8 @@ import { formatAge } from '../../decide/duration.ts';
 /** The flags of `nodemaint nodes`. */
 export interface NodesFlags extends AccessFlags {
   readonly selector?: string;
+  /** Only nodes whose shutdown nothing would hold. */
+  readonly unguarded?: boolean;
   readonly output: 'table' | 'wide' | 'json' | 'yaml' | 'name';
 }
 
@@ -26,7 +28,6 @@ const STYLES = {
   outdated: 'warn',
   unguarded: 'bad',
 } as const satisfies Record<FleetState, LineStyle>;
-const HEAD = ['NAME', 'STATE', 'REASON'];
 const WIDE_HEAD = 'NAME,STATE,NODE,VERSION,PHASE,LOCK,DOCTOR,CONFIG,LAST SHUTDOWN,REPORTED,REASON'.split(',');
 
 function age(text: string | undefined, now: number): string {
@@ -61,7 +62,7 @@ export function nodesTable(
   { isWide, columns, now }: NodesTableOptions,
 ): readonly FrameLine[] {
   const cells = nodes.map((node) => cellsOf(node, isWide, now));
-  const [head = [], ...rows] = tableRows([isWide ? WIDE_HEAD : HEAD, ...cells], columns);
+  const [head = [], ...rows] = tableRows([isWide ? WIDE_HEAD : ['NAME', 'STATE', 'REASON'], ...cells], columns);
   return [
     ...head.map((text) => ({ text, style: 'plain' }) as const),
     ...rows.flatMap((lines, index) => {
@@ -72,11 +73,12 @@ export function nodesTable(
   ];
 }
 
-function show(nodes: readonly FleetNode[], { output }: NodesFlags, terminal: Terminal): void {
+function show(all: readonly FleetNode[], { output, unguarded }: NodesFlags, terminal: Terminal): void {
+  const nodes = unguarded === true ? all.filter(({ state }) => state === 'unguarded') : all;
   if (output === 'name') for (const { name } of nodes) terminal.write(`node/${name}\n`);
   else if (output === 'json' || output === 'yaml') {
     terminal.write(formatDocument('NodeList', { items: nodes }, output));
-  } else if (nodes.length === 0) terminal.write('No nodes.\n');
+  } else if (nodes.length === 0) terminal.write(all.length === 0 ? 'No nodes.\n' : 'No node is unguarded.\n');
   else {
     const look = { isWide: output === 'wide', columns: columnsOf(terminal), now: terminal.now() };
     terminal.draw(nodesTable(nodes, look));

@@ -11,12 +11,16 @@ export function addNodes(program: Command, terminal: Terminal): void {
       'Show each node as guarded, unguarded, outdated, going-down, back or exempt, with the reason. Each agent reports on its Node object when something changes, and once an hour.',
     )
     .option('-l, --selector <labels>', 'only nodes with these labels, such as role=worker')
+    .option('--unguarded', 'only the nodes that are unguarded')
     .addOption(
       new Option('-o, --output <format>', 'output format')
         .choices(['table', 'wide', 'json', 'yaml', 'name'])
         .default('table'),
     )
-    .addHelpText('after', '\nExamples:\n  nodemaint nodes\n  nodemaint nodes -l role=worker -o wide')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  nodemaint nodes\n  nodemaint nodes -l role=worker -o wide\n  nodemaint nodes --unguarded -o name',
+    )
     .action(async (flags: NodesFlags) => {
       const { nodesCommand } = await import('./nodes.ts');
       await nodesCommand(flags, terminal);

@@ -94,6 +94,7 @@ export function formatStatus(status: AgentStatus, now: number, columns: number =
   const { phase, lock, cluster, maintenance } = status;
   const heard =
     cluster.heardAt === undefined ? 'no answer yet' : `last answer ${formatSpan(now - cluster.heardAt)} ago`;
+  const parked = status.parked.length > 0 ? ` (${status.parked.join(', ')})` : '';
   const lines = [
     ['Node:', status.node],
     ['Phase:', `${phase.kind} for ${formatSpan(now - (status.phaseSince ?? status.startedAt))}: ${status.summary}`],
@@ -110,10 +111,7 @@ export function formatStatus(status: AgentStatus, now: number, columns: number =
     ...(maintenance === null
       ? []
       : [['Maintenance:', [maintenance.name, maintenance.message].filter(Boolean).join(': ')]]),
-    [
-      'Static pods:',
-      `${status.inPlace.length} in place, ${status.parked.length} parked${status.parked.length > 0 ? ` (${status.parked.join(', ')})` : ''}`,
-    ],
+    ['Static pods:', `${status.inPlace.length} in place, ${status.parked.length} parked${parked}`],
     ...(status.storageProblem === undefined
       ? []
       : [['WARNING:', `${status.storageProblem}; the agent continues from memory`]]),

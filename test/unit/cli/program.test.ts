@@ -113,6 +113,10 @@ describe('the completion', () => {
     assert.deepEqual(complete('status', '-o', ''), ['table', 'name', 'json', 'yaml', ':4']);
     assert.deepEqual(complete('completion', 'z'), ['zsh', ':4']);
     assert.deepEqual(complete('config', 'sh'), ['show', ':4']);
+    assert.deepEqual(complete('config', 'show', '--conf'), ['--config', ':4']);
+    assert.deepEqual(complete('static-pods', 'list', '-o', 'y'), ['yaml', ':4']);
+    assert.deepEqual(complete('drain', 'n1', '--keep', 'st'), ['static', ':4']);
+    assert.deepEqual(complete('config', 'show', ''), [':0']);
   });
 
   it('offers nothing for the free text of a flag, an unknown command, and a node', () => {

@@ -35,10 +35,8 @@ export async function readDrainRequests(
   return byPod(await client.list<EvictionRequest>(EVICTION_REQUESTS, query, signal));
 }
 
-type FollowedRequests = () => RequestsByPod;
-
 /** Follows the requests of drains on the nodes, or on all nodes unless given. */
-function followDrainRequests(follower: Follower, nodes: readonly string[] | undefined): FollowedRequests {
+function followDrainRequests(follower: Follower, nodes: readonly string[] | undefined): () => RequestsByPod {
   const some = nodes === undefined ? {} : { labelSelector: onNodes(nodes) };
   const requests = follower.copy<EvictionRequest>({ resource: EVICTION_REQUESTS, ...some }, withoutManagers);
   return () => byPod(requests.list());
@@ -66,7 +64,7 @@ export interface DrainWatchResult {
 /** The copies of what is watched. */
 interface Copies {
   readonly maintenances: ObjectCache<NodeMaintenance>;
-  readonly requests: FollowedRequests;
+  readonly requests: () => RequestsByPod;
   readonly pods: readonly ObjectCache<Pod>[];
 }
 
