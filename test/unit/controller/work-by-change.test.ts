@@ -170,3 +170,22 @@ for (const [shape, { maintenancesOf, mostForNode, mostStatuses }] of Object.entr
     });
   });
 }
+
+it('a drain writes at most four times for a pod, six times and two Events for a node: 5.6 times a pod of five', async () => {
+  const cluster = createMemoryCluster();
+  cluster.keep = (kind, object) => {
+    // A kubelet that ends a pod soon after it is told to.
+    const end = (): void => cluster.remove('Pod', `default/${object.metadata.name}`);
+    if (kind === 'Pod' && object.metadata.deletionTimestamp !== undefined) setTimeout(end, 50);
+    return object;
+  };
+  for (const node of namesOf(FEW)) addNode(cluster, node);
+  await using _ = cluster.lead();
+  for (const node of namesOf(FEW)) cluster.put('Maintenance', drainOf(node, [node]));
+  const drained = (): number => cluster.events.filter(({ reason }) => reason === 'Drained').length;
+  await waitFor('all nodes are drained', () => drained() === FEW, SLOW);
+  const counts = Map.groupBy(cluster.requests, ({ method, path }) => `${method} ${path.replaceAll(/n-\d+/g, 'n')}`);
+  const shown = [...counts].map(([what, all]) => `${what} ${all.length}`).join(', ');
+  const most = FEW * (4 * PODS_PER_NODE + 6 + 2);
+  assert.ok(cluster.requests.length + cluster.events.length <= most, shown);
+});

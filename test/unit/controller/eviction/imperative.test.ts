@@ -118,7 +118,8 @@ describe('the report of an eviction', () => {
 describe('the evictions of a namespace whose webhook does not answer', () => {
   it('the evictions wait for each other, and those of another namespace do not', async () => {
     const scene = createEvictionScene();
-    scene.evictionAnswer = () => new Promise(() => undefined);
+    const { promise, resolve } = Promise.withResolvers<never>();
+    scene.evictionAnswer = () => promise;
     const step = scene.loop(createImperativeEviction(scene.context));
     const keyOf = (number: number, namespace: string): string => {
       const meta = { name: `u-${number}`, namespace, uid: `r-${number}` };
@@ -136,6 +137,10 @@ describe('the evictions of a namespace whose webhook does not answer', () => {
     void step(keyOf(34, 'quick'));
     await new Promise(setImmediate);
     assert.equal(scene.calls().length, 33);
+    resolve({ status: 201, body: {} } as never);
+    await new Promise(setImmediate);
+    await step(keyOf(35, 'slow'));
+    assert.equal(scene.calls().length, 34, 'an answer makes room');
   });
 });
 
