@@ -59,6 +59,7 @@ export interface Taint {
   readonly key: string;
   readonly value?: string;
   readonly effect?: string;
+  readonly timeAdded?: string;
 }
 
 /** v1.NodeCondition. */

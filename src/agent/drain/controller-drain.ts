@@ -6,7 +6,7 @@ import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
 import { isRunning } from '../static-pods/view.ts';
 import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import type { Pod } from '../../api/pod.ts';
+import type { Node, Pod } from '../../api/pod.ts';
 import { agentNodeOf } from '../../decide/maintenance/maintenance.ts';
 import { nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
@@ -88,11 +88,11 @@ const NODE_AGE_MS = 15_000;
 function downSince(
   shutdown: string | undefined,
   maintenances: readonly NodeMaintenance[],
-  isCordoned: boolean,
+  object: Node | undefined,
 ): number | undefined {
   const own = maintenances.find(({ metadata }) => metadata.name === shutdown);
   const node = own === undefined ? undefined : agentNodeOf(own);
-  return node === undefined ? undefined : goesDownSince(maintenances, { name: node }, isCordoned);
+  return node === undefined ? undefined : goesDownSince(maintenances, { name: node }, object);
 }
 
 /** The drain by the controller: the agent lets static pods leave when their EvictionRequests ask its interceptor. */
@@ -110,8 +110,7 @@ export function createControllerDrainer(
       const { unasked, ...intent } = await interceptor.observe(view, drains, wantsMirrors, signal);
       const refusal = await endBlocked(maintenances, signal);
       const seen = name === undefined ? undefined : await ownNode.observe(NODE_AGE_MS, signal);
-      const isCordoned = seen?.kind !== 'present' || seen.node.spec?.unschedulable === true;
-      const since = downSince(name, maintenances, isCordoned);
+      const since = downSince(name, maintenances, seen?.kind === 'present' ? seen.node : undefined);
       // The API server does not know of every static pod.
       const isEnding = view.live !== undefined && view.parked.some((pod) => isRunning(pod, view));
       const isDone = name !== undefined && own.isDrained(name);

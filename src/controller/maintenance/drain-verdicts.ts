@@ -132,7 +132,7 @@ function withPods(
   const sightOf = (node: NodeIdentity) => {
     const find = () => {
       const object = context.nodes.get(node.name);
-      const since = goesDownSince(maintenances, node, object?.spec?.unschedulable === true);
+      const since = goesDownSince(maintenances, node, object);
       const going = { since, now, readySince: readySinceOf(object) };
       return { going, drainPods: context.pods.on(node.name).map((pod) => drainPodOn(pod, going)) };
     };

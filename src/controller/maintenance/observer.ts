@@ -281,8 +281,7 @@ function observeDrain(
     const pending = known.filter(({ metadata }) => later.has(metadata.uid ?? ''));
     const object = context.nodes.get(node.name);
     const began = beganOn(node.name);
-    const isCordoned = object?.spec?.unschedulable === true;
-    const since = goesDownSince([maintenance], nodeOf(context, node.name), isCordoned);
+    const since = goesDownSince([maintenance], nodeOf(context, node.name), object);
     const why = (pod: Pod): BlockingPod | undefined => {
       if (node.staying.has(pod.metadata.uid ?? '') && pod.metadata.deletionTimestamp === undefined)
         return whyStaying(pod, node.volumes, now);

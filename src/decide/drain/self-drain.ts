@@ -199,7 +199,7 @@ export function withReturning(
 ): readonly BlockingPod[] {
   const node = { name: drains[0]?.resolution.nodes[0]?.name ?? '' };
   const maintenances = drains.map(({ maintenance }) => maintenance);
-  const since = goesDownSince(maintenances, node, true);
+  const since = goesDownSince(maintenances, node, undefined);
   const began = since ?? maintenances.flatMap((each) => drainBegan(each, node) ?? [])[0];
   const isNamed = ({ namespace, name }: BlockingPod): boolean =>
     blocking.some((each) => each.namespace === namespace && each.name === name);

@@ -101,7 +101,7 @@ function keyOf({ metadata: { namespace = 'default', name } }: Pod): string {
 /** The drains of the node, as far as the pods that are left, the deadlines and the volumes let them go. */
 function drainsOf({ nodeName, node, pods, staticPods, maintenances, volumes, now }: NodeFacts): readonly SelfDrain[] {
   const identity = identityOf(node?.metadata ?? { name: nodeName });
-  const since = goesDownSince(maintenances, { name: nodeName }, true);
+  const since = goesDownSince(maintenances, { name: nodeName }, node);
   const left = drainPodsOfNode(pods, staticPods, { since, now, readySince: readySinceOf(node) });
   const { names, since: waitsSince, maxWaitMs } = volumes;
   return resolveSelfDrains(maintenances, identity, left, (maintenance, deadline) => {

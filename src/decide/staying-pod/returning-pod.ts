@@ -3,7 +3,7 @@
  * cordon. Each one that is evicted is replaced there at once. All times are the API server's, so that every drainer decides the same.
  */
 import type { BlockingPod, NodeMaintenance } from '../../api/node-maintenance.ts';
-import type { Pod } from '../../api/pod.ts';
+import type { Node, Pod } from '../../api/pod.ts';
 import { agentNodeOf, stageOf } from '../maintenance/maintenance.ts';
 import { drainBegan, type NodeIdentity } from '../maintenance/recorded-node.ts';
 import { podTypeOf } from '../pod.ts';
@@ -18,18 +18,25 @@ const FILLED_MS = 15 * 60_000;
 /** A pod that came back is evicted after this time, so that pods do not come and go as fast as they can. */
 const PAUSE_MS = 15_000;
 
+/** With this taint the node lifecycle controller notes a cordon, and when it saw it. */
+const CORDONED = 'node.kubernetes.io/unschedulable';
+
 /**
  * Since when the node goes down and nothing more should come to it, by the drains that its own agent made and that have begun
- * there; undefined where it stays up, and before its turn. Where one of an earlier shutdown is still open, the last one counts.
+ * there, and by its cordon, which may have come much later; undefined where it stays up, and before its turn. Where a drain of an
+ * earlier shutdown is still open, the last one counts. `object` is the Node, undefined where it is not known.
  */
 export function goesDownSince(
   maintenances: readonly NodeMaintenance[],
   node: NodeIdentity,
-  isCordoned: boolean,
+  object: Node | undefined,
 ): number | undefined {
   const own = maintenances.filter((each) => agentNodeOf(each) === node.name && stageOf(each) === 'Drain');
   const begins = own.flatMap((each) => drainBegan(each, node) ?? []);
-  return begins.length === 0 ? undefined : Math.max(...begins) + (isCordoned ? 0 : FILLED_MS);
+  if (begins.length === 0) return undefined;
+  if (object !== undefined && object.spec?.unschedulable !== true) return Math.max(...begins) + FILLED_MS;
+  const taint = object?.spec?.taints?.find(({ key }) => key === CORDONED);
+  return Math.max(...begins, timeOf(taint?.timeAdded) ?? 0);
 }
 
 /** How long after the drain began the pod was made, in milliseconds; undefined for one that was there or may have been bound before. */

@@ -164,7 +164,7 @@ function goingDown({ maintenances, pods, nodes: all }: World): void {
   for (const pod of pods) {
     for (const maintenance of maintenances) {
       const node = { name: pod.spec.nodeName ?? '' };
-      const [began, since] = [drainBegan(maintenance, node), goesDownSince(maintenances, node, true)];
+      const [began, since] = [drainBegan(maintenance, node), goesDownSince(maintenances, node, all[0])];
       assertFinite([whyReturning(pod, began, since) ?? 0, evictionPausedUntil(pod, began, NOW) ?? 0], 'returning');
     }
     for (const node of all) couldTakeNow(node, pod);

@@ -151,9 +151,22 @@ function watchNodes(cluster: ControlledCluster): void {
   }
 }
 
+/** Notes each cordon as a taint, as the node lifecycle controller does. */
+function noteCordons(cluster: ControlledCluster): void {
+  const key = 'node.kubernetes.io/unschedulable';
+  for (const { metadata, spec } of cluster.nodes()) {
+    const isNoted = spec?.taints !== undefined;
+    if (isNoted === (spec?.unschedulable === true)) continue;
+    const taint = { key, effect: 'NoSchedule', timeAdded: new Date(cluster.now()).toISOString() };
+    const body = { spec: { taints: isNoted ? null : [taint] } };
+    cluster.send({ method: 'PATCH', path: objectPath(NODES, metadata), body, patch: { kind: 'merge' } });
+  }
+}
+
 /** Does what these controllers have to do now. */
 export function runControllers(cluster: ControlledCluster): void {
   watchNodes(cluster);
+  noteCordons(cluster);
   for (const workload of cluster.workloads) replace(cluster, workload);
   schedule(cluster);
 }

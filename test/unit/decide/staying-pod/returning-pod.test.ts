@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { MIRROR_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
-import type { Pod } from '../../../../src/api/pod.ts';
+import type { Node, Pod } from '../../../../src/api/pod.ts';
 import { drainBegan } from '../../../../src/decide/maintenance/recorded-node.ts';
 import { selectorOfNodes } from '../../../../src/decide/maintenance/new-maintenance.ts';
 import {
@@ -74,6 +74,12 @@ describe('a pod on a node that is drained', () => {
 
   const own = ownMaintenanceOf('n1').metadata;
   const n1 = { name: 'n1' };
+  const cordonedAt = (sec: number): Node => {
+    const timeAdded = new Date(BEGAN + sec * 1000).toISOString();
+    const taints = [{ key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule', timeAdded }];
+    return { metadata: n1, spec: { unschedulable: true, taints } };
+  };
+  const CORDONED = cordonedAt(-60);
 
   it('a drain began when its pods were targeted first, whoever asked for it: not when it was asked for', () => {
     for (const metadata of [own, {}]) {
@@ -85,23 +91,29 @@ describe('a pod on a node that is drained', () => {
   });
 
   it('a machine goes down since the drain of its own agent began, the last one where an earlier one is still open', () => {
-    assert.equal(goesDownSince([drain({}, 0), drain(own, 300)], n1, true), BEGAN + 300_000);
-    assert.equal(goesDownSince([drain({}, 0), drain(own)], n1, true), undefined);
-    assert.equal(goesDownSince([drain(own, 5), drain(own, 900)], n1, true), BEGAN + 900_000);
-    assert.equal(goesDownSince([drain(own, 5)], { name: 'n2' }, true), undefined);
+    assert.equal(goesDownSince([drain({}, 0), drain(own, 300)], n1, CORDONED), BEGAN + 300_000);
+    assert.equal(goesDownSince([drain({}, 0), drain(own)], n1, CORDONED), undefined);
+    assert.equal(goesDownSince([drain(own, 5), drain(own, 900)], n1, CORDONED), BEGAN + 900_000);
+    assert.equal(goesDownSince([drain(own, 5)], { name: 'n2' }, CORDONED), undefined);
+  });
+
+  it('a machine waits for the pods that came before its cordon, however late after the beginning of its drain that was set', () => {
+    const since = goesDownSince([drain(own, 5)], n1, cordonedAt(140));
+    assert.equal(comesTooLate(podMade(139), since), false);
+    assert.equal(comesTooLate(podMade(201), since), true);
   });
 
   it('a machine whose node is not cordoned waits for what comes in a quarter of an hour', () => {
-    const since = goesDownSince([drain(own, 0)], n1, false);
+    const since = goesDownSince([drain(own, 0)], n1, { metadata: n1 });
     assert.equal(comesTooLate(podMade(15 * 60 + 60), since), false);
     assert.equal(comesTooLate(podMade(15 * 60 + 61), since), true);
-    assert.equal(goesDownSince([drain(own)], n1, false), undefined);
+    assert.equal(goesDownSince([drain(own)], n1, { metadata: n1 }), undefined);
   });
 
   it('a machine that waited for its turn waits for the pods that came to it meanwhile', () => {
     const tookOver = podMade(120);
-    assert.equal(comesTooLate(tookOver, goesDownSince([drain(own)], n1, true)), false);
-    assert.equal(comesTooLate(tookOver, goesDownSince([drain(own, 300)], n1, true)), false);
-    assert.equal(comesTooLate(podMade(361), goesDownSince([drain(own, 300)], n1, true)), true);
+    assert.equal(comesTooLate(tookOver, goesDownSince([drain(own)], n1, CORDONED)), false);
+    assert.equal(comesTooLate(tookOver, goesDownSince([drain(own, 300)], n1, CORDONED)), false);
+    assert.equal(comesTooLate(podMade(361), goesDownSince([drain(own, 300)], n1, CORDONED)), true);
   });
 });
