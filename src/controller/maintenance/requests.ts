@@ -29,7 +29,10 @@ import type { GroupedEvictions } from '../eviction/grouped-pods.ts';
 import type { EvictionIntent, EvictionIntents } from './wanted-evictions.ts';
 import type { Refusals } from './refusals.ts';
 
-/** What depends on the time: a deadline shortens the end of a pod, and a pod that was evicted may turn out to live on. */
+/**
+ * What no change tells: a deadline shortens the end of a pod, a pod that was evicted may turn out to live on, and a request that was
+ * made and deleted while the watch was away is in none of its lists.
+ */
 const AGAIN_MS = 15_000;
 
 /** What is remembered of a request: the labels that were applied with it last. */
@@ -148,7 +151,7 @@ async function askFor(
     withdrawn.rewritten(key);
   }
   const leaving = await isLeaving(context, intent.pod, signal);
-  const isTimed = leaving ? hasDeadline(context, intent.node) : known !== undefined && isFinished(known);
+  const isTimed = leaving ? hasDeadline(context, intent.node) : known === undefined || isFinished(known);
   const again = isTimed ? { againMs: AGAIN_MS } : {};
   // The loop of the maintenance may not have run since the pod is gone.
   if (known === undefined && (leaving || podByUid(context.pods, intent.pod) === undefined)) return again;

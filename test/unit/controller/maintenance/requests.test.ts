@@ -85,8 +85,8 @@ describe('an entry of a drain that somebody takes out of a request', () => {
 });
 
 describe('a pod that is gone before the loop of its maintenance has its turn', () => {
-  /** What the step of its request sends, where the copies have these pods. */
-  const sentWhere = async (pods: readonly Pod[]): Promise<readonly string[]> => {
+  /** What the step of its request sends, and when it looks again, where the copies have these pods and no request. */
+  const stepWhere = async (pods: readonly Pod[]) => {
     const sent: string[] = [];
     const clock = createSystemClock();
     const context = {
@@ -114,15 +114,18 @@ describe('a pod that is gone before the loop of its maintenance has its turn', (
       refusals as unknown as Refusals,
       createGroupedEvictions(context, createEvictionConcurrency(clock)),
     );
-    await reconcile('n/u', new AbortController().signal);
-    return sent;
+    const { againMs } = await reconcile('n/u', new AbortController().signal);
+    return { sent: sent.length, againMs };
   };
 
   it('no request is made for it, nor for another pod that has its name', async () => {
     const other = podOf({});
-    assert.deepEqual(await sentWhere([]), []);
-    assert.deepEqual(await sentWhere([{ ...other, metadata: { ...other.metadata, uid: 'v' } }]), []);
-    assert.equal((await sentWhere([other])).length, 1);
+    const namesake = { ...other, metadata: { ...other.metadata, uid: 'v' } };
+    for (const pods of [[], [namesake]]) assert.equal((await stepWhere(pods)).sent, 0);
+  });
+
+  it('a request that was made is looked for again: deleted while the watch is away, it is in none of its lists', async () => {
+    assert.deepEqual(await stepWhere([podOf({})]), { sent: 1, againMs: 15_000 });
   });
 });
 
