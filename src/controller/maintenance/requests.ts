@@ -29,10 +29,7 @@ import type { GroupedEvictions } from '../eviction/grouped-pods.ts';
 import type { EvictionIntent, EvictionIntents } from './wanted-evictions.ts';
 import type { Refusals } from './refusals.ts';
 
-/**
- * What no change tells: a deadline shortens the end of a pod, a pod that was evicted may turn out to live on, and a request that was
- * made and deleted while the watch was away is in none of its lists.
- */
+/** For what no change tells: an end that a deadline shortens, a pod that lives on, a request deleted while the watch was away. */
 const AGAIN_MS = 15_000;
 
 /** What is remembered of a request: the labels that were applied with it last. */

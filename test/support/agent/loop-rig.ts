@@ -46,6 +46,12 @@ export interface LoopRig {
   iterations(waits?: number): Promise<readonly string[]>;
 }
 
+/** The transitions in the log, but those that only note what was learned of the shutdown. */
+export function transitions(rig: LoopRig): readonly string[] {
+  const all = rig.log.lines.flatMap((line) => /"transition":"(\w+)"/.exec(line)?.[1] ?? []);
+  return all.filter((name) => name !== 'specify');
+}
+
 const CONFIG = '{apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1, kind: AgentConfiguration}';
 
 /** An agent of fake parts that note every call; `clusterConfigured` false is a node without a cluster. */

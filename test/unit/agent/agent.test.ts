@@ -4,7 +4,7 @@ import type { Agent } from '../../../src/agent/agent.ts';
 import type { AgentRecord } from '../../../src/agent/phase/record.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
 import { NodemaintError } from '../../../src/errors.ts';
-import { createLoopRig, type LoopRig } from '../../support/agent/loop-rig.ts';
+import { createLoopRig, type LoopRig, transitions } from '../../support/agent/loop-rig.ts';
 import { DRAINING, YES } from '../../support/agent/phase-facts.ts';
 
 const WATCHING: AgentRecord = { phase: { kind: 'watching' }, offlineTargets: [] };
@@ -97,12 +97,6 @@ function story(calls: readonly string[]): readonly string[] {
 function kindOf(rig: LoopRig): string {
   const phase: Phase = rig.agent.status().phase;
   return phase.kind === 'draining' ? `draining ${phase.mode}` : phase.kind;
-}
-
-/** The transitions in the log, but those that only note what was learned of the shutdown. */
-function transitions(rig: LoopRig): readonly string[] {
-  const all = rig.log.lines.flatMap((line) => /"transition":"(\w+)"/.exec(line)?.[1] ?? []);
-  return all.filter((name) => name !== 'specify');
 }
 
 async function isDraining(): Promise<LoopRig> {

@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createLoopRig, type LoopRig } from '../../support/agent/loop-rig.ts';
+import { createLoopRig, type LoopRig, transitions } from '../../support/agent/loop-rig.ts';
 import { YES } from '../../support/agent/phase-facts.ts';
-
-/** The transitions in the log, but those that only note what was learned of the shutdown. */
-function transitions(rig: LoopRig): readonly string[] {
-  const all = rig.log.lines.flatMap((line) => /"transition":"(\w+)"/.exec(line)?.[1] ?? []);
-  return all.filter((name) => name !== 'specify');
-}
 
 /** An agent whose hooks take a minute, four times as long as the API server may be silent. */
 function createSlowRig(): LoopRig {
