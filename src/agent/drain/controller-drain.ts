@@ -6,7 +6,7 @@ import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
 import { isRunning } from '../static-pods/view.ts';
 import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import type { Node, Pod } from '../../api/pod.ts';
+import type { Pod } from '../../api/pod.ts';
 import { agentNodeOf } from '../../decide/maintenance/maintenance.ts';
 import { nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
@@ -84,17 +84,6 @@ export function endBlockedPods({
 /** Its cordon is read again after this time. */
 const NODE_AGE_MS = 15_000;
 
-/** Since when the machine goes down, as its drains say; `shutdown` is the name of its shutdown's. */
-function downSince(
-  shutdown: string | undefined,
-  maintenances: readonly NodeMaintenance[],
-  object: Node | undefined,
-): number | undefined {
-  const own = maintenances.find(({ metadata }) => metadata.name === shutdown);
-  const node = own === undefined ? undefined : agentNodeOf(own);
-  return node === undefined ? undefined : goesDownSince(maintenances, { name: node }, object);
-}
-
 /** The drain by the controller: the agent lets static pods leave when their EvictionRequests ask its interceptor. */
 export function createControllerDrainer(
   own: Pick<OwnMaintenances, 'isDrained' | 'awaitsVolumes'>,
@@ -110,7 +99,10 @@ export function createControllerDrainer(
       const { unasked, ...intent } = await interceptor.observe(view, drains, wantsMirrors, signal);
       const refusal = await endBlocked(maintenances, signal);
       const seen = name === undefined ? undefined : await ownNode.observe(NODE_AGE_MS, signal);
-      const since = downSince(name, maintenances, seen?.kind === 'present' ? seen.node : undefined);
+      const object = seen?.kind === 'present' ? seen.node : undefined;
+      const shutdown = maintenances.find(({ metadata }) => metadata.name === name);
+      const node = shutdown === undefined ? undefined : agentNodeOf(shutdown);
+      const downSince = node === undefined ? undefined : goesDownSince(maintenances, { name: node }, object);
       // The API server does not know of every static pod.
       const isEnding = view.live !== undefined && view.parked.some((pod) => isRunning(pod, view));
       const isDone = name !== undefined && own.isDrained(name);
@@ -118,7 +110,7 @@ export function createControllerDrainer(
       const what = `the API server does not tell of the static pods ${unasked.join(', ')}`;
       const stalled = isDone && unasked.length > 0 ? what : refusal;
       const awaitsVolumes = name !== undefined && own.awaitsVolumes(name);
-      return { ...intent, stalled, drained, waiting: [], downSince: since, awaitsVolumes };
+      return { ...intent, stalled, drained, waiting: [], downSince, awaitsVolumes };
     },
     stop: () => undefined,
   };

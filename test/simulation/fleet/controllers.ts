@@ -157,9 +157,13 @@ function noteCordons(cluster: ControlledCluster): void {
   for (const { metadata, spec } of cluster.nodes()) {
     const isNoted = spec?.taints !== undefined;
     if (isNoted === (spec?.unschedulable === true)) continue;
-    const taint = { key, effect: 'NoSchedule', timeAdded: new Date(cluster.now()).toISOString() };
-    const body = { spec: { taints: isNoted ? null : [taint] } };
-    cluster.send({ method: 'PATCH', path: objectPath(NODES, metadata), body, patch: { kind: 'merge' } });
+    const taints = isNoted ? null : [{ key, effect: 'NoSchedule', timeAdded: new Date(cluster.now()).toISOString() }];
+    cluster.send({
+      method: 'PATCH',
+      path: objectPath(NODES, metadata),
+      body: { spec: { taints } },
+      patch: { kind: 'merge' },
+    });
   }
 }
 

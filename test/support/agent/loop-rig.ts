@@ -71,7 +71,6 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
   };
   let saved: AgentRecord | undefined;
   let waitsLeft = 0;
-  /** Signs of life since the last wait. */
   let progress = 0;
   let end = new AbortController();
 

@@ -14,12 +14,6 @@ const waits: [string, Phase, Partial<PhaseFacts>, string][] = [
   ['loses the cluster when the API server stays silent', UNTAKEN, { sinceBootMs: 65_000 }, LOSE],
   ['loses the cluster with an earlier deadline', UNTAKEN, { goingDown: DEADLINE, sinceBootMs: 65_000 }, LOSE],
   [
-    'waits again for a silent API server after a restart',
-    UNTAKEN,
-    { sinceBootMs: 9_000_000, askedSinceBootMs: 8_999_000 },
-    'stays',
-  ],
-  [
     'that a restarted agent finds waits some minutes for a silent API server, which had the maintenance',
     { ...BEGUN, stand: 'asks' },
     { askedSinceBootMs: 1_000_000, sinceBootMs: 1_299_999 },
@@ -53,12 +47,6 @@ const waits: [string, Phase, Partial<PhaseFacts>, string][] = [
     'whose maintenance says that it waits for its turn remembers that',
     UNTAKEN,
     { goingDown: YES, maintenance: 'open', stand: 'waits' },
-    'specify: draining cluster',
-  ],
-  [
-    'whose turn has come remembers that the API server has its maintenance',
-    { ...DRAINING, stand: 'waits' },
-    { goingDown: YES, maintenance: 'open', stand: 'asks' },
     'specify: draining cluster',
   ],
   [

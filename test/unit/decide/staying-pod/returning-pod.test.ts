@@ -75,8 +75,7 @@ describe('a pod on a node that is drained', () => {
   const own = ownMaintenanceOf('n1').metadata;
   const n1 = { name: 'n1' };
   const cordonedAt = (sec: number): Node => {
-    const timeAdded = new Date(BEGAN + sec * 1000).toISOString();
-    const taints = [{ key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule', timeAdded }];
+    const taints = [{ key: 'node.kubernetes.io/unschedulable', timeAdded: rfc3339(BEGAN + sec * 1000) }];
     return { metadata: n1, spec: { unschedulable: true, taints } };
   };
   const CORDONED = cordonedAt(-60);
