@@ -133,7 +133,7 @@ const DRAINS: Row = {
       title: 'Pods of drains',
       description: 'Pods that are to leave, by how far they are.',
       kind: 'stacked',
-      words: ['waiting', 'leaving', 'blocked'],
+      words: ['pending', 'evacuating'],
       queries: [[ofControllers('nodemaintenance_controller_pods', 'state'), '{{state}}']],
     },
     {

@@ -213,7 +213,7 @@ export const agentConfigSchema = z
         "the cloud's notices of termination and maintenance; see the keys in [reboots and power](../usage/reboots-and-power.md)",
       ),
     metricsAddress: z
-      .string()
+      .string('must be ADDRESS:PORT, such as 127.0.0.1:9465')
       .regex(/^(\[[0-9a-fA-F:]+\]|[\w.-]*):\d{1,5}$/, {
         error: 'must be ADDRESS:PORT, such as 127.0.0.1:9465',
         abort: true,

@@ -16,7 +16,7 @@ import { lastSteps, parkSteps, readJournal } from '../../static-pods/journal/jou
 import { readInPlace } from '../../static-pods/inventory.ts';
 import { printable } from '../../printable.ts';
 import { EXIT } from '../terminal/exit-code.ts';
-import { parseTimeout, timeLimit } from '../arguments/parse.ts';
+import { parseTimeout, timeLimit, usage } from '../arguments/parse.ts';
 import { untrustedPlace } from '../../static-pods/trusted-places.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type LocalNode, openLocalNode } from '../machine/local-node.ts';
@@ -55,14 +55,12 @@ async function chooseFiles(
   const directory = verb === 'park' ? node.paths.staticPodPath : node.paths.parkedPath;
   const there = await filesFor(verb, node, signal);
   if (all) return there;
-  if (names.length === 0)
-    throw new NodemaintError('USAGE', `${verb} needs the names of manifests${verb === 'restore' ? ', or --all' : ''}`);
+  const orAll = verb === 'restore' ? ', or --all' : '';
+  if (names.length === 0) throw usage(`${verb} needs the names of manifests${orAll}`);
   const files = [...new Set(names.map((name) => path.basename(name)))];
-  for (const file of files) {
-    if (there.includes(file)) continue;
-    const known = there.length === 0 ? 'it has none' : `it has ${there.join(', ')}`;
-    throw new NodemaintError('USAGE', `${directory} has no static pod manifest ${file}: ${known}`);
-  }
+  const missing = files.find((file) => !there.includes(file));
+  const known = there.length === 0 ? '' : `: it has ${there.join(', ')}`;
+  if (missing !== undefined) throw usage(`${directory} has no static pod manifest ${missing}${known}`);
   return files;
 }
 

@@ -50,8 +50,9 @@ function formatWaiting({ waitingFor }: AgentStatus, now: number, columns: number
     waitingRow(group, Math.min(NAMES_WIDTH, NAMES_SHARE * columns), now),
   );
   const table = formatTable([['POD', 'SINCE', 'EXPECTED', 'WAITING ON'], ...rows], columns - 2);
-  const pods = counted(waitingFor.length, 'pod', 'pods');
-  return `Waiting for:  ${pods}\n${table.replace(/^/gm, '  ')}`;
+  const areAllPods = waitingFor.every(({ what }) => what.includes('/'));
+  const count = counted(waitingFor.length, areAllPods ? 'pod' : 'thing', areAllPods ? 'pods' : 'things');
+  return `Waiting for:  ${count}\n${table.replace(/^/gm, '  ')}`;
 }
 
 /** The state of the controller, where it does not drain the node. */

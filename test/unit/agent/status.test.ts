@@ -65,21 +65,6 @@ const PASS = {
 } as unknown as StaticPodPass;
 
 describe('the status of the agent', () => {
-  it('the status of a machine that waits for its turn to reboot says for whom and why', () => {
-    const message = 'n2 goes first';
-    const drained = { type: 'Drained', status: 'False', reason: 'WaitingForTurn', message } as const;
-    const maintenance: NodeMaintenance = {
-      metadata: { name: DRAINING.maintenance },
-      spec: { nodeSelector: { nodeSelectorTerms: [] } },
-      status: { conditions: [{ ...drained, lastTransitionTime: '' }] },
-    };
-    const { waitingFor } = buildStatus(factsOf(DRAINING, { cluster: clusterOf([], maintenance) }));
-    assert.deepEqual(
-      waitingFor.map(({ what, on, message: why }) => [what, on, why]),
-      [['its turn to reboot', 'other nodes', message]],
-    );
-  });
-
   it('the status of a node without a cluster names neither a server nor a controller', () => {
     const status = buildStatus(factsOf(WATCHING));
     assert.deepEqual(status.cluster, { configured: false });

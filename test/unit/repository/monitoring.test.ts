@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import { dashboardText, rulesText } from '../../../.ci/mixin/texts.ts';
 import { createAgentMetrics } from '../../../src/telemetry/agent-metrics.ts';
+import { countMaintenances } from '../../../src/show/counts/maintenances.ts';
 import { createControllerMetrics } from '../../../src/telemetry/controller-metrics.ts';
 import { dashboardQueries, MONITORING, usedMetrics } from '../../support/monitoring.ts';
 import { NO_COUNTS } from '../../support/stand-ins/memory-cluster.ts';
@@ -61,6 +62,12 @@ describe('the monitoring', () => {
       for (const { expr } of targets) assert.ok(expr.includes('cluster=~"$cluster"'), title);
     }
     assert.equal(new Set(shown.map(({ title }) => title)).size, shown.length);
+  });
+
+  it('the words that have a colour among the pods of drains are those that the metric has', () => {
+    const [, panel = ''] = /"title": "Pods of drains"([^]*?)"targets"/.exec(dashboardText()) ?? [];
+    const words = [...panel.matchAll(/"byName",\s+"options": "(\w+)"/g)].map(([, word]) => word);
+    assert.deepEqual(words, [...countMaintenances([], 0).pods.keys()]);
   });
 
   it('each alert has a section on the page of its runbook', async () => {

@@ -60,8 +60,4 @@ describe("the unit's status line", () => {
     const line = statusLine({ ...status, waitingFor });
     assert.equal(line, 'shutdown held; waiting for default/log (kubelet) since 1970-01-01T00:00:01Z and 2 more');
   });
-
-  it('is the phase alone where nothing is waited for', () => {
-    assert.equal(statusLine({ ...status, waitingFor: [] }), 'shutdown held');
-  });
 });

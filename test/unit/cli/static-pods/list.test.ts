@@ -126,7 +126,7 @@ describe('nodemaint static-pods', () => {
     ],
     ['a path out of the directory', ['static-pods', 'park', '../config.yaml'], /no static pod manifest config\.yaml/],
     ['nothing', ['restore'], /restore needs the names of manifests, or --all/],
-    ['what is not parked', ['restore', 'web.yaml'], /no static pod manifest web\.yaml: it has none/],
+    ['what is not parked', ['restore', 'web.yaml'], /no static pod manifest web\.yaml$/m],
   ] as const) {
     it(`the command refuses ${what}`, async () => {
       await using stack = new AsyncDisposableStack();

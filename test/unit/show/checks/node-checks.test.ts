@@ -16,7 +16,6 @@ const ETCD = { name: 'etcd', flags: { 'listen-client-urls': 'https://127.0.0.1:2
 
 const cases: [string, Partial<DoctorFacts>, RegExp][] = [
   ['no agent answers', { lock: 'no agent answers at /run' }, /^fail lock: .*no agent answers/],
-  ['the lock is not held', { lock: { kind: 'unit', held: false, message: 'refused' } }, /^fail lock: .*refused/],
   [
     'another file wins',
     { delay: { effectiveMs: 30_000, winner: { path: '/usr/lib/systemd/logind.conf.d/uu.conf', value: '30' } } },
