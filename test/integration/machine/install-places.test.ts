@@ -98,7 +98,6 @@ describe('install.sh on other machines', () => {
       'another user than root': `chmod 755 /root; setpriv --reuid 65534 ${install}`,
       'systemd does not run': `mv /run/systemd/system /run/away; ${install}; code=$?; mv /run/away /run/systemd/system; exit $code`,
       'the release is unpacked where nothing may be executed, as in /run of Debian': `mkdir -p /srv/noexec; mount -t tmpfs -o noexec tmpfs /srv/noexec; cp -r /root/kit/. /srv/noexec; sh /srv/noexec/install.sh --no-start`,
-      'the agent is installed elsewhere': `${install} --standalone > /dev/null; ${install} --prefix /srv`,
       'a part of /etc is read-only': `${READ_ONLY('/etc/systemd')}; ${install} --standalone`,
     };
     const rows = await tableOf('obstacle');
@@ -108,76 +107,22 @@ describe('install.sh on other machines', () => {
       const { code, stderr } = await container.run(commands[obstacle] ?? '', KUBECONFIG);
       assert.equal(code, 1, `${obstacle}: ${stderr}`);
       assert.ok(stderr.includes(says), `${obstacle}: ${stderr}`);
-      if (obstacle === 'the agent is installed elsewhere')
-        await container.must('/root/kit/install.sh uninstall --purge');
       assert.deepEqual(await writtenByProgram(container), before, obstacle);
     }
   });
 
-  it('install.sh takes kubeconfig and socket of the running kubelet', async () => {
-    const install = '/root/kit/install.sh --no-start';
-    // A process of this name in a unit of this name is what the agent takes for the kubelet.
-    const kubeconfig = '/srv/kubelet.kubeconfig';
-    await container.must(write(kubeconfig), KUBECONFIG);
-    const flags = `--kubeconfig=${kubeconfig} --container-runtime-endpoint=unix:///run/own.sock`;
-    const kubelet = '/usr/local/bin/kubelet';
-    await container.must(`cp $(command -v bash) ${kubelet}`);
-    await container.must(`systemd-run --quiet --unit=kubelet ${kubelet} -c 'sleep 1000; true' ${flags}; ${install}`);
-    const text = await container.must(`cat ${CONFIG}`);
-    assert.match(
-      text,
-      /^kubeconfig: \/srv\/kubelet\.kubeconfig\ncontainerRuntimeEndpoint: unix:\/\/\/run\/own\.sock$/m,
-    );
-  });
-
-  it('install.sh gives programs below another prefix the SELinux label of programs, and takes the rule for it away again', async () => {
+  it('install.sh gives programs the SELinux label of programs, and takes the rule for it away again', async () => {
     const stub = (name: string): string =>
       `printf '#!/bin/sh\necho ${name} "$@" >> /root/calls\n' > /usr/local/bin/${name}; chmod 755 /usr/local/bin/${name}`;
     await container.must(['selinuxenabled', 'chcon', 'semanage'].map(stub).join('; '));
-    await container.must(
-      '/root/kit/install.sh --standalone --no-start --prefix /srv/; /root/kit/install.sh uninstall --purge',
-    );
+    await container.must('/root/kit/install.sh --standalone --no-start; /root/kit/install.sh uninstall --purge');
     const calls = await container.must('grep -v selinuxenabled /root/calls');
-    const staged = '/srv/nodemaint/versions/.staged';
-    const pattern = '/srv/nodemaint/versions/[^/]+/(node|nodemaint|lock-holder)';
+    const staged = '/usr/lib/nodemaint/versions/.staged';
+    const pattern = '/usr/lib/nodemaint/versions/[^/]+/(node|nodemaint|lock-holder)';
     assert.deepEqual(calls.trim().split('\n'), [
       `chcon -t bin_t ${staged}/node ${staged}/nodemaint ${staged}/lock-holder`,
       `semanage fcontext -a -t bin_t ${pattern}`,
       `semanage fcontext -d ${pattern}`,
     ]);
-    await container.must('! test -e /srv/nodemaint && test -d /srv');
-    // A unit of somebody else, of this name, leads to no folder of ours.
-    const unit = '/etc/systemd/system/nodemaint.service';
-    await container.must(
-      `printf '[Service]\\nExecStart=/srv/nodemaint/node x\\n' > ${unit}; mkdir -p /srv/nodemaint/data`,
-    );
-    await container.must('/root/kit/install.sh uninstall; test -d /srv/nodemaint/data');
-  });
-
-  it('install.sh does nothing a second time with --unless-current, and with --when-idle nothing while the agent is busy', async () => {
-    const install = '/root/kit/install.sh --standalone --unless-current --when-idle';
-    await container.must(install);
-    const installed = 'readlink /usr/lib/nodemaint/current; systemctl show -P InvocationID nodemaint.service';
-    const first = await container.must(installed);
-    assert.match(await container.must(install), /exactly this node-maintenance-agent is installed/);
-    assert.equal(await container.must(installed), first);
-
-    await container.must("echo '// next' >> /root/kit/dist/nodemaint.cjs");
-    const expectBusy = async (action: string, says: RegExp): Promise<void> => {
-      const { code, stderr } = await container.run(action);
-      assert.equal(code, 75, stderr);
-      assert.match(stderr, says);
-      assert.equal(await container.must(installed), first);
-    };
-    await container.must('mkdir -p /etc/kubernetes/nodemaint-parked; touch /etc/kubernetes/nodemaint-parked/etcd.yaml');
-    await expectBusy(install, /nothing was changed, because manifests are parked/);
-    await container.must('rm /etc/kubernetes/nodemaint-parked/etcd.yaml');
-    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'low' }, spec: { containers: [] } };
-    await container.must('cat > /etc/kubernetes/manifests/low.yaml', JSON.stringify(pod));
-    await container.must("nodemaint trigger --reason 'a drain'");
-    const isDraining = 'nodemaint status | grep -q draining';
-    await container.must(`for i in $(seq 60); do ${isDraining} && break; sleep 0.5; done; ${isDraining}`);
-    await expectBusy(install, /nothing was changed, because the agent is in the phase draining/);
-    await expectBusy('/root/kit/install.sh uninstall --when-idle', /the agent is in the phase draining/);
   });
 });

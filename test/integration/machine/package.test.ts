@@ -74,7 +74,7 @@ describe('the .deb', () => {
     const refused = await container.run('dpkg -r nodemaint');
     assert.notEqual(refused.code, 0);
     const said = refused.stderr + refused.stdout;
-    assert.match(said, /these manifests are parked:\n\/etc\/kubernetes\/nodemaint-parked\/web\.json/);
+    assert.match(said, /manifests are parked:\n\/etc\/kubernetes\/nodemaint-parked\/web\.json/);
     assert.match(await container.must('dpkg-query -W -f "\\${Status}" nodemaint'), /installed$/);
     assert.equal(await phase(), 'draining');
 

@@ -16,7 +16,6 @@ interface Locked {
   readonly deprecated?: string;
   readonly integrity?: string;
   readonly resolved?: string;
-  readonly license?: string;
   readonly engines?: { readonly node?: string };
 }
 

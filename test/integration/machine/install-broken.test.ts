@@ -1,0 +1,110 @@
+/** install.sh at each place where a command of it can fail, or the power can go: what it says is true, and what it leaves is whole. */
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { CHECKOUT, NODE, type SystemContainer, startSystemContainer } from '../../systemd/container.ts';
+import { isThorough } from '../../support/thorough.ts';
+
+const THOROUGH = isThorough(
+  'install.sh with one failing command, and with SIGKILL, at each place instead of each ninth',
+);
+const STEP = THOROUGH ? 1 : 9;
+const PLACES = '/root/places';
+const LIB = '/usr/lib/nodemaint';
+const UNITS = '/usr/lib/systemd/system';
+/** The commands with which it changes something, or waits. Each is preceded by a program that counts, and fails or kills at its turn. */
+const COMMANDS = 'cat chmod cp find install ln mkdir mv rm rmdir sed sha256sum sleep sort sync systemctl timeout xargs';
+const STUB = `#!/bin/sh
+name=\${0##*/}
+exec 7>> ${PLACES}/lock; flock 7
+read -r n < ${PLACES}/count; n=$((n + 1)); echo $n > ${PLACES}/count
+read -r at how < ${PLACES}/at
+[ $n != $at ] || echo "$name $*" > ${PLACES}/where
+exec 7>&-
+[ $n != $at ] || case $how in SIGKILL) kill -9 0 ;; *) exit 1 ;; esac
+case $name in sync) exit 0 ;; sleep) set -- 0.3 ;; esac
+exec /usr/bin/$name "$@"
+`;
+const HEAD = 'apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\n';
+const kit = (name: string): string =>
+  `mkdir /root/${name}; cp -r ${CHECKOUT}/install.sh ${CHECKOUT}/systemd ${CHECKOUT}/dist ${NODE} /root/${name}`;
+const INSTALL = '/root/one/install.sh --standalone';
+const UPGRADE = '/root/two/install.sh --standalone --drop-in /root/drop-in.yaml';
+const IS_HELD = 'systemd-inhibit --list --no-pager --no-legend | grep -q "^nodemaint .*delay"';
+const WHAT = `${LIB} /etc/nodemaint $(find ${UNITS} /etc/systemd -name '*nodemaint*')`;
+const CLEAN = `systemctl stop nodemaint nodemaint-inhibitor 2> /dev/null; rm -rf ${WHAT}; systemctl daemon-reload`;
+
+describe('install.sh, broken off', () => {
+  let container: SystemContainer;
+
+  beforeEach(async () => {
+    container = await startSystemContainer(AbortSignal.timeout(60_000));
+    await container.must(`mkdir -p ${PLACES} /etc/kubernetes/manifests; ${kit('one')}; ${kit('two')}`);
+    // The first program does not know the key of the second one's drop-in.
+    await container.must("sed -i 's/maxHoldSec/maxHoldNot/g' /root/one/dist/*.cjs");
+    await container.must('cat > /root/drop-in.yaml', `${HEAD}maxHoldSec: 3600\n`);
+    await container.must(`cat > ${PLACES}/stub; chmod 755 ${PLACES}/stub`, STUB);
+    await container.must(`echo 0 > ${PLACES}/count; echo 0 > ${PLACES}/at`);
+    await container.must(`for name in ${COMMANDS}; do ln -s ${PLACES}/stub /usr/local/sbin/$name; done`);
+  });
+
+  afterEach(async () => await container?.[Symbol.asyncDispose]());
+
+  /** Breaks a command line off at each place, and looks at what it left; resolves to how often it said that it succeeded. */
+  async function breakOff(command: string, how: string, look: (place: string, success: boolean) => Promise<void>) {
+    let [places, successes] = [0, 0];
+    for (let at = 1; ; at += STEP) {
+      await container.must(`cd ${PLACES}; rm -f where; echo 0 > count; echo ${at} ${how} > at`);
+      const { code } = await container.run(`PATH=/usr/local/sbin:$PATH setsid --wait ${command}`);
+      const where = (await container.must(`cd ${PLACES}; echo 0 > at; cat where 2> /dev/null || :`)).trim();
+      if (where === '') break;
+      places += 1;
+      successes += code === 0 ? 1 : 0;
+      await look(`${how} at place ${at} (${where})`, code === 0);
+    }
+    assert.ok(places * STEP > 40, String(places));
+    return `${places} places, ${successes} successes`;
+  }
+
+  /** What is used is of one installation, whose program takes the configuration; the agent runs, holds the lock, and is enabled. */
+  async function assertGuarded(place: string): Promise<void> {
+    const units = `cd ${LIB}/current/systemd/system && for file in $(find . -type f); do cmp $file ${UNITS}/$file || exit 1; done`;
+    const runs = `systemctl is-enabled nodemaint && systemctl is-active nodemaint nodemaint-inhibitor && ${IS_HELD}`;
+    const { code, stdout, stderr } = await container.run(`(${units}) && ${runs} && nodemaint config check`);
+    assert.equal(code, 0, `${place}: ${stdout}${stderr}`);
+    const used = `cd ${LIB} && readlink -e current/node node nodemaint.cjs lock-holder nodemaint | cut -d / -f 6 | sort -u`;
+    assert.equal((await container.must(used)).trim().split('\n').length, 1, place);
+  }
+
+  it('install.sh says of no first installation that it succeeded where one command failed and the node is not guarded', async (t) => {
+    const told = await breakOff(INSTALL, 'failure', async (place, success) => {
+      if (success) await assertGuarded(place);
+      await container.must(CLEAN);
+    });
+    t.diagnostic(told);
+  });
+
+  for (const how of ['failure', 'SIGKILL']) {
+    it(`install.sh leaves the old or the new program with its own configuration after a ${how} in an upgrade`, async (t) => {
+      await container.must(INSTALL);
+      await container.must(`mkdir /root/saved; for place in ${WHAT}; do cp -al --parents $place /root/saved; done`);
+      const first = await container.must(`readlink ${LIB}/current`);
+      let [count, old] = [0, 0];
+      const told = await breakOff(UPGRADE, how, async (place, success) => {
+        const isNew = (await container.must(`readlink ${LIB}/current`)) !== first;
+        old += isNew ? 0 : 1;
+        const again = count++ % 6 === 0;
+        assert.ok(isNew || !success, place);
+        const { stdout, stderr } = await container.run('nodemaint config show maxHoldSec');
+        assert.equal(stdout === '3600\n', isNew, `${place}: ${stdout}${stderr}`);
+        // What a boot does.
+        const boot = `systemctl restart nodemaint; for i in $(seq 60); do ${IS_HELD} && break; sleep 0.5; done`;
+        if (isNew) await container.must(`systemctl daemon-reload; ${boot}`);
+        await assertGuarded(place);
+        if (again) assert.match(await container.must(UPGRADE), /is installed, runs, and holds/, place);
+        const restore = `rm -rf ${WHAT}; cp -al /root/saved/. /; systemctl daemon-reload`;
+        await container.must(isNew || again ? `${restore}; ${boot}` : restore);
+      });
+      t.diagnostic(`${told}, ${old} with the old program`);
+    });
+  }
+});
