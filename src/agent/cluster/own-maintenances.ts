@@ -181,7 +181,8 @@ export class OwnMaintenances {
   async create(wanted: ShutdownMaintenance, signal: AbortSignal): Promise<void> {
     const { log, nodeName } = this.#dependencies;
     const { name, reason } = wanted;
-    const created = await this.#post(wanted, signal);
+    // Where it is there already, a webhook that refuses another one is not asked.
+    const created = this.#maintenances.get(name) === undefined ? await this.#post(wanted, signal) : undefined;
     const got = created ?? (await this.#read(name, signal));
     if (got === undefined) return;
     if (!isUsable(got, 'Drain', nodeName)) {

@@ -77,6 +77,15 @@ describe('the creation of a maintenance', () => {
     assert.equal(own.state(NAME), 'open');
   });
 
+  it('the creation asks for no other one where a copy shows it: a webhook may refuse that', async () => {
+    const { own, server, sees } = rig();
+    server.refused.set(`POST ${COLLECTION}`, 500);
+    server.objects.set(objectPath(NODE_MAINTENANCES, { name: NAME }), ownOf());
+    sees(ownOf());
+    await own.create(WANTED, SIGNAL);
+    assert.equal(own.state(NAME), 'open');
+  });
+
   it('the creation takes the name of a maintenance of another client for taken, until that is gone', async () => {
     const { own, server, sees } = rig();
     server.refused.set(`POST ${COLLECTION}`, 409);
