@@ -69,7 +69,7 @@ const WEBHOOK_TIMEOUT_MS = 65_000;
 /**
  * The connections for each kind of requests. Few of the usual ones keep an API server busy; more would only wait in it. A watch keeps its connection for as long as it lasts: with those of requests, a few watches would leave none.
  */
-const MAX_SOCKETS = { watching: Infinity, usual: 16, patient: 4, behindWebhooks: 64 } as const;
+const MAX_SOCKETS = { watching: Infinity, usual: 16, patient: 4, behindWebhooks: 128 } as const;
 /** An answer that drips, and is never silent for so long, is given up after this time. */
 const WHOLE_MS = 120_000;
 /** A watch without changes gets a bookmark about once a minute; it is given up when its connection was silent for this long. */

@@ -14,8 +14,8 @@ import { LAST_REPLICA_MS, neededOn } from './last-replica.ts';
 import { actsWhileInactive, isRequestObsolete } from '../spent-requests.ts';
 import { subjectOf } from './reconciler.ts';
 
-/** Webhooks of one namespace can hold up as many evictions as one namespace may have under way, and no others. */
-const PARALLEL = 64;
+/** Twice as many as webhooks of one namespace can hold up. */
+const PARALLEL = 128;
 /** A drain whose targets our copy does not show yet is seen within this time. */
 const UNWANTED_AGAIN_MS = 1_000;
 

@@ -128,19 +128,19 @@ describe('the evictions of a namespace whose webhook does not answer', () => {
       const web = pod({}, { name: `web-${number}`, namespace, uid: `u-${number}` });
       return scene.put({ ...request(), metadata: meta, spec }, web);
     };
-    for (let number = 0; number < 32; number += 1) void step(keyOf(number, 'slow'));
+    for (let number = 0; number < 64; number += 1) void step(keyOf(number, 'slow'));
     await new Promise(setImmediate);
-    assert.deepEqual(await step(keyOf(32, 'slow')), { againMs: 100 });
+    assert.deepEqual(await step(keyOf(64, 'slow')), { againMs: 100 });
     scene.clock.pass(30_000);
-    assert.deepEqual(await step(keyOf(33, 'slow')), { againMs: 5_000 }, 'the longer it takes, the longer they wait');
-    assert.equal(scene.calls().length, 32);
-    void step(keyOf(34, 'quick'));
+    assert.deepEqual(await step(keyOf(65, 'slow')), { againMs: 1_000 }, 'the longer it takes, the longer they wait');
+    assert.equal(scene.calls().length, 64);
+    void step(keyOf(66, 'quick'));
     await new Promise(setImmediate);
-    assert.equal(scene.calls().length, 33);
+    assert.equal(scene.calls().length, 65);
     resolve({ status: 201, body: {} } as never);
     await new Promise(setImmediate);
-    await step(keyOf(35, 'slow'));
-    assert.equal(scene.calls().length, 34, 'an answer makes room');
+    await step(keyOf(67, 'slow'));
+    assert.equal(scene.calls().length, 66, 'an answer makes room');
   });
 });
 
