@@ -66,10 +66,11 @@ function saidBy(entry: InterceptorStatus, isBlockRecorded: boolean): unknown {
 
 /** A text that changes with everything that a controller or an interceptor does; what the agent reports itself is left out. */
 export function traceText({ node, requests }: ControllerTrace): string {
-  const isBlockRecorded = (node?.podsBlocking ?? []).length > 0;
-  const others = requests.map(({ metadata: { uid }, status: { interceptors = [], ...status } = {} }) => {
+  const recorded = new Set((node?.podsBlocking ?? []).map(({ namespace, name }) => `${namespace}/${name}`));
+  const others = requests.map(({ metadata, spec, status: { interceptors = [], ...status } = {} }) => {
     const said = interceptors.filter(({ name }) => name !== KUBELET_INTERCEPTOR);
-    return [uid, status, said.map((entry) => saidBy(entry, isBlockRecorded))];
+    const isRecorded = recorded.has(`${metadata.namespace}/${spec.target.pod.name}`);
+    return [metadata.uid, status, said.map((entry) => saidBy(entry, isRecorded))];
   });
   return JSON.stringify([reachedBy(node), others]);
 }

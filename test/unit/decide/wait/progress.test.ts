@@ -15,7 +15,7 @@ import { maintenanceOf } from '../../../support/maintenance/objects.ts';
 const NOW = Date.UTC(2026, 0, 1);
 const MAX = 300_000;
 const REQUEST: EvictionRequest = {
-  metadata: { name: 'uid-web', uid: 'r' },
+  metadata: { name: 'uid-web', uid: 'r', namespace: 'default' },
   spec: { target: { pod: { name: 'web', uid: 'uid-web' } } },
 };
 const BLOCKING = { namespace: 'default', name: 'web', reason: 'PodDisruptionBudget', message: '', since: '' } as const;
@@ -95,7 +95,8 @@ describe('the trace of a controller', () => {
       const message = `Could not evict a pod due to failing eviction requests, number of retries: ${retries}. Blocked by b.`;
       return traceText({ node: statusOf(fields), requests: [withStatus('imperative-eviction.k8s.io', message)] });
     };
-    assert.equal(traceOf(1, {}), traceOf(2, {}), 'the statuses of the controller may be refused');
+    for (const podsBlocking of [[], [{ ...BLOCKING, name: 'another' }]])
+      assert.equal(traceOf(1, { podsBlocking }), traceOf(2, { podsBlocking }), 'the statuses may be refused');
     assert.notEqual(traceOf(1, { podsBlocking: [BLOCKING] }), traceOf(2, { podsBlocking: [BLOCKING] }));
   });
 
