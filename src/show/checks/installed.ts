@@ -42,7 +42,7 @@ export const VALIDATING_POLICIES: Readonly<Record<string, string>> = {
   'nodemaint-controller-own-objects': 'A5Yen1oqkGeTPZHAFx7btTEmSZcoHmfNYFSxfS8bQEI',
   'nodemaint-cordons': '6sSg5aEUja1sUa7AyZ55J5rf4bKpgkoiaRvUyXfg5NM',
   'nodemaint-eviction-request-status': '2aOzVtV4CO_QaJcEiB3WGSOheXCNw6nQi_NJJWIAQ-4',
-  'nodemaint-eviction-requests': '-ImHffG8V0Z0e-flWoq4AjyBqWEKcoyl2z3Zto54Fr4',
+  'nodemaint-eviction-requests': 'osJW_QnG2920XJE_H1GbXppXvDI72_EGYPjeXY2zmmQ',
   'nodemaint-held-pods': '9HR_3AURt7WYjQ5kF1AY7V1BoY1QEB_St7zAgIntDNA',
   'nodemaint-held-pods-in-time': 'dPm4HrrlAHhWFCEvF7i0F65VY9f_A5rCQO0O6BYmOK0',
   'nodemaint-node-maintenances': 'jCM6Kp5YwgPjfacYzTiPrOPn2YW06eYQ6u0x2UUxypo',

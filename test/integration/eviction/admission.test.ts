@@ -153,6 +153,21 @@ describe('the rights of a requester', () => {
     assertRefused(await create(client, requestFor('web-2', uid())), /it may not delete pod default\/web-2/);
   });
 
+  it('only who coordinates requests asks in the name of drains, or takes that back; a request may be deleted', async () => {
+    const client = await rig.user('tenant', [MAY_REQUEST, MAY_DELETE_WEB]);
+    const [drains, other] = [{ name: 'nodemaintenance.k8s.io' }, { name: 'a.example.com' }];
+    const words = /tenant may not add or remove the requester nodemaintenance.k8s.io, .* complete the maintenance/;
+    assertRefused(await create(client, requestFor('web', uid(), { requesters: [drains] })), words);
+    const name = uid();
+    assertAllowed(await create(rig.controller, requestFor('web', name, { requesters: [drains] })));
+    const path = pathOf(name);
+    const write = (requesters: readonly object[]): ReturnType<typeof send> =>
+      send(client, { method: 'PATCH', path, body: { spec: { requesters } }, patch: { kind: 'merge' } });
+    for (const requesters of [[], [other]]) assertRefused(await write(requesters), words);
+    for (const requesters of [[drains, other], [drains]]) assertAllowed(await write(requesters));
+    assertAllowed(await send(client, { method: 'DELETE', path }));
+  });
+
   it('a requester may be any user with the role edit in the namespace, while the role view only reads', async () => {
     for (const role of ['edit', 'view']) {
       await rig.controlPlane.kubectl(['create', 'rolebinding', role, `--clusterrole=${role}`, `--user=${role}or`]);
