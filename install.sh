@@ -445,9 +445,9 @@ bring_up() {
 
 # Switches to an installation and checks that it starts. After the switch every end of this script except success goes back.
 activate() {
-  if [ -n "$good" ]; then
-    link "versions/$good" "$previous"
-    adopt_drop_in "$good"
+  [ -z "$good" ] || link "versions/$good" "$previous"
+  if [ -e "$current" ]; then
+    for name in "$(version_of "$current")" $good; do adopt_drop_in "$name"; done
     link_drop_in "$1"
   fi
   : > "$unproven"
