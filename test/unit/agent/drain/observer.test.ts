@@ -255,7 +255,8 @@ describe('the observer of the drain, with a controller that does nothing', () =>
       const rig = open({ pods: [{ metadata: { name: 'here', uid: 'here' }, spec: {} }] });
       for (let passed = 0; passed <= 60; passed += 1) {
         const interceptors = [{ name: 'actor.example', message: `At work ${passed}.` }];
-        rig.world.requests = [{ metadata: { name: uid, uid }, status: { interceptors } } as unknown as EvictionRequest];
+        const spec = { target: { pod: { name: uid, uid } } };
+        rig.world.requests = [{ metadata: { name: uid, uid }, spec, status: { interceptors } } as EvictionRequest];
         const seen = await rig.afterMinutes(1);
         if (passed === 60) found.push(seen);
       }
