@@ -256,7 +256,7 @@ describe('the observer of the drain, with a controller that does nothing', () =>
       for (let passed = 0; passed <= 60; passed += 1) {
         const interceptors = [{ name: 'actor.example', message: `At work ${passed}.` }];
         const spec = { target: { pod: { name: uid, uid } } };
-        rig.world.requests = [{ metadata: { name: uid, uid }, spec, status: { interceptors } } as EvictionRequest];
+        rig.world.requests = [{ metadata: { name: uid, uid }, spec, status: { interceptors } }];
         const seen = await rig.afterMinutes(1);
         if (passed === 60) found.push(seen);
       }
