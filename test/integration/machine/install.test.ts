@@ -132,7 +132,7 @@ describe('install.sh', () => {
       const dropIn = await container.must('cat /usr/lib/systemd/system/nodemaint.service.d/50-paths.conf');
       assert.equal(dropIn, `[Service]\nReadWritePaths="-/opt/it's"\n`);
       await container.must(`sed -i 's/^kind:.*/kind: Something/' ${CONFIG}`);
-      await expectFailure(container.run(INSTALL), /keeping [^]*it is a "Something"[^]*nothing was changed/);
+      await expectFailure(container.run(INSTALL), /keeping [^]*expected "AgentConfiguration"[^]*nothing was changed/);
       assert.match(await container.must(`cat ${CONFIG}`), /^kind: Something$/m);
     },
   );
