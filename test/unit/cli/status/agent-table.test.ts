@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { AgentStatus } from '../../../../src/agent/control/status.ts';
 import { formatStatus } from '../../../../src/cli/status/agent-table.ts';
@@ -25,26 +27,27 @@ function lines(extra: Partial<AgentStatus>): readonly string[] {
 }
 
 describe('the status of the agent', () => {
-  it('the status of the agent has a line for each fact', () => {
-    assert.deepEqual(lines({}), [
-      'Node:         node-a',
-      'Phase:        watching for 1m30s: no shutdown is under way',
-      'Lock:         held (delay)',
-      'Cluster:      https://10.0.0.1:6443, last answer 6s ago',
-      'Static pods:  1 in place, 0 parked',
-      'Waiting for:  nothing',
-      '',
-    ]);
-  });
-
-  it('a budget that keeps a pod is told in few words, without the number of tries', () => {
+  it('the README shows the status of a held shutdown as it is printed', async () => {
+    const readme = path.join(import.meta.dirname, '..', '..', '..', '..', 'README.md');
+    const [, sample] = /\n\$ nodemaint status\n([^]*?\n)```/.exec(await readFile(readme, 'utf8')) ?? [];
+    const name = 'shutdown-worker-1-4';
+    const origin = { origin: 'logind', reason: 'node reboot', bootId: 'b', since: NOW - 8_000 } as const;
+    const pod = { what: 'default/db-6db64cbfb-5t29s', on: 'imperative-eviction.k8s.io', since: NOW - 9_000 };
     const message =
       'Could not evict a pod due to failing eviction requests, number of retries: 4. Blocked by PodDisruptionBudget db, which needs 1 healthy pod and has 1.';
-    const text = lines({
-      waitingFor: [{ wait: 'budget', what: 'a/db', on: 'imperative-eviction.k8s.io', message }],
-    }).join('\n');
-    assert.match(text, /a\/db .* PodDisruptionBudget db, which needs 1 healthy pod and has 1$/m);
-    assert.doesNotMatch(text, /retries/);
+    const delay = { limitMs: 604_800_000, file: '/etc/systemd/logind.conf.d/zz-nodemaint.conf' };
+    const held: Partial<AgentStatus> = {
+      node: 'worker-1',
+      phaseSince: origin.since,
+      phase: { kind: 'draining', maintenance: name, mode: 'cluster', ...origin },
+      summary: `shutdown held: draining the node (cluster, ${name})`,
+      lock: { kind: 'unit', held: true, message: '', delay, deadManMs: 180_000 },
+      cluster: { configured: true, server: 'https://198.19.255.254:24599', heardAt: NOW },
+      maintenance: { name, message: 'Evacuating' },
+      waitingFor: [{ wait: 'budget', ...pod, message }],
+      inPlace: ['low.yaml', 'proxy.yaml'],
+    };
+    assert.equal(lines(held).join('\n'), sample);
   });
 
   const delay = { limitMs: 30_000, file: '/etc/systemd/logind.conf', problem: 'too short' };
@@ -52,6 +55,7 @@ describe('the status of the agent', () => {
   const web = { wait, what: 'default/web', on: 'actor.example.com', message: 'Half done.', since: NOW - 60_000 };
   const db = { wait, what: 'default/db', on: 'kubelet', message: 'terminating', since: NOW - 1_000 };
   const shown: readonly [string, Partial<AgentStatus>, readonly string[]][] = [
+    ['that nothing is waited for', {}, ['Waiting for:  nothing']],
     [
       'how long the lock delays a shutdown, and that it is too short',
       { lock: { ...QUIET.lock, delay, deadManMs: 180_000 } },
@@ -85,7 +89,6 @@ describe('the status of the agent', () => {
       ],
     ],
     ['a scheduled shutdown', { scheduled: { kind: 'reboot', at: NOW + 600_000 } }, ['Scheduled:    reboot in 10m0s']],
-    ['the maintenance', { maintenance: { name: 'shutdown-a', message: '' } }, ['Maintenance:  shutdown-a']],
     ['parked manifests', { parked: ['web.yaml'] }, ['Static pods:  1 in place, 1 parked (web.yaml)']],
     [
       'warnings',
