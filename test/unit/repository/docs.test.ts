@@ -105,6 +105,12 @@ describe('the documentation', () => {
     assert.deepEqual((await Promise.all(found.map(brokenLinks))).flat(), []);
   });
 
+  it('the documentation for users has few words, and leads to no decision', async () => {
+    const texts = await Promise.all(globSync(path.join(DOCS, 'usage', '*.md')).map((page) => readFile(page, 'utf8')));
+    assert.ok(texts.join('\n').split(/\s+/).length <= 15_000);
+    assert.doesNotMatch(texts.join('\n'), /\/adr\//);
+  });
+
   it('the documentation has every page in its index', async () => {
     const indexed = await linkedFiles(path.join(DOCS, 'README.md'));
     const found = pages().filter((page) => page.startsWith(DOCS) && page !== path.join(DOCS, 'README.md'));
