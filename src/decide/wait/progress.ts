@@ -55,22 +55,22 @@ function reachedBy(node: NodeStatus | undefined): unknown {
 
 /**
  * What an interceptor has said; that a pod still ends after its time, or that nobody could be asked about it, is nothing new. Nor is
- * another refusal by a budget where the status does not have the first one: a controller whose statuses are refused counts its tries.
+ * another refusal by a budget that the status does not have so: a controller whose statuses are refused counts its tries.
  */
-function saidBy(entry: InterceptorStatus, isBlockRecorded: boolean): unknown {
+function saidBy(entry: InterceptorStatus, recorded: string | undefined): unknown {
   const isLate = readInterceptorMessage(entry.message).kind === 'ending' && entry.expectedFinishTime === undefined;
   const by = refusedBy(entry.message);
-  if (by === 'budget' && !isBlockRecorded) return [entry.name, by];
+  if (by === 'budget' && recorded !== entry.message?.slice(0, 1024)) return [entry.name, by];
   return isLate || by === 'failure' ? [entry.name, entry.message] : entry;
 }
 
 /** A text that changes with everything that a controller or an interceptor does; what the agent reports itself is left out. */
 export function traceText({ node, requests }: ControllerTrace): string {
-  const recorded = new Set((node?.podsBlocking ?? []).map(({ namespace, name }) => `${namespace}/${name}`));
+  const recorded = new Map((node?.podsBlocking ?? []).map((pod) => [`${pod.namespace}/${pod.name}`, pod.message]));
   const others = requests.map(({ metadata, spec, status: { interceptors = [], ...status } = {} }) => {
     const said = interceptors.filter(({ name }) => name !== KUBELET_INTERCEPTOR);
-    const isRecorded = recorded.has(`${metadata.namespace}/${spec.target.pod.name}`);
-    return [metadata.uid, status, said.map((entry) => saidBy(entry, isRecorded))];
+    const message = recorded.get(`${metadata.namespace}/${spec.target.pod.name}`);
+    return [metadata.uid, status, said.map((entry) => saidBy(entry, message))];
   });
   return JSON.stringify([reachedBy(node), others]);
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
-import type { DrainPlanEntry, NodeMaintenance, NodeStatus } from '../../../../src/api/node-maintenance.ts';
+import type { BlockingPod, DrainPlanEntry, NodeMaintenance, NodeStatus } from '../../../../src/api/node-maintenance.ts';
 import {
   longestSilenceMs,
   patienceMs,
@@ -90,14 +90,17 @@ describe('the trace of a controller', () => {
     assert.equal(traceOf(ends, '2026-01-01T00:00:00Z'), traceOf(ends, '2026-01-01T00:03:00Z'), 'its time is over');
   });
 
-  it('another try that a budget refuses is nothing new where no status has the first one', () => {
-    const traceOf = (retries: number, fields: Partial<NodeStatus>): string => {
-      const message = `Could not evict a pod due to failing eviction requests, number of retries: ${retries}. Blocked by b.`;
-      return traceText({ node: statusOf(fields), requests: [withStatus('imperative-eviction.k8s.io', message)] });
+  it('another try that a budget refuses is nothing new where the status does not have it', () => {
+    const refused = (retries: number): string =>
+      `Could not evict a pod due to failing eviction requests, number of retries: ${retries}. Blocked by b.`;
+    const traceOf = (retries: number, podsBlocking: readonly BlockingPod[]): string => {
+      const requests = [withStatus('imperative-eviction.k8s.io', refused(retries))];
+      return traceText({ node: statusOf({ podsBlocking }), requests });
     };
-    for (const podsBlocking of [[], [{ ...BLOCKING, name: 'another' }]])
-      assert.equal(traceOf(1, { podsBlocking }), traceOf(2, { podsBlocking }), 'the statuses may be refused');
-    assert.notEqual(traceOf(1, { podsBlocking: [BLOCKING] }), traceOf(2, { podsBlocking: [BLOCKING] }));
+    const recorded = (retries: number) => [{ ...BLOCKING, message: refused(retries) }];
+    for (const stale of [[], [{ ...BLOCKING, name: 'another' }], recorded(1)])
+      assert.equal(traceOf(2, stale), traceOf(3, stale), 'the statuses may be refused');
+    assert.notEqual(traceOf(2, recorded(2)), traceOf(3, recorded(2)));
   });
 
   it('the trace of a controller has what the status says of the node', () => {
