@@ -1,5 +1,5 @@
 import type { DrainPlanEntry, KeptPods } from '../../api/node-maintenance.ts';
-import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
 import {
   isHindered,
@@ -65,18 +65,6 @@ interface PreviewScope {
   readonly leaving: readonly string[];
 }
 
-/** The nodes that could run a replica of the controller when all of these are drained. */
-async function readOthers(
-  client: MaintenanceClient,
-  pods: readonly Pod[],
-  leaving: readonly string[],
-  signal: AbortSignal,
-): Promise<{ readonly others?: readonly Node[] }> {
-  if (!pods.some(isOwnController)) return {};
-  const nodes = await client.nodes(signal);
-  return { others: nodes.filter(({ metadata }) => !leaving.includes(metadata.name)) };
-}
-
 /**
  * Reads the facts of a node's preview; undefined where the node does not exist. Without a plan, the plan is that of the most
  * advanced maintenance that covers the node.
@@ -103,6 +91,8 @@ export async function readPreviewFacts(
   const daemonSets = await readDaemonSets(client, pods, signal);
   const kept = keep ?? own?.spec.keepPods ?? [];
   const harm = await controlPlaneHarm(client, { leaving: [node], keep: kept }, all, signal);
+  const nodes = pods.some(isOwnController) ? await client.nodes(signal) : undefined;
+  const others = nodes?.filter(({ metadata }) => !leaving.includes(metadata.name));
   return {
     node,
     maintenances,
@@ -111,7 +101,8 @@ export async function readPreviewFacts(
     daemonSets,
     isGateInstalled: isInstalled,
     ...(harm === undefined ? {} : { controlPlaneHarm: harm }),
-    ...(await readOthers(client, pods, leaving, signal)),
+    // Those that could run a replica of the controller then.
+    ...(others === undefined ? {} : { others }),
     plan: plan ?? own?.spec.drainPlan ?? [],
     keep: kept,
     now: Date.now(),

@@ -10,6 +10,7 @@ import type { AccessFlags } from '../cluster/open-user-cluster.ts';
 import {
   type ClusterClients,
   formatMaintenance,
+  ifAllowed,
   parseTarget,
   type TargetName,
   watchFlags,
@@ -45,6 +46,16 @@ async function readView(
   return drainView({ maintenance, nodes, pods, requestOf, seen: new Map() }, now);
 }
 
+/** All maintenances, and all nodes; no nodes, with a warning, where the person may not list them. */
+async function readAll(
+  { maintenances: client }: ClusterClients,
+  terminal: Terminal,
+): Promise<readonly [readonly NodeMaintenance[], readonly Node[]]> {
+  const [all, nodes] = await Promise.all([client.maintenances(terminal.stop), ifAllowed(client.nodes(terminal.stop))]);
+  if (nodes === undefined) terminal.warn('warning: you may not list nodes: only those are known that a status names\n');
+  return [all, nodes ?? []];
+}
+
 function nodeLine({ metadata, spec }: Node, maintenances: readonly NodeMaintenance[]): string {
   const open = maintenances.filter(isInProgress).map((each) => `nodemaintenance/${each.metadata.name}`);
   const state = spec?.unschedulable !== true ? 'schedulable' : open.length > 0 ? 'cordoned' : 'cordoned by a person';
@@ -69,7 +80,7 @@ async function showTarget(
 ): Promise<number> {
   const timeoutMs = watchTimeout(flags);
   const client = cluster.maintenances;
-  const [all, nodes] = await Promise.all([client.maintenances(terminal.stop), client.nodes(terminal.stop)]);
+  const [all, nodes] = await readAll(cluster, terminal);
   const found = resolveTarget(target, all, nodes);
   if (found.kind === 'failed') throw new NodemaintError('API_REFUSED', found.message);
   if (flags.watch === true) {
@@ -111,8 +122,7 @@ export async function clusterStatusCommand(
   watchTimeout(flags);
   return await withCluster(flags, 'nodemaint-status', terminal, async (cluster) => {
     if (target !== undefined) return await showTarget(cluster, target, flags, terminal);
-    const client = cluster.maintenances;
-    const [all, nodes] = await Promise.all([client.maintenances(terminal.stop), client.nodes(terminal.stop)]);
+    const [all, nodes] = await readAll(cluster, terminal);
     if (flags.output === 'name') for (const each of all) terminal.write(formatMaintenance(each, 'name'));
     else if (flags.output === 'table')
       terminal.write(overviewTable(all, nodes, { columns: columnsOf(terminal), now: terminal.now() }));
