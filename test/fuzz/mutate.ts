@@ -12,19 +12,11 @@ const TOKENS: readonly string[] = [
 ];
 const TOKEN = fc.constantFrom(...TOKENS);
 
+// biome-ignore format: one line for each kind
 const EDIT = fc.oneof(
-  fc.record({
-    kind: fc.constant('insert' as const),
-    at: fc.nat(),
-    text: fc.oneof(TOKEN, fc.string({ unit: 'binary' })),
-  }),
+  fc.record({ kind: fc.constant('insert' as const), at: fc.nat(), text: fc.oneof(TOKEN, fc.string({ unit: 'binary' })) }),
   fc.record({ kind: fc.constant('delete' as const), at: fc.nat(), length: fc.nat({ max: 40 }) }),
-  fc.record({
-    kind: fc.constant('repeat' as const),
-    at: fc.nat(),
-    length: fc.nat({ max: 40 }),
-    times: fc.nat({ max: 300 }),
-  }),
+  fc.record({ kind: fc.constant('repeat' as const), at: fc.nat(), length: fc.nat({ max: 40 }), times: fc.nat({ max: 300 }) }),
   fc.record({ kind: fc.constant('flip' as const), at: fc.nat(), bit: fc.nat({ max: 7 }) }),
   fc.record({ kind: fc.constant('cut' as const), at: fc.nat() }),
 );

@@ -1,8 +1,10 @@
 /** The fleet view and the checks of a cluster, with a real agent under the identity of its node and a real controller. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { parse } from 'yaml';
 import { AGENT_STATUS_ANNOTATION } from '../../../src/api/names.ts';
 import type { FleetNode } from '../../../src/show/fleet/node-state.ts';
 import type { Check } from '../../../src/show/checks/node-checks.ts';
@@ -163,43 +165,17 @@ describe('the fleet view on a real API server', () => {
     await rig.controlPlane.kubectl(['label', 'node', OTHER, `${label}-`]);
   });
 
-  const NO_NODES = /missing permission: the verb (?:list|get) on nodes/;
-  /** Each command with the roles of the manifests: its exit code, and what it says. What is not read is no error but a warning. */
-  const PEOPLE: Readonly<Record<string, readonly (readonly [words: string, code: number, says: RegExp])[]>> = {
-    'nodemaint-operator': [
-      ['status', 0, /^No maintenances\.$/m],
-      [`status ${NODE}`, 0, /not under maintenance/],
-      ['nodes', 0, /2 nodes: 2 unguarded/],
-      ['check', 1, /warn +controller +not checked: .*leases[^]*fail +agents/],
-      [`preview ${NODE}`, 0, /0 pods in 0 tiers/],
-      [`cordon ${NODE} --dry-run`, 0, /created \(server dry run\)/],
-      [`drain ${NODE} ${OTHER} --dry-run`, 0, /maintenance-node-z created \(server dry run\)/],
-      [`complete ${NODE}`, 0, /is not under maintenance/],
-      [`release ${NODE} --yes`, 1, /no shutdown of node\/node-z is held/],
-    ],
-    'nodemaint-view': [
-      ['status', 0, /warning: you may not list nodes[^]*|No maintenances/],
-      ['nodes', 1, NO_NODES],
-      ['check', 0, /warn +agents +not checked/],
-      [`preview ${NODE}`, 1, NO_NODES],
-      [`drain ${NODE}`, 1, NO_NODES],
-      ['evict web', 1, /missing permission: the verb get on pods/],
-    ],
-    'nodemaint-releaser': [
-      ['check', 0, /warn +policies +not checked: .*missing permission/],
-      ['status', 1, /missing permission: the verb list on nodemaintenances/],
-      [`release ${NODE} --yes`, 1, NO_NODES],
-    ],
-  };
-  for (const [role, commands] of Object.entries(PEOPLE)) {
+  const roles = path.join(import.meta.dirname, 'roles.yaml');
+  const walks = parse(readFileSync(roles, 'utf8')) as Record<string, { run: string; code: number; says: string }[]>;
+  for (const [role, commands] of Object.entries(walks)) {
     it(`every command says what a person with ${role} may not do or read`, async () => {
       const binding = ['create', 'clusterrolebinding', `test-${role}`, `--clusterrole=${role}`, `--user=${role}`];
       await rig.controlPlane.kubectl(binding);
       const kubeconfig = await rig.controlPlane.kubeconfigFor(role, ['system:authenticated']);
-      for (const [words, expected, says] of commands) {
-        const { code, stdout, stderr } = await runNodemaint([...words.split(' '), '--kubeconfig', kubeconfig]);
-        assert.equal(code, expected, `${words}: ${stdout}${stderr}`);
-        assert.match(`${stderr}${stdout}`, says, words);
+      for (const { run, code, says } of commands) {
+        const ended = await runNodemaint([...run.split(' '), '--kubeconfig', kubeconfig]);
+        assert.equal(ended.code, code, `${run}: ${ended.stdout}${ended.stderr}`);
+        assert.match(`${ended.stderr}${ended.stdout}`, new RegExp(says, 'm'), run);
       }
     });
   }
