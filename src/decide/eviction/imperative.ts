@@ -180,7 +180,7 @@ function takeOver(
 
 /**
  * An eviction that others carry out (KEP-1397). A pod that has both annotations is not asked for again while it has them;
- * a promise without the second annotation is believed until its time is over.
+ * a promise without the second annotation is believed until its time is over, or that of the pod's interceptors before a deadline.
  */
 function inBackground(
   pod: Pod,
@@ -193,7 +193,8 @@ function inBackground(
     const message = `${what} is in progress; it is not asked for again while the pod has the annotation ${EVICTION_IN_PROGRESS_ANNOTATION}.`;
     return { kind: 'wait', progress: { message }, againMs: Math.min(trustUntil - now, HEARTBEAT_EVERY_MS) };
   }
-  const until = (promisedAt ?? -Infinity) + promiseMs;
+  const longest = (promisedAt ?? -Infinity) + promiseMs;
+  const until = (promisedAt ?? Infinity) < trustUntil ? Math.min(longest, trustUntil) : longest;
   if (now >= until) return undefined;
   const message = `${what} is promised; it is asked for again at ${rfc3339(until)}.`;
   return { kind: 'wait', progress: { message }, againMs: Math.min(until - now, HEARTBEAT_EVERY_MS) };

@@ -146,14 +146,13 @@ describe('the imperative interceptor', () => {
       assert.equal(step(pod(inProgress)).kind, 'wait', 'after a restart too');
     });
     it('the interceptor asks for a pod in the background when the deadline of its node leaves no more time', () => {
-      const at = (now: number): string =>
-        decideEvictionStep(
-          { request: request(), pod: pod(inProgress) },
-          NO_ATTEMPT,
-          { ...PATIENCE, trustUntil: NOW + 60_000 },
-          now,
-        ).kind;
-      assert.deepEqual([at(NOW + 59_999), at(NOW + 60_000)], ['wait', 'evict']);
+      const patience = { ...PATIENCE, trustUntil: NOW + 60_000 };
+      const at = (afterMs: number, known = NO_ATTEMPT): string =>
+        decideEvictionStep({ request: request(), pod: pod(inProgress) }, known, patience, NOW + afterMs).kind;
+      const again = { ...memory, promisedAt: NOW + 60_000 };
+      for (const known of [NO_ATTEMPT, memory])
+        assert.deepEqual([at(59_999, known), at(60_000, known)], ['wait', 'evict']);
+      assert.deepEqual([at(61_000, again), at(660_000, again)], ['wait', 'evict'], 'once');
     });
   });
 });
