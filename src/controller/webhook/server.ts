@@ -17,7 +17,6 @@ import {
   WebhookCertificateManager,
 } from './certificate.ts';
 import { type NoReview, parseReview, refusalAnswer, reviewAnswer } from './eviction-review.ts';
-
 import { parseMaintenanceReview, warningsAnswer } from './maintenance-review.ts';
 
 /** What of a call is read: all of it, or nothing, and then this is the answer. */
