@@ -35,9 +35,9 @@ function isPlannedOn(maintenance: NodeMaintenance, node: Node): boolean {
 }
 
 /**
- * Whether the maintenance has the node cordoned: in Cordon, and in Drain where that followed, where it has begun on the node, or
- * where its status has targets for the node, which others may have reached. A node that only waits for its place or its turn keeps its room for the pods of those
- * before it: an operator of a database does not move its primary to a cordoned node.
+ * Whether the maintenance has the node cordoned: in Cordon, and in Drain where that followed, where it has begun on the node,
+ * or where its status has targets for the node, which others may have reached. A node that only waits for its place or its
+ * turn keeps its room for the pods of those before it: an operator of a database does not move its primary to a cordoned node.
  */
 function cordons(maintenance: NodeMaintenance, node: Node): boolean {
   if (stageOf(maintenance) !== 'Drain') return stageOf(maintenance) === 'Cordon';
