@@ -27,6 +27,7 @@ import { readPresence } from '../../decide/presence/presence.ts';
 import { controlPlaneProgram } from '../../decide/static-pod/control-plane-pod.ts';
 import { shortDelay } from '../../decide/static-pod/member.ts';
 import { isFromUrl, URL_POD_STAYS } from '../../decide/static-pod/url-pods.ts';
+import { CORDON_TAINT } from '../../decide/staying-pod/returning-pod.ts';
 import { volumesOn } from '../../decide/volume/wait.ts';
 import type { KubeObject } from '../../api/meta.ts';
 
@@ -252,12 +253,13 @@ function groupFindings(pod: Pod): readonly Finding[] {
   return [{ level: 'note', message }];
 }
 
-/** What a cordon is for the scheduler. */
-const CORDON = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' } as const;
-
 function returnFindings({ metadata: { ownerReferences = [] }, spec }: Pod, podType: PodType): readonly Finding[] {
   const isReplaced = podType === 'Default' && ownerReferences.some(({ controller }) => controller === true);
-  if (!isReplaced || spec.tolerations?.some((each) => tolerates(each, CORDON)) !== true) return [];
+  if (
+    !isReplaced ||
+    spec.tolerations?.some((each) => tolerates(each, { key: CORDON_TAINT, effect: 'NoSchedule' })) !== true
+  )
+    return [];
   const message = 'it tolerates the cordon: it may come back at once, and is then evicted again';
   return [{ level: 'may block', message }];
 }
