@@ -12,7 +12,8 @@ import { E2E, lacksOf } from '../test/requirements.ts';
 import { setUp } from '../test/set-up.ts';
 import type { ClusterNode } from '../test/systemd/cluster-node.ts';
 
-const FOLDER = '/tmp/nodemaint-try';
+/** Where nobody but root can put a file in the place of another: a shell of root reads what is there. */
+const FOLDER = '/var/lib/nodemaint-try';
 const NAMES = ['worker-1', 'worker-2'] as const;
 const LOOK_MS = 1_000;
 
