@@ -19,7 +19,7 @@ const FILLED_MS = 15 * 60_000;
 const PAUSE_MS = 15_000;
 
 /** With this taint the node lifecycle controller notes a cordon, and when it saw it. */
-export const CORDON_TAINT = 'node.kubernetes.io/unschedulable';
+export const CORDON_TAINT = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' } as const;
 
 /**
  * Since when the node goes down and nothing more should come to it, by the drains that its own agent made and that have begun
@@ -35,7 +35,7 @@ export function goesDownSince(
   const begins = own.flatMap((each) => drainBegan(each, node) ?? []);
   if (begins.length === 0) return undefined;
   if (object !== undefined && object.spec?.unschedulable !== true) return Math.max(...begins) + FILLED_MS;
-  const taint = object?.spec?.taints?.find(({ key }) => key === CORDON_TAINT);
+  const taint = object?.spec?.taints?.find(({ key }) => key === CORDON_TAINT.key);
   return Math.max(...begins, timeOf(taint?.timeAdded) ?? 0);
 }
 

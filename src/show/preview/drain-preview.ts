@@ -255,11 +255,7 @@ function groupFindings(pod: Pod): readonly Finding[] {
 
 function returnFindings({ metadata: { ownerReferences = [] }, spec }: Pod, podType: PodType): readonly Finding[] {
   const isReplaced = podType === 'Default' && ownerReferences.some(({ controller }) => controller === true);
-  if (
-    !isReplaced ||
-    spec.tolerations?.some((each) => tolerates(each, { key: CORDON_TAINT, effect: 'NoSchedule' })) !== true
-  )
-    return [];
+  if (!isReplaced || spec.tolerations?.some((each) => tolerates(each, CORDON_TAINT)) !== true) return [];
   const message = 'it tolerates the cordon: it may come back at once, and is then evicted again';
   return [{ level: 'may block', message }];
 }
