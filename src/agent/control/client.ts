@@ -2,6 +2,7 @@ import { createConnection } from 'node:net';
 import * as z from 'zod';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { type ControlRequest, controlSocketPath } from './protocol.ts';
+import type { AgentStatus } from './status.ts';
 
 const TIMEOUT_MS = 5_000;
 /** The status of a node with a thousand pods is a tenth of it. */
@@ -54,4 +55,9 @@ export async function askAgent(runDirectory: string, request: ControlRequest): P
   }
   if (answer.error !== undefined) throw new NodemaintError('USAGE', answer.error);
   return answer;
+}
+
+/** Asks the agent of this machine for its status; throws as `askAgent` does. */
+export async function readStatus(runDirectory: string): Promise<AgentStatus> {
+  return (await askAgent(runDirectory, { verb: 'status' })) as AgentStatus;
 }

@@ -76,16 +76,14 @@ export class DrainStep {
   /** One pass of the drainer; what keeps it from going on is noted. */
   async #passOf(drainer: Drainer, facts: DrainerFacts, signal: AbortSignal): Promise<DrainPass> {
     const { phase } = facts.record;
-    const note = (reason: string | undefined): void => {
-      if (!isOffline(phase)) this.observer?.note(phase, reason);
-    };
+    const observer = isOffline(phase) ? undefined : this.observer;
     try {
       const pass = await drainer.pass(facts, signal);
-      note(pass.stalled);
+      observer?.note(phase, pass.stalled, pass.isBegun);
       return pass;
     } catch (error) {
       signal.throwIfAborted();
-      note(describeError(error));
+      observer?.note(phase, describeError(error));
       throw error;
     }
   }

@@ -30,6 +30,8 @@ export interface DrainPass extends Omit<StaticPodIntent, 'keepParked'>, DrainEnd
   readonly waiting: readonly Waiting[];
   /** What keeps the pass from going on with the API server, as a sentence without its end; absent where nothing does. */
   readonly stalled?: string | undefined;
+  /** Whether this agent drains the node in the place of a controller, and waits for no turn. */
+  readonly isBegun?: boolean;
   /** What the container runtime still runs after somebody has completed the NodeMaintenance; absent where that is not known. */
   readonly running?: readonly string[];
   /** Since when the machine goes down, where the cluster has said when its drain began: not while it waits for its turn. */

@@ -60,7 +60,7 @@ export class ProgressObserver {
   #idleSince: number | undefined;
   /** Whether the controller has been silent for so long that this agent looks at all maintenances itself. */
   #isDoubted = false;
-  #stall: Unchanged | undefined;
+  #stall: (Unchanged & { readonly isBegun: boolean }) | undefined;
   #askedAt = 0;
 
   constructor(parts: ObserverDependencies) {
@@ -97,7 +97,7 @@ export class ProgressObserver {
   }
 
   /** Notes what kept the pass over the pods of a shutdown from going on with the API server; undefined for nothing. */
-  note(phase: Phase, reason: string | undefined): void {
+  note(phase: Phase, reason: string | undefined, isBegun = false): void {
     if (phase.kind !== 'draining') return;
     const { lease, maintenances, own } = this.#parts;
     const { maintenance: name } = phase;
@@ -105,14 +105,17 @@ export class ProgressObserver {
     const unseen = isUnseen ? `the NodeMaintenance ${name}` : this.#needsAll() ? 'all NodeMaintenances' : undefined;
     const unheard = unseen === undefined ? undefined : `the API server does not tell of ${unseen}`;
     const text = lease.isTold() ? (reason ?? unheard) : (lease.refusal() ?? '');
-    this.#stall = text === undefined ? undefined : { text, since: this.#stall?.since ?? this.#askedAt };
+    const last = this.#stall;
+    // What was refused before the agent began is another wait.
+    const since = last === undefined || (isBegun && !last.isBegun) ? this.#askedAt : last.since;
+    this.#stall = text === undefined ? undefined : { text, since, isBegun: isBegun || last?.isBegun === true };
   }
 
   /** How the drain of the shutdown gets no further with the API server; undefined where it does. */
   stall(): Stall | undefined {
     if (this.#stall === undefined) return undefined;
-    const { text, since } = this.#stall;
-    return { forMs: this.#parts.clock.monotonic() - since, refusal: text === '' ? undefined : text };
+    const { text, since, isBegun } = this.#stall;
+    return { forMs: this.#parts.clock.monotonic() - since, refusal: text === '' ? undefined : text, isBegun };
   }
 
   /** Forgets what was observed: the API server is given up for now. */

@@ -8,7 +8,7 @@ import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
 import { askKubelet } from '../../agent/static-pods/find-directory.ts';
 import { createMirrorPodReader } from '../../agent/static-pods/interceptor.ts';
 import { AGENT_CONFIG_PATH } from '../machine/agent-line.ts';
-import { readStatus } from '../machine/agent-status.ts';
+import { readStatus } from '../../agent/control/client.ts';
 import { type LocalNode, openLocalNode, SILENT_LOG, type StaticPodsFlags } from '../machine/local-node.ts';
 import { printChecks } from '../terminal/checks.ts';
 import type { Terminal } from '../terminal/terminal.ts';

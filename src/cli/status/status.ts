@@ -2,7 +2,7 @@ import { NodemaintError } from '../../errors.ts';
 import type { ClusterStatusFlags } from './cluster.ts';
 import { columnsOf, type ObjectOutput, type Terminal } from '../terminal/terminal.ts';
 import { formatStatus } from './agent-table.ts';
-import { readStatus } from '../machine/agent-status.ts';
+import { readStatus } from '../../agent/control/client.ts';
 import { formatDocument } from '../terminal/document.ts';
 
 /** `nodemaint status` of this machine: what its agent does and waits for, as text. */

@@ -99,6 +99,8 @@ export interface Stall {
   readonly forMs: number;
   /** What the API server refuses or does not tell, as a sentence without its end; undefined where it does not answer. */
   readonly refusal: string | undefined;
+  /** Whether the agent itself has begun the drain: nobody has written that it waits no more. */
+  readonly isBegun?: boolean | undefined;
 }
 
 /** The limits of the configuration, in milliseconds. */
@@ -114,11 +116,11 @@ interface Limits {
  */
 export function patienceMs(
   { deadline }: { readonly deadline?: Deadline },
-  { refusal }: Pick<Stall, 'refusal'>,
+  { refusal, isBegun = false }: Omit<Stall, 'forMs'>,
   { stand, now, apiWaitMs, progressWaitMs }: Limits & { readonly stand: Stand; readonly now: number },
 ): number {
   const isSilent = refusal === undefined;
-  const times = { waits: TIMES_BEFORE_TURN, guarded: Infinity, asks: 1, ends: 1 }[stand];
+  const times = { waits: isBegun ? 1 : TIMES_BEFORE_TURN, guarded: Infinity, asks: 1, ends: 1 }[stand];
   const patience = stand === 'ends' && isSilent ? apiWaitMs : times * progressWaitMs;
   if (deadline === undefined) return patience;
   return Math.min(patience, Math.max(apiWaitMs, (deadline.at - now) * PART_OF_DEADLINE));

@@ -188,7 +188,7 @@ export class SelfDrainer implements Drainer {
 
   async pass(facts: DrainerFacts, outer: AbortSignal): Promise<DrainPass> {
     const { byController, controller, giveBack } = this.#parts;
-    const base = await byController.pass(facts, outer);
+    let base = await byController.pass(facts, outer);
     const signal = AbortSignal.any([outer, AbortSignal.timeout(PASS_MS)]);
     try {
       const maintenances = await this.#inTurn(facts.maintenances, signal);
@@ -198,6 +198,8 @@ export class SelfDrainer implements Drainer {
         return { ...base, waiting: [...base.waiting, turn] };
       }
       if (maintenances.length > 0) {
+        const shutdown = drainedFor(facts.record.phase);
+        base = { ...base, isBegun: maintenances.some(({ metadata }) => metadata.name === shutdown) };
         const own = await this.#drain({ ...facts, maintenances }, signal);
         return typeof own === 'string' ? stalled(base, own) : withOwn(base, own, facts);
       }

@@ -321,7 +321,7 @@ describe('the observer of the drain, with an API server with which it gets no fu
       assert.equal(observer.stall(), undefined);
       assert.equal(await look(), 'unknown');
       clock.pass(7_000);
-      assert.deepEqual(observer.stall(), { forMs: 7_000, refusal: undefined });
+      assert.deepEqual(observer.stall(), { forMs: 7_000, refusal: undefined, isBegun: false });
     }
   });
 
@@ -351,6 +351,16 @@ describe('the observer of the drain, with an API server with which it gets no fu
     assert.equal(observer.stall(), undefined);
     await look(DRAINING, 'refused');
     assert.equal(observer.stall()?.forMs, 0);
+  });
+
+  it('begins anew once, when the agent itself begins the drain', async () => {
+    const { observer, look, clock } = open();
+    for (const isBegun of [false, true, false]) {
+      await look(DRAINING, 'refused');
+      observer.note(DRAINING, 'refused', isBegun);
+      clock.pass(60_000);
+    }
+    assert.deepEqual(observer.stall(), { forMs: 120_000, refusal: 'refused', isBegun: true });
   });
 
   it('begins anew where somebody gets further all the same', async () => {

@@ -144,22 +144,17 @@ describe('the stand of a drain', () => {
 });
 
 describe('the patience with an API server', () => {
-  const SILENT: Pick<Stall, 'refusal'> = { refusal: undefined };
-  const REFUSES: Pick<Stall, 'refusal'> = { refusal: 'a webhook cannot be called' };
-  const rows: [string, Stand, Pick<Stall, 'refusal'>, number | undefined, number][] = [
+  const SILENT: Omit<Stall, 'forMs'> = { refusal: undefined };
+  const REFUSES: Omit<Stall, 'forMs'> = { refusal: 'a webhook cannot be called' };
+  const rows: [string, Stand, Omit<Stall, 'forMs'>, number | undefined, number][] = [
     ['that is silent while pods leave', 'asks', SILENT, undefined, MAX],
     ['that refuses while pods leave', 'asks', REFUSES, undefined, MAX],
     ['that is silent when nobody is asked any more', 'ends', SILENT, undefined, 15_000],
     ['that refuses when nobody is asked any more', 'ends', REFUSES, undefined, MAX],
     ['that is silent before the turn', 'waits', SILENT, undefined, 12 * MAX],
+    ['that refuses the cordon after the turn', 'waits', { ...REFUSES, isBegun: true }, undefined, MAX],
     ['that is silent while the control plane is guarded', 'guarded', SILENT, undefined, Infinity],
-    [
-      'that is silent while the control plane is guarded, ten minutes before the end',
-      'guarded',
-      SILENT,
-      600_000,
-      60_000,
-    ],
+    ['that is silent while it is guarded, ten minutes before the end', 'guarded', SILENT, 600_000, 60_000],
     ['that is silent two minutes before the end', 'asks', SILENT, 120_000, 15_000],
     ['that is silent ten minutes before the end', 'asks', SILENT, 600_000, 60_000],
     ['that refuses an hour before the end', 'asks', REFUSES, 3_600_000, MAX],

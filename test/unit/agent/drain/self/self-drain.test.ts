@@ -172,6 +172,7 @@ describe('the drain of a node by its agent', () => {
     origin: 'logind',
     reason: 'r',
   } as const;
+  const record = { phase: { ...phase, since: 1, bootId: 'b' }, offlineTargets: [] };
   const refusal = 'others may write it';
   const pod = (name: string, fields: object = {}): object => {
     return { metadata: { name, namespace: 'default', uid: name, ...fields }, spec: { nodeName: 'n1' } };
@@ -182,19 +183,13 @@ describe('the drain of a node by its agent', () => {
     ['is over when no pod is left', [], undefined, true, undefined],
     ['goes on while a pod ends, though no manifest may be moved', [ending, mirror], refusal, false, undefined],
     [
-      'is over when only static pods of a refused directory are left',
+      'is over when static pods of a refused directory are left',
       [mirror],
       refusal,
       true,
       /write it: default\/etcd-n1$/,
     ],
-    [
-      'is over when only static pods of a URL are left',
-      [mirror],
-      undefined,
-      true,
-      /staticPodURL .*: default\/etcd-n1$/,
-    ],
+    ['is over when static pods of a URL are left', [mirror], undefined, true, /staticPodURL .*: default\/etcd-n1$/],
   ];
   for (const [title, items, why, drained, left] of ends) {
     it(`the drain of a shutdown ${title}`, async () => {
@@ -202,7 +197,6 @@ describe('the drain of a node by its agent', () => {
       server.objects.set(PODS, { metadata: { resourceVersion: '1' }, items });
       const facts = factsOf([MAINTENANCE]);
       const view = { ...facts.view, ...(why === undefined ? {} : { refusal: why }) };
-      const record = { phase: { ...phase, since: 1, bootId: 'b' }, offlineTargets: [] };
       const pass = await passes({ ...facts, view, record });
       assert.equal(pass.drained, drained);
       if (left === undefined) assert.equal(pass.left, undefined);
@@ -297,8 +291,9 @@ describe('the drain of a node by its agent', () => {
   it('the drain evicts no pod while the node cannot be cordoned, and tries again', async () => {
     const { server, log, passes } = open(['dead']);
     server.refused.set(`PATCH ${NODE}`, 403);
-    const { stalled, waiting } = await passes();
+    const { stalled, isBegun, waiting } = await passes({ ...factsOf([MAINTENANCE]), record });
     assert.match(stalled ?? '', /refused PATCH .*nodes.n1/);
+    assert.equal(isBegun, true, 'it waits for no turn');
     assert.deepEqual([waiting[0]?.on, waiting[0]?.message], ['API server', stalled], 'the status says so');
     assert.deepEqual(server.asked, STEPS.slice(0, 3));
     assert.equal(log.lines.filter((line) => line.includes('cannot go on with the drain')).length, 1);
