@@ -15,7 +15,7 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
  */
 const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: number }>> = {
   'lines in src': { limit: 46_000, target: 31_000 },
-  'files in src': { limit: 460, target: 300 },
+  'files in src': { limit: 459, target: 300 },
   'lines in test': { limit: 77_240, target: 65_000 },
   'words in docs': { limit: 42_800, target: 45_000 },
   'admission policies': { limit: 14, target: 14 },
