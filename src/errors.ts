@@ -1,7 +1,4 @@
-/**
- * The registry of error codes. A code is stable once released and never used for another meaning;
- * docs/reference/errors.md says for each what to do about it.
- */
+/** By what the program tells errors apart. No person sees a code: the message says what to do. */
 type ErrorCode =
   | 'CONFIG_INVALID'
   | 'KUBECONFIG_INVALID'

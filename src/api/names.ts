@@ -21,10 +21,6 @@ export const COMPLETION_FINALIZER = 'nodemaintenance.k8s.io/maintenance-completi
 export const NODE_LABEL = 'nodemaintenance.x-k8s.io/node';
 /** On an EvictionRequest: the UID of the maintenance whose drain made it, or was the first to join it. */
 export const MAINTENANCE_UID_LABEL = 'nodemaintenance.x-k8s.io/maintenance-uid';
-/**
- * A taint that a node may be registered with, so that no pod comes before a shutdown of the node would wait for it. The
- * controller takes it away as soon as the node's agent holds the shutdown lock.
- */
 /** On a NodeMaintenance: the node whose agent created it. */
 export const AGENT_LABEL = 'nodemaintenance.x-k8s.io/agent';
 /** On a NodeMaintenance that an agent created: the boot ID of the node at that time, as in the Node's `nodeInfo.bootID`. */

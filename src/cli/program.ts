@@ -36,8 +36,9 @@ function usageAdvice(message: string, argv: readonly string[], commands: readonl
     .replace(/ is invalid\. must/, ': it must');
   const [command = ''] = argv;
   const option = /^unknown option '([^'=]+)/.exec(said)?.[1];
-  const instead = command === 'drain' && option !== undefined ? OF_KUBECTL_DRAIN.get(option) : undefined;
-  const advice = instead === undefined ? '' : `: ${instead}`;
+  const ofDrain = command === 'drain' ? OF_KUBECTL_DRAIN.get(option ?? '') : undefined;
+  const instead = command.startsWith('-') ? 'flags stand after the command, as in "nodemaint nodes -o json"' : ofDrain;
+  const advice = option === undefined || instead === undefined ? '' : `: ${instead}`;
   const help = commands.includes(command) ? `nodemaint ${command} --help` : 'nodemaint --help';
   return `nodemaint: ${said}${advice}\nSee: ${help}\n`;
 }

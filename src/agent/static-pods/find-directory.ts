@@ -215,7 +215,7 @@ export async function openStore(
       refusal = await untrustedPlace(paths);
     }
     if (refusal !== undefined && refusal !== before) {
-      log.error({ code: 'PATH_NOT_TRUSTED', reason: refusal }, 'no manifest is moved');
+      log.error({ reason: refusal }, 'no manifest is moved');
     }
     if (refusal === undefined && before !== undefined) log.info({}, 'manifests are moved again');
     return refusal;

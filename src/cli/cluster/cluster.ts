@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { hasCode } from '../../kube/connection-loss.ts';
+import { NodemaintError } from '../../errors.ts';
 import { createMaintenanceClient, type MaintenanceClient } from '../../kube/maintenance/client.ts';
 import { parseTimeout, usage } from '../arguments/parse.ts';
 import { printable } from '../../printable.ts';
@@ -88,7 +88,7 @@ export interface ClusterClients {
 /** What is read, or undefined where the person may not read it: what is shown without it is better than nothing. */
 export async function ifAllowed<T>(reading: Promise<T>): Promise<T | undefined> {
   return await reading.catch((error: unknown) => {
-    if (hasCode(error, 'API_REFUSED')) return undefined;
+    if (error instanceof NodemaintError && error.status === 403) return undefined;
     throw error;
   });
 }

@@ -1,7 +1,7 @@
 import { counted } from '../../decide/counted.ts';
 import type { AgentStatus } from '../../agent/control/status.ts';
-import { rfc3339 } from '../../decide/time.ts';
-import { deadlineText, formatTable } from '../terminal/text.ts';
+import { deadlineIn, rfc3339 } from '../../decide/time.ts';
+import { formatTable } from '../terminal/text.ts';
 import { formatAge, formatSpan } from '../../decide/duration.ts';
 import { namesWithin } from '../../decide/name-list.ts';
 import { readInterceptorMessage, shortMessage } from '../../decide/interceptor/message.ts';
@@ -87,7 +87,7 @@ function describeDeadline({ phase }: AgentStatus, now: number): string[][] {
   if ((phase.kind !== 'draining' && phase.kind !== 'released') || phase.deadline === undefined) return [];
   const { at, of, isHold } = phase.deadline;
   const who = isHold === true ? ' (the longest hold)' : of === undefined ? '' : ` (a ${of})`;
-  return [['Deadline:', `${rfc3339(at)}, ${deadlineText(at, now)}${who}`]];
+  return [['Deadline:', `${rfc3339(at)}, ${deadlineIn(at, now)}${who}`]];
 }
 
 /** The status of the agent as a table, for people. */

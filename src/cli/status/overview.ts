@@ -5,9 +5,9 @@ import type { Node } from '../../api/pod.ts';
 import { formatAge } from '../../decide/duration.ts';
 import { nodesOf } from '../../decide/maintenance/named-target.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
-import { timeOf } from '../../decide/time.ts';
+import { deadlineIn, timeOf } from '../../decide/time.ts';
 import { deadlineOf } from '../../decide/deadline/maintenance.ts';
-import { deadlineText, formatTable } from '../terminal/text.ts';
+import { formatTable } from '../terminal/text.ts';
 
 /** How the table is drawn: `columns` characters wide, at `now` in milliseconds since the epoch. */
 interface OverviewOptions {
@@ -49,7 +49,7 @@ export function overviewTable(
       String(podsPendingEvacuation),
       String(podsEvacuating),
       formatAge(now - (timeOf(metadata.creationTimestamp) ?? now)),
-      at === undefined || stageOf(each) === 'Complete' ? '-' : deadlineText(at, now),
+      at === undefined || stageOf(each) === 'Complete' ? '-' : deadlineIn(at, now),
       spec.reason ?? '',
     ];
   });

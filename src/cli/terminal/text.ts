@@ -1,11 +1,5 @@
-import { formatSpan } from '../../decide/duration.ts';
 import { printable } from '../../printable.ts';
 import { hangingLines } from './paint.ts';
-
-/** How far away a deadline is: "in 54s", or "passed 20s ago". */
-export function deadlineText(at: number, now: number): string {
-  return at > now ? `in ${formatSpan(at - now)}` : `passed ${formatSpan(now - at)} ago`;
-}
 
 /** A last column that is narrower than this stands on lines of its own. */
 const LEAST_COLUMN = 24;

@@ -1,4 +1,4 @@
-import { rfc3339 } from '../time.ts';
+import { deadlineAt } from '../time.ts';
 import { canceler, type Phase, remakeAt, type Shutdown } from './phase.ts';
 import { goesOnAlone } from './running-pods.ts';
 import type { Transition } from './transition.ts';
@@ -20,7 +20,7 @@ function event(reason: string, message: string, wall: boolean, type: PhaseEvent[
 /** The deadline of a shutdown that is held or was released, as the end of a sentence; empty where it has none. */
 export function deadlineWords(phase: Phase): string {
   if ((phase.kind !== 'draining' && phase.kind !== 'released') || phase.deadline === undefined) return '';
-  return `; deadline ${rfc3339(phase.deadline.at)}`;
+  return `; ${deadlineAt(phase.deadline.at)}`;
 }
 
 /** That the NodeMaintenance of a drain that goes on was deleted; undefined where it was not. */

@@ -9,7 +9,7 @@ import {
 import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import { formatSpan } from '../../decide/duration.ts';
 import { readNodeNote } from '../../decide/maintenance/node-note.ts';
-import { rfc3339, timeOf } from '../../decide/time.ts';
+import { deadlineAt, timeOf } from '../../decide/time.ts';
 import { overdueMs, readPresence, type WrittenPresence } from '../../decide/presence/presence.ts';
 
 /**
@@ -74,7 +74,7 @@ function uncheckedReason({ doctor, at }: WrittenPresence, now: number): string {
 }
 
 /** Which maintenance has cordoned the node: its name, its stage and what people said, as far as the controller has noted it; undefined for none. */
-function maintenanceReason({ metadata }: ListedNode): string | undefined {
+function maintenanceReason({ metadata }: ListedNode, now: number): string | undefined {
   const name = metadata.annotations?.[CORDONED_ANNOTATION];
   if (name === undefined) return undefined;
   const note = readNodeNote(metadata.annotations?.[NODE_NOTE_ANNOTATION], metadata.name);
@@ -82,13 +82,13 @@ function maintenanceReason({ metadata }: ListedNode): string | undefined {
   if (noted === undefined) return `nodemaintenance/${name}`;
   const { stage, reason = '' } = noted.spec;
   const at = deadlineOf(noted)?.at;
-  const deadline = at === undefined ? '' : `, deadline ${rfc3339(at)}`;
+  const deadline = at === undefined ? '' : `, ${deadlineAt(at, at <= now)}`;
   return `nodemaintenance/${name}, ${stage}${deadline}${reason === '' ? '' : `: ${reason}`}`;
 }
 
 /** An unguarded node, with the maintenance that takes its pods meanwhile. */
-function unguardedNode(node: ListedNode, why: string): Judgement {
-  return { state: 'unguarded', reason: [why, maintenanceReason(node) ?? []].flat().join('; ') };
+function unguardedNode(node: ListedNode, why: string, now: number): Judgement {
+  return { state: 'unguarded', reason: [why, maintenanceReason(node, now) ?? []].flat().join('; ') };
 }
 
 function judge(node: ListedNode, agent: WrittenPresence, expected: string, now: number): Judgement {
@@ -102,9 +102,9 @@ function judge(node: ListedNode, agent: WrittenPresence, expected: string, now: 
     return { state: 'going-down', reason: `${left}: ${reason}` };
   }
   const unguarded = unguardedReason(agent, isReady, now);
-  if (unguarded !== undefined) return unguardedNode(node, unguarded);
+  if (unguarded !== undefined) return unguardedNode(node, unguarded, now);
   if (phase === 'recovering') return { state: 'back', reason: 'what the shutdown took away is being put back' };
-  const maintenance = maintenanceReason(node);
+  const maintenance = maintenanceReason(node, now);
   if (maintenance !== undefined) return { state: 'going-down', reason: maintenance };
   if (expected !== '' && !isSameBuild(version, expected))
     return { state: 'outdated', reason: `${version}; the cluster has ${expected}` };
@@ -137,7 +137,7 @@ export function fleetNode(node: ListedNode, expected: string, now: number): Flee
   const exempt = text === undefined ? exemptReason(labels) : undefined;
   if (exempt !== undefined) return { ...known, state: 'exempt', reason: exempt };
   const why = text === undefined ? 'no agent has reported' : 'the report of its agent cannot be read';
-  return { ...known, ...unguardedNode(node, why) };
+  return { ...known, ...unguardedNode(node, why, now) };
 }
 
 /** The version that more than half of them are; '' for none. What one agent says of itself makes no other one outdated. */

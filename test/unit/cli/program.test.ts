@@ -155,6 +155,11 @@ describe('a line that this program does not have', () => {
     assert.equal(found, "nodemaint: unknown option '--force'\nSee: nodemaint cordon --help\n");
   });
 
+  it('a line whose flag stands before the command is told where flags stand', async () => {
+    const expected = /^nodemaint: unknown option '--context': flags stand after the command, as in "nodemaint nodes/;
+    assert.match(await answerTo('--context', 'x', 'nodes'), expected);
+  });
+
   for (const verb of ['reboot', 'undrain', 'shutdown', 'stauts']) {
     it(`a line with another verb is not answered with a guess that may do the opposite: ${verb}`, async () => {
       assert.equal(await answerTo(verb, 'n1'), `nodemaint: unknown command '${verb}'\nSee: nodemaint --help\n`);

@@ -1,6 +1,6 @@
 import { counted } from '../../../decide/counted.ts';
 import type { DrainView, LeavingPod, NodeView } from '../../../show/progress/drain-progress.ts';
-import { rfc3339 } from '../../../decide/time.ts';
+import { deadlineAt } from '../../../decide/time.ts';
 import { firstNames } from '../../../decide/name-list.ts';
 import { causeOf } from '../../../show/progress/blocking-causes.ts';
 import { causeText, keptText, requesterText, tierName, isUnrequested, podState } from './frame.ts';
@@ -98,8 +98,7 @@ export function createDrainChanges(): DrainChanges {
   return {
     next: (view) => {
       const reason = view.reason === '' ? '' : `: ${printable(view.reason)}`;
-      const { at, isOver } = view.deadline ?? {};
-      const deadline = at === undefined ? '' : `, deadline ${rfc3339(at)}${isOver === true ? ' has passed' : ''}`;
+      const deadline = view.deadline === undefined ? '' : `, ${deadlineAt(view.deadline.at, view.deadline.isOver)}`;
       const head = `nodemaintenance/${view.maintenance} ${view.stage}${deadline}${requesterText(view)}${reason}`;
       return [...(isNew('head', head) ? [head] : []), ...view.nodes.flatMap(ofNode)];
     },

@@ -1,10 +1,10 @@
 import { counted } from '../../../decide/counted.ts';
 import type { DrainPlanEntry } from '../../../api/node-maintenance.ts';
 import { firstNames, namesWithin } from '../../../decide/name-list.ts';
+import { deadlineIn } from '../../../decide/time.ts';
 import { tierText } from '../../../show/story/timeline.ts';
 import { type BlockingCause, causeOf, blockingOf } from '../../../show/progress/blocking-causes.ts';
 import type { DrainView, NodeView, TierView, LeavingPod } from '../../../show/progress/drain-progress.ts';
-import { deadlineText } from '../../terminal/text.ts';
 import { printable } from '../../../printable.ts';
 import { type FrameLine, hangingLines, type LineStyle, wrap, shareBar } from '../../terminal/paint.ts';
 import { formatSpan } from '../../../decide/duration.ts';
@@ -209,7 +209,7 @@ export function requesterText({ requestedBy }: Pick<DrainView, 'requestedBy'>): 
 /** The first line of a maintenance: its name, stage, how long, who asked, and why. */
 function headLine(view: DrainView, now: number): string {
   const since = view.since === undefined ? '' : ` for ${formatSpan(now - view.since)}`;
-  const deadline = view.deadline === undefined ? '' : `, deadline ${deadlineText(view.deadline.at, now)}`;
+  const deadline = view.deadline === undefined ? '' : `, deadline ${deadlineIn(view.deadline.at, now)}`;
   const reason = view.reason === '' ? '' : `: ${printable(view.reason)}`;
   return `nodemaintenance/${view.maintenance}  ${view.stage}${since}${deadline}${requesterText(view)}${reason}`;
 }

@@ -6,6 +6,7 @@ import { rfc3339 } from '../../../../src/decide/time.ts';
 import { countNodes } from '../../../../src/show/counts/nodes.ts';
 import { type Presence, presenceText } from '../../../../src/decide/presence/presence.ts';
 import { createControllerMetrics } from '../../../../src/telemetry/controller-metrics.ts';
+import { presenceAt } from '../../../support/agent/presence.ts';
 import { NO_COUNTS } from '../../../support/stand-ins/memory-cluster.ts';
 
 const NOW = Date.UTC(2026, 0, 2);
@@ -13,19 +14,8 @@ const MINUTE = 60_000;
 
 function nodeOf(said: Partial<Presence> | undefined, labels: Record<string, string> = {}): KubeObject {
   const at = rfc3339(NOW);
-  const presence: Presence = {
-    version: '0.1.0',
-    phase: 'watching',
-    phaseSince: at,
-    lock: 'held',
-    lockSince: at,
-    doctor: 'ok',
-    checks: [],
-    config: '',
-    reason: '',
-    ...said,
-  };
-  const annotations = said === undefined ? {} : { [AGENT_STATUS_ANNOTATION]: presenceText(presence, at) };
+  const text = presenceText(presenceAt(at, said), at);
+  const annotations = said === undefined ? {} : { [AGENT_STATUS_ANNOTATION]: text };
   return { metadata: { name: 'n', annotations, labels } };
 }
 

@@ -5,28 +5,20 @@ import { commonVersion, countStates, fleetNode, isSameBuild } from '../../../../
 import type { ListedNode } from '../../../../src/api/pod.ts';
 import { type Presence, presenceText } from '../../../../src/decide/presence/presence.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
+import { presenceAt } from '../../../support/agent/presence.ts';
 
 const NOW = Date.UTC(2026, 0, 2);
 const HOUR = 3_600_000;
-const NOTE = JSON.stringify({ maintenances: [{ name: 'upgrade', uid: 'u', stage: 'Drain', reason: 'kernel update' }] });
+const NOTED = { name: 'upgrade', uid: 'u', stage: 'Drain', reason: 'kernel update' };
+const NOTE = JSON.stringify({ maintenances: [NOTED] });
+const LATE = JSON.stringify({ maintenances: [{ ...NOTED, deadline: [rfc3339(NOW - 1000), ''] }] });
 
 function nodeOf(
   agent: Partial<Presence> | string | undefined,
   more: { status?: string; ageMs?: number; by?: string; note?: string; labels?: Record<string, string> } = {},
 ): ListedNode {
-  const presence: Presence = {
-    version: '0.1.0',
-    phase: 'watching',
-    phaseSince: rfc3339(NOW),
-    lock: 'held',
-    lockSince: rfc3339(NOW),
-    doctor: 'ok',
-    checks: [],
-    config: '',
-    reason: '',
-    ...(typeof agent === 'object' ? agent : {}),
-  };
-  const text = typeof agent === 'object' ? presenceText(presence, rfc3339(NOW - (more.ageMs ?? 0))) : agent;
+  const at = rfc3339(NOW - (more.ageMs ?? 0));
+  const text = typeof agent === 'object' ? presenceText(presenceAt(rfc3339(NOW), agent), at) : agent;
   const annotations = {
     ...(text === undefined ? {} : { [AGENT_STATUS_ANNOTATION]: text }),
     ...(more.by === undefined ? {} : { [CORDONED_ANNOTATION]: more.by }),
@@ -103,6 +95,11 @@ describe('the state of a node in the fleet view', () => {
       'a maintenance that the controller has noted',
       nodeOf({}, { by: 'upgrade', note: NOTE }),
       /^going-down: nodemaintenance\/upgrade, Drain: kernel update$/,
+    ],
+    [
+      'a deadline that is over',
+      nodeOf({}, { by: 'upgrade', note: LATE }),
+      /^going-down: .*Drain, deadline 2026-01-01T23:59:59Z has passed:/,
     ],
     [
       'a note that somebody else has written',
