@@ -18,7 +18,7 @@ import { type DrainPod, isInPodGroup } from '../../decide/pod.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
 import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import type { Reconcile } from '../../kube/queue.ts';
-import { EVICTION_REQUESTS, objectPath, sendForObject } from '../../kube/resource.ts';
+import { EVICTION_REQUESTS, keyOf, objectPath, sendForObject } from '../../kube/resource.ts';
 import { podByUid } from '../cache/pods.ts';
 import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
 import type { ControllerContext } from '../context.ts';
@@ -31,6 +31,8 @@ import type { Refusals } from './refusals.ts';
 
 /** For what no change tells: an end that a deadline shortens, a pod that lives on, a request deleted while the watch was away. */
 const AGAIN_MS = 15_000;
+/** In this time after a request was written its absence from our copy says nothing. */
+const COPY_LATE_MS = 1_000;
 
 /** What is remembered of a request: the labels that were applied with it last. */
 interface Applied {
@@ -55,7 +57,9 @@ function maintenanceLabel(
 interface Scope {
   readonly context: ControllerContext;
   readonly applied: RequestNotes<Applied>;
-  readonly withdrawn: UndoneWrites;
+  readonly undone: UndoneWrites;
+  /** When each request was written last, by its key, in milliseconds of the monotonic clock; none that we have deleted. */
+  readonly written: Map<string, number>;
 }
 
 /**
@@ -63,7 +67,7 @@ interface Scope {
  * labels of its pod from the first, which would cost another write.
  */
 async function requestEviction(
-  { context, applied }: Scope,
+  { context, applied, written }: Scope,
   { node, pod, maintenanceUid }: DrainIntent,
   known: EvictionRequest | undefined,
   signal: AbortSignal,
@@ -71,8 +75,9 @@ async function requestEviction(
   if (known !== undefined && (isFinished(known) || known.metadata.deletionTimestamp !== undefined)) {
     const target = podByUid(context.pods, pod);
     // It is over although its pod lives on, or names another pod: the pod is to leave by a new one.
-    if (target !== undefined && isReplaceable(known, target, context.clock.now()))
-      await deleteRequest(context.client, known, signal);
+    if (target === undefined || !isReplaceable(known, target, context.clock.now())) return;
+    written.delete(keyOf(known));
+    await deleteRequest(context.client, known, signal);
     return;
   }
   const { namespace, uid } = pod;
@@ -101,7 +106,10 @@ async function requestEviction(
   const patch = { kind: 'apply', manager: MAINTENANCE_REQUESTER } as const;
   const change = { method: 'PATCH', path, body, patch } as const;
   const fresh = await sendForObject<EvictionRequest>(context.client, change, [404], signal);
-  if (fresh !== undefined) applied.of(fresh).labels = text;
+  if (fresh !== undefined) {
+    applied.of(fresh).labels = text;
+    written.set(keyOf(fresh), context.clock.monotonic());
+  }
   context.log.info({ pod: `${namespace}/${pod.name}`, node, podType: pod.podType }, 'requested eviction');
 }
 
@@ -124,12 +132,16 @@ async function isLeaving(
 }
 
 /**
- * Whether somebody has taken our entry out of the request, which anybody may who may delete the pod: without another requester
- * that cancels it.
+ * What somebody does against the request: takes our entry out of it, which anybody may who may delete the pod and which cancels
+ * it without another requester, or deletes it.
  */
-function isWithdrawn({ applied }: Scope, known: EvictionRequest | undefined): boolean {
-  if (known === undefined || known.metadata.deletionTimestamp !== undefined) return false;
-  return applied.of(known).labels !== undefined && !isRequestedBy(known, MAINTENANCE_REQUESTER);
+function undoing({ context, applied, written }: Scope, key: string, pod: DrainPod): string | undefined {
+  const known = context.requests.get(key);
+  if (known === undefined)
+    return written.has(key) && podByUid(context.pods, pod) !== undefined ? 'somebody deletes it' : undefined;
+  const isOurs = applied.of(known).labels === undefined || isRequestedBy(known, MAINTENANCE_REQUESTER);
+  if (isOurs || known.metadata.deletionTimestamp !== undefined) return undefined;
+  return `somebody takes the entry ${MAINTENANCE_REQUESTER} of this drain out of its requesters`;
 }
 
 /** Asks for the pod. Returns when to look again, and what somebody does against it. */
@@ -139,13 +151,15 @@ async function askFor(
   intent: DrainIntent,
   signal: AbortSignal,
 ): Promise<{ readonly againMs?: number; readonly refused?: string }> {
-  const { context, withdrawn } = scope;
+  const { context, undone, written } = scope;
   const known = context.requests.get(key);
-  if (isWithdrawn(scope, known)) {
-    const refused = `somebody takes the entry ${MAINTENANCE_REQUESTER} of this drain out of its requesters; to end the drain, complete the maintenance`;
-    const restMs = withdrawn.restMs(key);
-    if (restMs > 0) return { againMs: restMs, refused };
-    withdrawn.rewritten(key);
+  const lateMs = (written.get(key) ?? -Infinity) + COPY_LATE_MS - context.clock.monotonic();
+  if (known === undefined && lateMs > 0) return { againMs: lateMs };
+  const what = undoing(scope, key, intent.pod);
+  if (what !== undefined) {
+    const restMs = undone.restMs(key);
+    if (restMs > 0) return { againMs: restMs, refused: `${what}; to end the drain, complete the maintenance` };
+    undone.rewritten(key);
   }
   const leaving = await isLeaving(context, intent.pod, signal);
   const isTimed = leaving ? hasDeadline(context, intent.node) : known === undefined || isFinished(known);
@@ -189,7 +203,7 @@ export function createRequestReconciler(
 ): Reconcile {
   const cleanup = createRequestCleanup(context);
   const applied = createRequestNotes<Applied>(() => ({}));
-  const scope = { context, applied, withdrawn: createUndoneWrites(context.clock) };
+  const scope = { context, applied, undone: createUndoneWrites(context.clock), written: new Map<string, number>() };
   return async (key, signal) => {
     const intent = drainIntentOf(context, intents, key);
     const member = intent === undefined ? undefined : groupedPod(context, intent.pod);
@@ -200,7 +214,8 @@ export function createRequestReconciler(
       if (known === undefined) cleanup.forget(key);
       if (known === undefined || (isFinished(known) && intent === undefined)) scope.applied.forget(key);
       if (intent !== undefined) return await askFor(scope, key, intent, signal);
-      scope.withdrawn.forget(key);
+      scope.undone.forget(key);
+      scope.written.delete(key);
       if (known !== undefined) await cleanup.act(known, signal);
       return {};
     });

@@ -84,6 +84,22 @@ describe('an entry of a drain that somebody takes out of a request', () => {
   });
 });
 
+describe('a request of a drain that somebody deletes', () => {
+  it('the request is made again with a pause that doubles, and the pod says who does what', async () => {
+    const cluster = drainedCluster({ app: 'web' });
+    await using _ = cluster.lead();
+    const begunAt = performance.now();
+    for (let times = 0; times < 4; times += 1) {
+      await waitFor('it is asked for', () => isActive(cluster), QUICK);
+      cluster.remove('Request', 'n/u');
+    }
+    const blocking = (): string =>
+      JSON.stringify(cluster.get('Maintenance', 'm')?.status?.nodeStatuses?.[0]?.podsBlocking ?? []);
+    await waitFor('the pod says it', () => blocking().includes('somebody deletes it'), QUICK);
+    assert.ok(performance.now() - begunAt > 3_000, 'it waits one second, one more, and then two');
+  });
+});
+
 describe('a pod that is gone before the loop of its maintenance has its turn', () => {
   /** What the step of its request sends, and when it looks again, where the copies have these pods and no request. */
   const stepWhere = async (pods: readonly Pod[]) => {
