@@ -2,7 +2,6 @@ import { NODE_MAINTENANCE_API_VERSION } from '../../api/names.ts';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import { drainEvents } from '../../decide/drain/events.ts';
 import type { DrainResolution } from '../../decide/drain/resolution.ts';
-import { requestedBy } from '../../decide/maintenance/maintenance.ts';
 import { firstNames } from '../../decide/name-list.ts';
 import { timeOf } from '../../decide/time.ts';
 import type { EventText } from '../../kube/event/text.ts';
@@ -18,7 +17,7 @@ export function reportDrain(
   maintenance: NodeMaintenance,
   status: NodeMaintenanceStatus,
 ): void {
-  for (const event of drainEvents(maintenance.status, status, requestedBy(maintenance))) {
+  for (const event of drainEvents(maintenance.status, status)) {
     record(context, maintenance, event);
     if (event.reason !== 'Drained') continue;
     const since = timeOf(status.stageStatuses?.find(({ name }) => name === 'Drain')?.startTimestamp);

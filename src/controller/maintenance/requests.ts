@@ -44,15 +44,6 @@ interface DrainIntent extends EvictionIntent {
   readonly maintenanceUid: string | undefined;
 }
 
-/** The label of the maintenance that asked first. */
-function maintenanceLabel(
-  known: EvictionRequest | undefined,
-  uid: string | undefined,
-): Readonly<Record<string, string>> {
-  const value = known?.metadata.labels?.[MAINTENANCE_UID_LABEL] ?? uid;
-  return value === undefined ? {} : { [MAINTENANCE_UID_LABEL]: value };
-}
-
 /** What the steps of a request share. */
 interface Scope {
   readonly context: ControllerContext;
@@ -88,7 +79,9 @@ async function requestEviction(
     (key) => present[key] === (annotations as typeof present)[key],
   );
   const target = podByUid(context.pods, pod);
-  const own = { [NODE_LABEL]: nodeLabel(node), ...maintenanceLabel(known, maintenanceUid) };
+  // That of the maintenance that asked first.
+  const asker = known?.metadata.labels?.[MAINTENANCE_UID_LABEL] ?? maintenanceUid;
+  const own = { [NODE_LABEL]: nodeLabel(node), ...(asker === undefined ? {} : { [MAINTENANCE_UID_LABEL]: asker }) };
   const labels = { ...(target === undefined ? {} : copiedLabels(target)), ...own };
   const text = labelsText(labels);
   if (known !== undefined && isCurrent && isRequestedBy(known, MAINTENANCE_REQUESTER)) {

@@ -1,14 +1,12 @@
 import { counted } from '../counted.ts';
 import { DRAINED, type NodeMaintenanceStatus, WAIT_REASONS } from '../../api/node-maintenance.ts';
 import { POD_TYPES } from '../maintenance/drain-plan.ts';
-import { hasBegun, nodeStatusesOf } from '../maintenance/recorded-node.ts';
 import { namesText } from './summary.ts';
 
 /** What an Event of a NodeMaintenance says. */
 interface DrainEvent {
   readonly type: 'Normal' | 'Warning';
   readonly reason:
-    | 'DrainBegun'
     | 'TierBegun'
     | 'DrainWaiting'
     | 'DrainBlocked'
@@ -89,26 +87,16 @@ function volumeEvents(before: NodeMaintenanceStatus, after: NodeMaintenanceStatu
   return events;
 }
 
-/** What is reported when the status of a drain has changed from `before` to `after`, in the order in which it happened; `requester` asked for it. */
+/** What is reported when the status of a drain has changed from `before` to `after`, in the order in which it happened. */
 export function drainEvents(
   before: NodeMaintenanceStatus | undefined,
   after: NodeMaintenanceStatus,
-  requester?: string,
 ): readonly DrainEvent[] {
   const events: DrainEvent[] = [];
   const { is, message } = drainedOf(after);
   const wasSo = drainedOf(before ?? {}).is === is;
   if (!wasSo && WAIT_REASONS.some((reason) => is === `False ${reason}`))
     events.push({ type: 'Normal', reason: 'DrainWaiting', message });
-  if (!hasBegun(before) && hasBegun(after)) {
-    const nodes = namesText(
-      nodeStatusesOf(after)
-        .map(({ nodeRef }) => nodeRef.name)
-        .toSorted(),
-    );
-    const who = requester === undefined ? '' : ` ${requester} asked for it.`;
-    events.push({ type: 'Normal', reason: 'DrainBegun', message: `The drain has begun: ${nodes}.${who}` });
-  }
   const isAlone = (status: NodeMaintenanceStatus | undefined): boolean =>
     status?.nodeStatuses?.some(({ budgetsNotAsked }) => budgetsNotAsked === true) === true;
   if (!isAlone(before) && isAlone(after)) {

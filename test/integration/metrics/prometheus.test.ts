@@ -113,6 +113,6 @@ describe('the metrics with a real Prometheus', () => {
     const ended = 'sum(evictionrequest_controller_eviction_duration_seconds_count{outcome="evicted"})';
     assert.equal(await number(ended), 1);
     const reasons = await kubectl(['get', 'events', '-A', '-o', 'jsonpath={.items[*].reason}']);
-    for (const reason of ['DrainBegun', 'DrainBlocked', 'ShutdownHeld']) assert.ok(reasons.includes(reason), reason);
+    for (const reason of ['DrainBlocked', 'ShutdownHeld']) assert.ok(reasons.includes(reason), reason);
   });
 });

@@ -171,7 +171,7 @@ for (const [shape, { maintenancesOf, mostForNode, mostStatuses }] of Object.entr
   });
 }
 
-it('a drain writes at most four times for a pod, six times and two Events for a node: 5.6 times a pod of five', async () => {
+it('a drain writes at most four times for a pod, six times and an Event for a node: 5.4 times a pod of five', async () => {
   const cluster = createMemoryCluster();
   cluster.keep = (kind, object) => {
     // A kubelet that ends a pod soon after it is told to.
@@ -186,6 +186,6 @@ it('a drain writes at most four times for a pod, six times and two Events for a 
   await waitFor('all nodes are drained', () => drained() === FEW, SLOW);
   const counts = Map.groupBy(cluster.requests, ({ method, path }) => `${method} ${path.replaceAll(/n-\d+/g, 'n')}`);
   const shown = [...counts].map(([what, all]) => `${what} ${all.length}`).join(', ');
-  const most = FEW * (4 * PODS_PER_NODE + 6 + 2);
+  const most = FEW * (4 * PODS_PER_NODE + 6 + 1);
   assert.ok(cluster.requests.length + cluster.events.length <= most, shown);
 });

@@ -26,9 +26,8 @@ describe('the Events of a drain', () => {
   const begun = statusOf('False', 'Draining', 1);
   const drained = statusOf('True', 'DrainCompleted', 12);
   const cases: readonly [string, NodeMaintenanceStatus | undefined, NodeMaintenanceStatus, readonly string[]][] = [
-    ['say that it begins', undefined, begun, ['Normal DrainBegun: The drain has begun: one.']],
+    ['say nothing of its beginning', undefined, begun, []],
     ['say that it waits', undefined, waiting, ['Normal DrainWaiting: It is Waiting.']],
-    ['say that it begins after it has waited', waiting, begun, ['Normal DrainBegun: The drain has begun: one.']],
     ['say that it is drained', begun, drained, ['Normal Drained: It is DrainCompleted.']],
     ['say nothing of an empty selector', undefined, statusOf('False', 'NoNodes', 0), []],
     ['say nothing when only a position changes', begun, statusOf('False', 'Draining', 4), []],
@@ -40,11 +39,6 @@ describe('the Events of a drain', () => {
       assert.deepEqual(events, expected);
     });
   }
-
-  it('the Event of the beginning says who asked, where that is known', () => {
-    const [event] = drainEvents(undefined, begun, 'alice@example.com');
-    assert.equal(event?.message, 'The drain has begun: one. alice@example.com asked for it.');
-  });
 
   it('the Events tell once of each reason that begins to block, with the pods that it blocks', () => {
     const first = statusOf('False', 'Draining', 1, [blocking('a', 'retries: 1')]);
