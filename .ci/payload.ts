@@ -28,7 +28,7 @@ const ON_A_NODE = [
   'LICENSE',
   'NOTICE',
 ];
-const PROGRAMS = new Set(['install.sh', 'systemd/libexec/lock-holder']);
+const PROGRAMS = new Set(['install.sh', 'systemd/libexec/lock-holder', 'systemd/libexec/nodemaint']);
 /** The chart is a package of its own. */
 const FOR_THE_CLUSTER = ['manifests/**/*.yaml', 'manifests/monitoring/dashboard.json', 'CHANGELOG.md', 'README.md'];
 const EXCLUDED = ['manifests/chart/**', 'dist/interceptor.cjs'];

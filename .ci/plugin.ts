@@ -26,7 +26,7 @@ async function fileOf(name: string, source: string, mode = 0o644): Promise<TarFi
 async function commonFiles(): Promise<readonly TarFile[]> {
   const completion = completions('site-functions').find(({ name }) => name === 'bin/kubectl_complete-nodemaint');
   return [
-    await fileOf('kubectl-nodemaint', '.ci/kubectl-nodemaint', 0o755),
+    await fileOf('kubectl-nodemaint', 'systemd/libexec/nodemaint', 0o755),
     await fileOf('nodemaint.cjs', 'dist/nodemaint.cjs'),
     await fileOf('commands.cjs', 'dist/commands.cjs'),
     await fileOf('LICENSE', 'LICENSE'),

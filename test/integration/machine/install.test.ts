@@ -129,8 +129,9 @@ describe('install.sh', () => {
       }
       await container.must(`mkdir -p "/opt/it's/static pods"; ${set("/opt/it's/static pods")}`);
       await container.must(`cd /root; ${INSTALL} --no-start --drop-in static.yaml`);
-      const dropIn = await container.must('cat /usr/lib/systemd/system/nodemaint.service.d/50-paths.conf');
-      assert.equal(dropIn, `[Service]\nReadWritePaths="-/opt/it's"\n`);
+      const dropIn = await container.must('cat /usr/lib/systemd/system/nodemaint.service.d/zz-nodemaint.conf');
+      const places = ["/opt/it's", "/opt/it's", '/var/lib/nodemaint', '/run/nodemaint'];
+      assert.equal(dropIn, `[Service]\n${places.map((place) => `ReadWritePaths="-${place}"\n`).join('')}`);
       await container.must(`sed -i 's/^kind:.*/kind: Something/' ${CONFIG}`);
       await expectFailure(container.run(INSTALL), /keeping [^]*expected "AgentConfiguration"[^]*nothing was changed/);
       assert.match(await container.must(`cat ${CONFIG}`), /^kind: Something$/m);
@@ -146,7 +147,7 @@ describe('install.sh', () => {
     for (const file of ['/srv/parked here/etcd.yaml', '/srv/manifests/.nodemaint-leaving/etcd.yaml']) {
       await container.must(`mkdir -p "$(dirname '${file}')"; touch '${file}'`);
       const { code, stdout } = await container.run(uninstall);
-      assert.equal(code, 1, stdout);
+      assert.equal(code, 75, stdout);
       assert.ok(stdout.includes(`nothing was changed, because manifests are parked:\n${file}\n`), stdout);
       await container.must(`rm '${file}'; systemctl is-active nodemaint`);
     }

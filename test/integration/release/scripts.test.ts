@@ -8,13 +8,13 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const SCRIPTS = [
   '.ci/run',
   '.ci/as-user',
-  '.ci/kubectl-nodemaint',
   '.ci/node',
   '.ci/package/postinst',
   '.ci/package/prerm',
   '.ci/package/postrm',
   'install.sh',
   'systemd/libexec/lock-holder',
+  'systemd/libexec/nodemaint',
 ];
 
 describe('the shell scripts', () => {
