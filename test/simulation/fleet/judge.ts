@@ -59,7 +59,9 @@ export class Judge {
   readonly #takenAt = new Map<string, number>();
   /** When the API server was told that the drain of a maintenance has begun, by its name. */
   readonly #begunAt = new Map<string, number>();
-  /** The same for its static pods. */
+  /** The maintenances that a person has completed, by name: the drain ends with them, and the machine goes down soon. */
+  readonly #completed = new Set<string>();
+  /** When the drain of static pods has begun, by the name of the maintenance. */
   readonly #staticAt = new Map<string, number>();
   readonly #keptAt = new Map<string, number>();
   /** Boots in which an agent rightly began alone: without a controller nobody guards the quorum, and a drain is not stopped. */
@@ -110,6 +112,7 @@ export class Judge {
 
   /** Whether the API server has been away, or refusing, for so long that the agent of a machine may do without it. */
   #mayGoAlone(machine: FleetMachine): boolean {
+    if (this.#isCompleted(machine)) return true;
     const name = this.#ownMaintenance(machine)?.metadata.name ?? '';
     const troubledMs = this.#fleet.access.troubledMs(machine);
     // An answer that the agent has not heard tells it nothing.
@@ -167,6 +170,12 @@ export class Judge {
     );
   }
 
+  /** Whether a person has completed the maintenance of the shutdown of a machine. */
+  #isCompleted(machine: FleetMachine): boolean {
+    const phase = machine.phase();
+    return phase.kind !== 'watching' && this.#completed.has(phase.maintenance);
+  }
+
   /** The NodeMaintenance of the shutdown of a machine, where the API server has it. */
   #ownMaintenance(machine: FleetMachine): NodeMaintenance | undefined {
     const phase = machine.phase();
@@ -183,7 +192,7 @@ export class Judge {
     const mode = phase.kind === 'watching' ? 'unasked' : phase.mode;
     const early = running.filter((container) => isWaitedFor(container) && !isDone(container));
     const [first] = early;
-    if (first !== undefined && !this.#isExcused(machine)) {
+    if (first !== undefined && !this.#isExcused(machine) && !this.#isCompleted(machine)) {
       const how = first.toldAt === undefined ? 'was not told to end' : 'had not its grace period';
       this.#add(
         'told',
@@ -288,6 +297,7 @@ export class Judge {
     if (before === undefined) this.#takenAt.set(object.metadata.name, this.#fleet.now());
     if (deleted || before === undefined) return;
     const [old, fresh] = [before as NodeMaintenance, object as NodeMaintenance];
+    if (stageOf(fresh) === 'Complete' && this.#fleet.writer === 'outside') this.#completed.add(fresh.metadata.name);
     if (stageOf(old) !== 'Drain' || stageOf(fresh) !== 'Drain') return;
     const targetsOf = ({ status }: NodeMaintenance): number =>
       nodeStatusesOf(status).reduce((sum, { drainTargets = [] }) => sum + drainTargets.length, 0);

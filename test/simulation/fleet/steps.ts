@@ -1,5 +1,5 @@
 /** What happens to a fleet: people, machines, networks, policies and programs that end. */
-import { collectionPath, NODE_MAINTENANCES, objectPath } from '../../../src/kube/resource.ts';
+import { collectionPath, EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, PODS } from '../../../src/kube/resource.ts';
 import type { ShutdownKind } from '../../../src/decide/shutdown/kind.ts';
 import type { Arguments } from '../../chaos/history.ts';
 import type { Random } from '../../chaos/random.ts';
@@ -53,6 +53,16 @@ function cutAtWrite(fleet: Fleet, machine: FleetMachine, step: Arguments): void 
 
 const nameOf = (step: Arguments): string => `person-${step['node']}`;
 
+/** The paths of what a machine has: the maintenances of its shutdowns, its applications, or the requests for these. */
+function pathsOf(fleet: Fleet, { name }: FleetMachine, what: unknown): readonly string[] {
+  const own = fleet.maintenances().filter(({ metadata }) => metadata.name.startsWith(`shutdown-${name}-`));
+  if (what === 'shutdown') return own.map(({ metadata }) => objectPath(NODE_MAINTENANCES, metadata));
+  const pods = fleet.pods().filter(({ metadata, spec }) => spec.nodeName === name && metadata.namespace === 'apps');
+  if (what === 'pods') return pods.map(({ metadata }) => objectPath(PODS, metadata));
+  const requests = fleet.requests().filter(({ metadata }) => pods.some((pod) => pod.metadata.uid === metadata.name));
+  return requests.map(({ metadata }) => objectPath(EVICTION_REQUESTS, metadata));
+}
+
 /** All kinds. */
 export const FLEET_STEPS: Readonly<Record<string, FleetStep>> = {
   'shut down': {
@@ -97,10 +107,20 @@ export const FLEET_STEPS: Readonly<Record<string, FleetStep>> = {
   },
   complete: {
     weight: 2,
-    draw: node,
+    draw: (random, nodes) => ({ ...node(random, nodes), whose: random.pick(['person', 'machine']) }),
     perform: (fleet, step) => {
-      const path = objectPath(NODE_MAINTENANCES, { name: nameOf(step) });
-      fleet.send({ method: 'PATCH', path, body: { spec: { stage: 'Complete' } }, patch: { kind: 'merge' } });
+      const person = objectPath(NODE_MAINTENANCES, { name: nameOf(step) });
+      const paths = step['whose'] === 'person' ? [person] : pathsOf(fleet, machineOf(fleet, step), 'shutdown');
+      for (const path of paths)
+        fleet.send({ method: 'PATCH', path, body: { spec: { stage: 'Complete' } }, patch: { kind: 'merge' } });
+    },
+  },
+  delete: {
+    weight: 2,
+    draw: (random, nodes) => ({ ...node(random, nodes), what: random.pick(['shutdown', 'requests', 'pods']) }),
+    perform: (fleet, step) => {
+      const paths = pathsOf(fleet, machineOf(fleet, step), step['what']);
+      for (const path of paths) fleet.send({ method: 'DELETE', path });
     },
   },
   'cut off node': {
