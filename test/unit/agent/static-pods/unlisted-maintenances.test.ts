@@ -58,13 +58,7 @@ function open(found: NodeMaintenance | undefined, node: object | undefined, note
 const cases: [string, NodeMaintenance | undefined, object | undefined, boolean, readonly string[]][] = [
   ['the drain records the node: nothing is asked', RECORDED, LABELLED, true, []],
   ['the Node object is gone', maintenance('Drain'), undefined, true, [NODE_PATH]],
-  [
-    'the Node object is gone, of a drain of the node alone',
-    maintenance('Drain', byName('n')),
-    undefined,
-    true,
-    [NODE_PATH],
-  ],
+  ['the Node is gone, of a drain of the node alone', maintenance('Drain', byName('n')), undefined, true, [NODE_PATH]],
   ['the Node object is there again', maintenance('Drain'), LABELLED, true, [NODE_PATH]],
   ['the node has left the selector', maintenance('Drain'), { metadata: { name: 'n' } }, false, [NODE_PATH]],
   ['the Node object is gone, and the maintenance over', maintenance('Complete'), undefined, false, [NODE_PATH]],

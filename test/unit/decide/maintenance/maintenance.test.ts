@@ -20,13 +20,7 @@ describe('the end of a drain by a boot', () => {
     ['for one without a boot', { stage: 'Drain' }, { ...OWN, annotations: {} }, node('second'), false],
     ['for one of a person', { stage: 'Drain' }, { ...OWN, labels: {} }, node('second'), false],
     ["for another node's", { stage: 'Drain' }, OWN, node('second', 'node-b'), false],
-    [
-      'for one of other nodes',
-      { stage: 'Drain', nodeSelector: byName('node-a', 'node-b') },
-      OWN,
-      node('second'),
-      false,
-    ],
+    ['for one of others', { stage: 'Drain', nodeSelector: byName('node-a', 'node-b') }, OWN, node('second'), false],
     ['for one that cordons', { stage: 'Cordon' }, OWN, node('second'), false],
     ['for one that is complete', { stage: 'Complete' }, OWN, node('second'), false],
     [

@@ -37,12 +37,7 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
   ['gets an earlier deadline', DRAINING, { goingDown: DEADLINE }, 'tighten: draining cluster'],
   ['keeps the earlier deadline', NOTICED, { goingDown: DEADLINE }, 'stays'],
   ['learns its kind', DRAINING, { goingDown: REBOOT }, 'specify: draining cluster'],
-  [
-    'learns another kind',
-    { ...DRAINING, shutdownKind: 'poweroff' },
-    { goingDown: REBOOT },
-    'specify: draining cluster',
-  ],
+  ['learns its kind', { ...DRAINING, shutdownKind: 'poweroff' }, { goingDown: REBOOT }, 'specify: draining cluster'],
   ['keeps its kind', { ...DRAINING, shutdownKind: 'reboot' }, { goingDown: REBOOT }, 'stays'],
   ['gets a deadline with its kind', DRAINING, { goingDown: { ...DEADLINE, ...REBOOT } }, 'tighten: draining cluster'],
   ['gets the deadline of a trigger', DRAINING, { goingDown: HURRY }, 'tighten: draining cluster'],
@@ -50,12 +45,7 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
   ['keeps it while logind does not answer', HURRIED, { goingDown: UNKNOWN }, 'stays'],
   ['stays released for a minute', RELEASED, { now: 1_059_999 }, 'stays'],
   ['is canceled when the machine is still up then', RELEASED, { now: 1_060_000 }, CANCEL],
-  [
-    'is canceled in time although the clock is set back',
-    RELEASED_EARLY,
-    { now: -2_600_000, sinceBootMs: 110_000 },
-    CANCEL,
-  ],
+  ['is canceled in time when the clock is set back', RELEASED_EARLY, { now: -2_600_000, sinceBootMs: 110_000 }, CANCEL],
   [
     'stays released for the minute although the clock is set ahead',
     RELEASED_EARLY,

@@ -44,12 +44,7 @@ const cases: [string, string, Partial<RetentionFacts>, boolean][] = [
   ['waits after the boot, if that is the policy', OWN, { phase: BOOTED, onBoot: 'wait' }, true],
   ['waits for the API server then', OWN, { phase: BOOTED, onBoot: 'wait', drains: undefined }, true],
   ['comes back when somebody has completed it', OWN, { phase: BOOTED, onBoot: 'wait', drains: [] }, false],
-  [
-    'comes back when the shutdown is called off',
-    OWN,
-    { phase: CANCELED, onBoot: 'wait', drains: [drainOf(OWN)] },
-    false,
-  ],
+  ['comes back when that is called off', OWN, { phase: CANCELED, onBoot: 'wait', drains: [drainOf(OWN)] }, false],
   ['stays when the shutdown is called off while another drain targets the pod', OWN, { phase: CANCELED }, true],
   ['of an earlier shutdown comes back in the end', OWN, { drains: [drainOf(OWN)] }, false],
   ['of an earlier shutdown stays while another drain targets the pod', OWN, {}, true],

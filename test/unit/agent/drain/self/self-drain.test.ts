@@ -182,13 +182,7 @@ describe('the drain of a node by its agent', () => {
   const ends: [string, readonly object[], string | undefined, boolean, RegExp | undefined][] = [
     ['is over when no pod is left', [], undefined, true, undefined],
     ['goes on while a pod ends, though no manifest may be moved', [ending, mirror], refusal, false, undefined],
-    [
-      'is over when static pods of a refused directory are left',
-      [mirror],
-      refusal,
-      true,
-      /write it: default\/etcd-n1$/,
-    ],
+    ['is over when static pods of a refused directory stay', [mirror], refusal, true, /write it: default\/etcd-n1$/],
     ['is over when static pods of a URL are left', [mirror], undefined, true, /staticPodURL .*: default\/etcd-n1$/],
   ];
   for (const [title, items, why, drained, left] of ends) {
