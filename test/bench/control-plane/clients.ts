@@ -14,9 +14,11 @@ const OBJECT = '/api/v1/namespaces/default/configmaps';
 
 /** What was seen since the figures were taken last; times in milliseconds. */
 export interface Seen {
-  /** The longest time from the first of failed readings in a row to the next answer. */
+  /** The longest time from the first of failed readings of /readyz in a row to the next answer; the same of an object. */
   longestFailure: number;
   failedReads: number;
+  longestGetFailure: number;
+  failedGets: number;
   /** The longest time in which no try of a reading or a write succeeded. */
   longestSilence: number;
   /** Writes whose first try failed; those that failed again at another member; the longest time of one. */
@@ -33,6 +35,8 @@ function nothingSeen(): Seen {
   const figures = {
     longestFailure: 0,
     failedReads: 0,
+    longestGetFailure: 0,
+    failedGets: 0,
     longestSilence: 0,
     triedAgain: 0,
     failedWrites: 0,
@@ -116,20 +120,28 @@ export async function startClients(access: Access): Promise<Clients> {
     }
     seen.slowestWrite = Math.max(seen.slowestWrite, performance.now() - begun);
   };
-  let failingSince: number | undefined;
-  const read = async (): Promise<void> => {
-    const begun = performance.now();
-    try {
-      await ask({ ...options, path: '/readyz', timeout: READ_MS });
-      succeed();
-      if (failingSince !== undefined) seen.longestFailure = Math.max(seen.longestFailure, begun - failingSince);
-      failingSince = undefined;
-    } catch (error) {
-      failingSince ??= begun;
-      seen.failedReads += 1;
-      fail('read', error);
-    }
+  const reader = (
+    at: string,
+    failed: 'failedReads' | 'failedGets',
+    longest: 'longestFailure' | 'longestGetFailure',
+  ) => {
+    let failingSince: number | undefined;
+    return async (): Promise<void> => {
+      const begun = performance.now();
+      try {
+        await ask({ ...options, path: at, timeout: READ_MS });
+        succeed();
+        if (failingSince !== undefined) seen[longest] = Math.max(seen[longest], begun - failingSince);
+        failingSince = undefined;
+      } catch (error) {
+        failingSince ??= begun;
+        seen[failed] += 1;
+        fail(at, error);
+      }
+    };
   };
+  const read = reader('/readyz', 'failedReads', 'longestFailure');
+  const get = reader(`${OBJECT}/${name}`, 'failedGets', 'longestGetFailure');
   const stop = new AbortController();
   let lastEvent = performance.now();
   const noteEvents = (text: string): void => {
@@ -156,7 +168,7 @@ export async function startClients(access: Access): Promise<Clients> {
   };
   watch();
   const every = (ms: number, act: () => Promise<void>): NodeJS.Timeout => setInterval(() => void act(), ms);
-  const timers = [every(WRITE_EVERY_MS, write), every(READ_EVERY_MS, read)];
+  const timers = [every(WRITE_EVERY_MS, write), every(READ_EVERY_MS, read), every(READ_EVERY_MS, get)];
   return {
     take: () => {
       const before = seen;
