@@ -287,7 +287,7 @@ export async function openParts(foundation: Foundation): Promise<Opened> {
     story: await openStoryRecorder({ nodeName, files, clock, log }, record.phase),
     cluster,
     staticPods,
-    member: new MemberWatch({ nodeName, clock, log }),
+    member: new MemberWatch({ clock, log }),
     manual,
     journal: { problem: () => locator.store().mover.problem(), retry: () => locator.store().mover.retry() },
     directoryWatch: createDirectoryWatch(() => locator.store().paths.staticPodPath, wake),

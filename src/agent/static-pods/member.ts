@@ -1,5 +1,4 @@
 /** This node as a member of the control plane: what holds its programs back while they leave or come back, and the lead of etcd. */
-import { hostname } from 'node:os';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import {
   type LeavingFacts,
@@ -15,22 +14,16 @@ import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import { answersOk } from '../../host/kubelet/health.ts';
 import { findLocalEtcd, moveLeader, readEtcd } from '../../host/etcd/etcd.ts';
-import { loadClusterAccess } from '../../kube/access/cluster.ts';
-import { createKubeClient } from '../../kube/client.ts';
-import { readLease } from '../../kube/lease.ts';
 import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { StaticPodIntent } from './static-pods.ts';
 import type { StaticPodView } from './view.ts';
 
 interface MemberDependencies {
-  readonly nodeName: string;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly log: Pick<Log, 'info' | 'warn'>;
 }
 
-/** An API server that takes longer to answer is not asked in this pass. */
-const ASK_MS = 1_500;
 const NO_HOLDS: ReadonlyMap<string, MemberHold> = new Map();
 
 type Intent = Pick<StaticPodIntent, 'leave' | 'targeted' | 'keepParked'>;
@@ -115,52 +108,14 @@ export class MemberWatch {
 
   async #leavingFacts(
     view: StaticPodView,
-    { targeted, leave, keepParked }: Intent,
+    { targeted, leave }: Intent,
     phase: Phase,
     signal: AbortSignal,
   ): Promise<LeavingFacts> {
-    const { nodeName } = this.#dependencies;
     const etcd = view.inPlace.find((pod) => pod.program?.name === 'etcd');
     const isToLeave = etcd !== undefined && (targeted.has(podKey(etcd)) || leave.has(podKey(etcd)));
     const isOffline = phase.kind === 'draining' && phase.mode === 'offline';
-    const holders = new Map<string, string>();
-    const hasServer = view.inPlace.some(({ program }) => program?.name === 'kube-apiserver');
-    for (const pod of isOffline || !hasServer ? [] : view.parked.filter(keepParked)) {
-      const holder = await this.#holderOf(pod, signal);
-      if (holder !== undefined) holders.set(pod.program?.name ?? '', holder);
-    }
-    return {
-      etcd: isToLeave ? await this.#etcdOf(etcd, signal) : undefined,
-      holders,
-      hostNames: [nodeName, hostname()],
-      isOffline,
-    };
-  }
-
-  /** Who holds the Lease of a scheduler or a controller-manager, read as itself; undefined where it has none, or that is not told. */
-  async #holderOf({ program }: Manifest, outer: AbortSignal): Promise<string | undefined> {
-    if (program === undefined || program.name === 'etcd' || program.name === 'kube-apiserver') return undefined;
-    const { flags, name } = program;
-    const kubeconfig = flags['kubeconfig'];
-    if (kubeconfig === undefined || flags['leader-elect'] === 'false') return undefined;
-    const signal = AbortSignal.any([outer, AbortSignal.timeout(ASK_MS)]);
-    try {
-      const client = createKubeClient(await loadClusterAccess(kubeconfig), 'nodemaint');
-      try {
-        const place = {
-          namespace: flags['leader-elect-resource-namespace'] ?? 'kube-system',
-          name: flags['leader-elect-resource-name'] ?? name,
-        };
-        const lease = await readLease(client, place, signal);
-        return lease && (lease.spec?.holderIdentity ?? '');
-      } finally {
-        client.close();
-      }
-    } catch (error) {
-      outer.throwIfAborted();
-      this.#tell(`cannot read who holds the Lease of ${name}`, describeError(error));
-      return undefined;
-    }
+    return { etcd: isToLeave ? await this.#etcdOf(etcd, signal) : undefined, isOffline };
   }
 
   async #returningFacts(

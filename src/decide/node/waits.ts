@@ -58,7 +58,6 @@ export const WAITS = {
   'kubelet-stop': { end: 30_000, next: 'left' },
   'etcd-members': { end: MEMBER_WAIT_MS['etcd-members'], next: 'left' },
   'etcd-leader': { end: MEMBER_WAIT_MS['etcd-leader'], next: 'left' },
-  'lease-holder': { end: MEMBER_WAIT_MS['lease-holder'], next: 'left' },
   'etcd-start': { end: MEMBER_WAIT_MS['etcd-start'], next: 'left' },
   'api-server-start': { end: MEMBER_WAIT_MS['api-server-start'], next: 'left' },
   'unseen-pods': { end: LONGEST_UNSEEN_MS, next: 'left' },

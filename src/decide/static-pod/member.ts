@@ -1,6 +1,6 @@
 /**
  * How a member of the control plane leaves without a blip, and how it comes back. It leaves when the other members of etcd are in step
- * and one of them leads; scheduler and controller-manager first, until another holder has their Leases; then the API server; etcd last.
+ * and one of them leads; scheduler and controller-manager first, then the API server, then etcd: each after the end of those before it.
  * It comes back in the other order: etcd, until it is in step; the API server, until it is ready; then the others. Each wait has an
  * end: what cannot be known or is refused never holds a machine.
  */
@@ -10,16 +10,15 @@ import { judgeControlPlane } from '../maintenance/control-plane-guard.ts';
 import type { ControlPlaneProgram } from './control-plane-pod.ts';
 
 /** What a member waits for. */
-export type MemberWait = 'etcd-members' | 'etcd-leader' | 'lease-holder' | 'etcd-start' | 'api-server-start';
+export type MemberWait = 'etcd-members' | 'etcd-leader' | 'etcd-start' | 'api-server-start';
 
 /**
- * For how long each is waited for in one drain, in milliseconds. A Lease of Kubernetes is free 15 s after its holder is gone; etcd
- * catches up, and an API server starts, within a minute or two. After this time the drain, or the return, goes on without it.
+ * For how long each is waited for in one drain, in milliseconds. etcd catches up, and an API server starts, within a minute or two.
+ * After this time the drain, or the return, goes on without it.
  */
 export const MEMBER_WAIT_MS: Readonly<Record<MemberWait, number>> = {
   'etcd-members': 60_000,
   'etcd-leader': 15_000,
-  'lease-holder': 20_000,
   'etcd-start': 120_000,
   'api-server-start': 120_000,
 };
@@ -67,8 +66,7 @@ export interface MemberStep extends MemberHold {
 }
 
 const MANAGERS = ['kube-scheduler', 'kube-controller-manager'] as const;
-const SERVERS = ['kube-apiserver', 'etcd'] as const;
-const ALL = [...MANAGERS, ...SERVERS] as const;
+const ALL = [...MANAGERS, 'kube-apiserver', 'etcd'] as const;
 
 /** Why a member of etcd is not in step with the others; undefined where it is. */
 function faultOf({ status, isLearner }: EtcdMember, newest: number): string | undefined {
@@ -84,10 +82,6 @@ function faultOf({ status, isLearner }: EtcdMember, newest: number): string | un
 export interface LeavingFacts {
   /** What its etcd tells, or why it does not; undefined where its manifest is not here, or is not to leave. */
   readonly etcd: EtcdView | string | undefined;
-  /** The Leases of its managers that have left, by name, with their holders ('' for none); those that cannot be read are left out. */
-  readonly holders: ReadonlyMap<string, string>;
-  /** The names that begin the identity of a holder on this machine. */
-  readonly hostNames: readonly string[];
   /** Whether no API server is to be asked: then the lead of etcd is handed over, and nothing else is waited for. */
   readonly isOffline: boolean;
 }
@@ -123,17 +117,12 @@ function indexOf({ status }: EtcdMember): number {
 }
 
 /** What a member that leaves waits for now, of the waits that are not `over`; undefined where nothing holds it. */
-export function leavingStep(facts: LeavingFacts, over: ReadonlySet<MemberWait>): MemberStep | undefined {
-  const { etcd, holders, hostNames, isOffline } = facts;
+export function leavingStep({ etcd, isOffline }: LeavingFacts, over: ReadonlySet<MemberWait>): MemberStep | undefined {
   const ofEtcd: MemberStep | undefined =
     typeof etcd === 'string'
       ? { wait: 'etcd-leader', message: `etcd does not tell who leads: ${etcd}`, holds: ALL }
       : etcd && stepOfEtcd(etcd, isOffline || over.has('etcd-members'));
-  if (ofEtcd !== undefined && !over.has(ofEtcd.wait)) return ofEtcd;
-  const isOurs = (holder: string): boolean => holder === '' || hostNames.some((name) => holder.startsWith(`${name}_`));
-  const ours = isOffline ? [] : [...holders].filter(([, holder]) => isOurs(holder)).map(([name]) => name);
-  if (ours.length === 0 || over.has('lease-holder')) return undefined;
-  return { wait: 'lease-holder', message: `no other node holds the Lease of ${ours.join(' and ')}`, holds: SERVERS };
+  return ofEtcd !== undefined && over.has(ofEtcd.wait) ? undefined : ofEtcd;
 }
 
 /** What is known of a member that comes back. */

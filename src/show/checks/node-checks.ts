@@ -309,7 +309,7 @@ function checkMember({ member: { programs, etcd } }: DoctorFacts): Check {
   if (etcd.members.filter(({ isLearner }) => !isLearner).length < 2) {
     return ok('this is the only member of etcd: the API is away while the node is');
   }
-  const step = leavingStep({ etcd, holders: new Map(), hostNames: [], isOffline: false }, new Set());
+  const step = leavingStep({ etcd, isOffline: false }, new Set());
   if (step?.wait === 'etcd-members') return { name, result: 'warn', message: step.message, fix };
   return ok('before a reboot another member leads etcd, and the API server leaves before etcd');
 }

@@ -97,7 +97,7 @@ describe('a member of etcd that leaves', () => {
   }
 
   const member = (): MemberWatch =>
-    new MemberWatch({ nodeName: 'node', clock: { now: () => now, monotonic: () => now }, log: SILENT_LOG });
+    new MemberWatch({ clock: { now: () => now, monotonic: () => now }, log: SILENT_LOG });
 
   async function lookLeaving(of: MemberWatch, name: Name): Promise<ReadonlyMap<string, MemberHold>> {
     const inPlace = [memberOf(name).manifest, API_SERVER];

@@ -21,7 +21,7 @@ function behind(entries: number): EtcdMember['status'] {
 }
 
 function leaving(members: readonly EtcdMember[], more: Partial<LeavingFacts> = {}): LeavingFacts {
-  return { etcd: { self: '1', members }, holders: new Map(), hostNames: ['node-a'], isOffline: false, ...more };
+  return { etcd: { self: '1', members }, isOffline: false, ...more };
 }
 
 const [ONE, TWO, THREE] = [member('1'), member('2'), member('3')];
@@ -66,23 +66,6 @@ describe('a member of the control plane that leaves', () => {
     assert.equal(leavingStep(facts, new Set(['etcd-members']))?.moveTo?.id, '3');
     assert.equal(leavingStep(facts, new Set(['etcd-members', 'etcd-leader'])), undefined);
   });
-
-  const holders: readonly (readonly [string, Readonly<Record<string, string>>, string | undefined])[] = [
-    ['this machine', { 'kube-scheduler': 'node-a_1' }, 'no other node holds the Lease of kube-scheduler'],
-    ['nobody', { 'kube-controller-manager': '' }, 'no other node holds the Lease of kube-controller-manager'],
-    ['another machine', { 'kube-scheduler': 'node-ab_1', 'kube-controller-manager': 'node-c_2' }, undefined],
-  ];
-  for (const [who, held, message] of holders)
-    it(`keeps its API server and etcd back while a Lease of its managers belongs to ${who}: ${message !== undefined}`, () => {
-      const facts = leaving([ONE], { holders: new Map(Object.entries(held)) });
-      const step = leavingStep(facts, NONE);
-      assert.deepEqual(
-        [step?.message, step?.holds],
-        message === undefined ? [undefined, undefined] : [message, ['kube-apiserver', 'etcd']],
-      );
-      assert.equal(leavingStep(facts, new Set(['lease-holder'])), undefined);
-      assert.equal(leavingStep({ ...facts, isOffline: true }, NONE), undefined);
-    });
 });
 
 describe('a member of the control plane that comes back', () => {
