@@ -1,30 +1,38 @@
 /** A member of the control plane leaves, and comes back, beside two others: three real members of etcd, and our rules over them. */
 import assert from 'node:assert/strict';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { Client, credentials } from '@grpc/grpc-js';
 import { MemberWatch } from '../../../src/agent/static-pods/member.ts';
 import type { StaticPodView } from '../../../src/agent/static-pods/view.ts';
 import type { MemberHold } from '../../../src/decide/static-pod/member.ts';
 import { podKey } from '../../../src/decide/static-pod/moves.ts';
-import { findLocalEtcd, moveLeader, readEtcd } from '../../../src/host/etcd/etcd.ts';
+import { findLocalEtcd, readEtcd } from '../../../src/host/etcd/etcd.ts';
 import { type Manifest, parseManifest } from '../../../src/static-pods/manifest/manifest.ts';
 import { controlPlaneBinaries } from '../../control-plane/binaries.ts';
-import { createAuthority } from '../../control-plane/certificates.ts';
+import { type Authority, createAuthority } from '../../control-plane/certificates.ts';
 import { freePort } from '../../control-plane/port.ts';
 import { type Program, startProgram } from '../../control-plane/process.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const NAMES = ['a', 'b', 'c'] as const;
-type Name = (typeof NAMES)[number];
+const LEARNER = 'd';
+type Name = (typeof NAMES)[number] | typeof LEARNER;
+/** More entries than a member in step may lack. */
+const ENTRIES = 4_000;
 const PHASE = { kind: 'watching' } as const;
 
 interface Member {
   readonly manifest: Manifest;
-  readonly command: readonly [string, ...string[]];
-  program: Program;
+  readonly program: Program;
+}
+
+/** A field of a protobuf message that is a text. */
+function text(id: number, value: string): Buffer {
+  return Buffer.concat([Buffer.from([id * 8 + 2, value.length]), Buffer.from(value)]);
 }
 
 function manifestOf(name: string, command: readonly string[]): Manifest {
@@ -41,46 +49,70 @@ describe('a member of etcd that leaves', () => {
   const { signal } = new AbortController();
   const folder = path.join(tmpdir(), `nodemaint-etcd-${process.pid}`);
   const members = new Map<Name, Member>();
+  const ports = new Map<Name, readonly [number, number]>();
+  let authority: Authority;
   let now = 0;
 
   const memberOf = (name: Name): Member => members.get(name) ?? assert.fail(name);
 
   before(async () => {
-    const { etcd } = await controlPlaneBinaries(signal);
     await mkdir(folder, { recursive: true });
-    const authority = await createAuthority(folder);
-    const server = await authority.server('server', ['IP:127.0.0.1', 'DNS:localhost']);
+    authority = await createAuthority(folder);
+    await authority.server('server', ['IP:127.0.0.1', 'DNS:localhost']);
     await authority.client('healthcheck-client', 'kube-etcd-healthcheck-client', []);
-    const ports = new Map<Name, readonly [number, number]>();
     for (const name of NAMES) ports.set(name, [await freePort(), await freePort()]);
-    const peers = [...ports].map(([name, [, peer]]) => `${name}=https://127.0.0.1:${peer}`).join(',');
-    for (const [name, [client, peer]] of ports) {
-      const flags = [
-        `--name=${name}`,
-        `--data-dir=${path.join(folder, name)}`,
-        `--listen-client-urls=https://127.0.0.1:${client}`,
-        `--advertise-client-urls=https://127.0.0.1:${client}`,
-        `--listen-peer-urls=https://127.0.0.1:${peer}`,
-        `--initial-advertise-peer-urls=https://127.0.0.1:${peer}`,
-        `--initial-cluster=${peers}`,
-        ...['', 'peer-'].flatMap((prefix) => [
-          `--${prefix}cert-file=${server.cert}`,
-          `--${prefix}key-file=${server.key}`,
-          `--${prefix}trusted-ca-file=${authority.ca.cert}`,
-          `--${prefix}client-cert-auth=true`,
-        ]),
-        '--unsafe-no-fsync',
-      ];
-      const command = [etcd, ...flags] as const;
-      const program = startProgram(command, path.join(folder, `${name}.log`));
-      members.set(name, { manifest: manifestOf('etcd', ['etcd', ...flags]), command, program });
-    }
+    for (const name of NAMES) await start(name, 'new');
     await waitFor('a member leads', async () => (await leader()) !== undefined, { signal });
   });
   after(async () => {
     for (const { program } of members.values()) await program[Symbol.asyncDispose]();
     await rm(folder, { recursive: true, force: true });
   });
+
+  const peerUrl = (name: Name): string => `https://127.0.0.1:${ports.get(name)?.[1]}`;
+
+  async function start(name: Name, state: 'new' | 'existing'): Promise<void> {
+    const client = `https://127.0.0.1:${ports.get(name)?.[0]}`;
+    const [cert, key] = ['server.crt', 'server.key'].map((file) => path.join(folder, file));
+    const flags = [
+      `--name=${name}`,
+      `--data-dir=${path.join(folder, name)}`,
+      `--listen-client-urls=${client}`,
+      `--advertise-client-urls=${client}`,
+      `--listen-peer-urls=${peerUrl(name)}`,
+      `--initial-advertise-peer-urls=${peerUrl(name)}`,
+      `--initial-cluster=${[...ports.keys()].map((each) => `${each}=${peerUrl(each)}`).join(',')}`,
+      `--initial-cluster-state=${state}`,
+      ...['', 'peer-'].flatMap((prefix) => [
+        `--${prefix}cert-file=${cert}`,
+        `--${prefix}key-file=${key}`,
+        `--${prefix}trusted-ca-file=${authority.ca.cert}`,
+        `--${prefix}client-cert-auth=true`,
+      ]),
+      '--unsafe-no-fsync',
+    ];
+    const { etcd } = await controlPlaneBinaries(signal);
+    const program = startProgram([etcd, ...flags], path.join(folder, `${name}.log`));
+    members.set(name, { manifest: manifestOf('etcd', ['etcd', ...flags]), program });
+  }
+
+  /** Calls a member as an administrator does, so many times at once. */
+  async function call(name: Name, method: string, request: readonly Buffer[], times = 1): Promise<void> {
+    const files = ['ca.crt', 'healthcheck-client.key', 'healthcheck-client.crt'];
+    const [ca = null, key = null, cert = null] = await Promise.all(
+      files.map((file) => readFile(path.join(folder, file))),
+    );
+    const client = new Client(`localhost:${ports.get(name)?.[0]}`, credentials.createSsl(ca, key, cert));
+    const asIs = (bytes: Buffer): Buffer => bytes;
+    const once = (): Promise<void> =>
+      new Promise((resolve, reject) => {
+        client.makeUnaryRequest(`/etcdserverpb.${method}`, asIs, asIs, Buffer.concat(request), (error) =>
+          error === null ? resolve() : reject(error),
+        );
+      });
+    await Promise.all(Array.from({ length: times }, once));
+    client.close();
+  }
 
   async function here(name: Name): Promise<Extract<Awaited<ReturnType<typeof findLocalEtcd>>, { kind: 'here' }>> {
     const found = await findLocalEtcd(memberOf(name).manifest.program ?? assert.fail());
@@ -106,6 +138,13 @@ describe('a member of etcd that leaves', () => {
     return await of.look(view, { leave, targeted: new Set(leave.keys()), keepParked: () => true }, PHASE, signal);
   }
 
+  /** The member as it is after a boot: its API server is to come back after its etcd. */
+  async function lookReturning(of: MemberWatch, name: Name): Promise<ReadonlyMap<string, MemberHold>> {
+    const parked = [{ ...API_SERVER, maintenance: 'm', parkedAt: 0, thisBoot: false }];
+    const view: StaticPodView = { inPlace: [memberOf(name).manifest], ended: [], parked, live: undefined };
+    return await of.look(view, { leave: new Map(), targeted: new Set(), keepParked: () => false }, PHASE, signal);
+  }
+
   async function untilAgreed(): Promise<Name> {
     await waitFor('a member leads', async () => (await leader()) !== undefined, { signal });
     return (await leader()) ?? assert.fail();
@@ -127,13 +166,22 @@ describe('a member of etcd that leaves', () => {
     assert.notEqual(await untilAgreed(), leads);
   });
 
-  it('a leader refuses a member that it does not have', async () => {
+  it('a member waits while another one is behind, and goes on once it is in step', async () => {
     const leads = await untilAgreed();
-    await assert.rejects(
-      moveLeader(await here(leads), '42', signal),
-      /etcdserver: (?:bad leader transferee|member not found)/,
-    );
-    assert.equal(await untilAgreed(), leads);
+    const [leaves = 'a', slow = 'b'] = NAMES.filter((name) => name !== leads);
+    const leaving = member();
+    const isBehind = async (): Promise<boolean> => {
+      memberOf(slow).program.kill('SIGSTOP');
+      await call(leads, 'KV/Put', [text(1, 'key'), text(2, 'value')], ENTRIES);
+      const holds = lookLeaving(leaving, leaves);
+      memberOf(slow).program.kill('SIGCONT');
+      const { wait, message } = (await holds).get('kube-apiserver.yaml') ?? {};
+      return wait === 'etcd-members' && new RegExp(`\\(${slow}: \\d+ entries behind\\)`).test(message ?? '');
+    };
+    await waitFor('it is seen that the member is behind', isBehind, { timeoutMs: 60_000, signal });
+    const begun = performance.now();
+    await waitFor('nothing holds it', async () => (await lookLeaving(leaving, leaves)).size === 0, { signal });
+    console.log(`the member was in step ${(performance.now() - begun).toFixed(0)} ms later`);
   });
 
   it('a member waits while another one is away, at most for a minute, and goes on once it is back in step', async () => {
@@ -141,27 +189,70 @@ describe('a member of etcd that leaves', () => {
     const [leaves = 'a', away = 'b'] = NAMES.filter((name) => name !== leads);
     await memberOf(away).program.stop();
     const leaving = member();
-    const held = await lookLeaving(leaving, leaves);
-    assert.deepEqual(waitsOf(held), ['etcd-members']);
-    assert.match(held.get('etcd.yaml')?.message ?? '', new RegExp(`not in step \\(${away}: no answer of`));
+    const waiting = await lookLeaving(leaving, leaves);
+    assert.deepEqual(waitsOf(waiting), ['etcd-members']);
+    assert.match(waiting.get('etcd.yaml')?.message ?? '', new RegExp(`not in step \\(${away}: no answer of`));
     now += 59_000;
     assert.deepEqual(waitsOf(await lookLeaving(leaving, leaves)), ['etcd-members']);
     now += 1_000;
     assert.equal((await lookLeaving(leaving, leaves)).size, 0, 'it goes on after its time');
 
-    const { command, manifest } = memberOf(away);
-    const returning = member();
-    const parked = { ...API_SERVER, maintenance: 'm', parkedAt: 0, thisBoot: false };
-    const view: StaticPodView = { inPlace: [manifest], ended: [], parked: [parked], live: undefined };
-    const lookReturning = (): Promise<ReadonlyMap<string, MemberHold>> =>
-      returning.look(view, { leave: new Map(), targeted: new Set(), keepParked: () => false }, PHASE, signal);
-    assert.deepEqual([...(await lookReturning()).keys()], ['kube-apiserver.yaml']);
-    assert.deepEqual(waitsOf(await lookReturning()), ['etcd-start']);
-    memberOf(away).program = startProgram(command, path.join(folder, `${away}.log`));
+    const [gone, returning] = [member(), member()];
+    const held = await lookReturning(gone, away);
+    assert.deepEqual([[...held.keys()], waitsOf(held)], [['kube-apiserver.yaml'], ['etcd-start']]);
+    now += 119_000;
+    assert.deepEqual(waitsOf(await lookReturning(gone, away)), ['etcd-start']);
+    now += 1_000;
+    assert.equal((await lookReturning(gone, away)).size, 0, 'its API server comes back after two minutes all the same');
+    assert.deepEqual(waitsOf(await lookReturning(returning, away)), ['etcd-start']);
+    await start(away, 'existing');
     const begun = performance.now();
-    await waitFor('the API server may come back', async () => (await lookReturning()).size === 0, { signal });
+    await waitFor('the API server may come back', async () => (await lookReturning(returning, away)).size === 0, {
+      signal,
+    });
     console.log(`etcd was in step ${(performance.now() - begun).toFixed(0)} ms after its start`);
     await waitFor('the other may leave', async () => (await lookLeaving(member(), leaves)).size === 0, { signal });
+  });
+
+  it('a learner never gets the lead, and its API server comes back after two minutes at most', async () => {
+    const leads = await untilAgreed();
+    ports.set(LEARNER, [await freePort(), await freePort()]);
+    const isAdded = (): Promise<boolean> =>
+      call(leads, 'Cluster/MemberAdd', [text(1, peerUrl(LEARNER)), Buffer.from([16, 1])]).then(
+        () => true,
+        () => false,
+      );
+    await waitFor('etcd takes the learner', isAdded, { timeoutMs: 30_000, signal });
+    await start(LEARNER, 'existing');
+    const isKnown = async (): Promise<boolean> =>
+      (await readEtcd(await here(leads), signal)).members.some(
+        ({ isLearner, status }) => isLearner && typeof status === 'object' && status.leader !== '0',
+      );
+    await waitFor('the learner follows', isKnown, { timeoutMs: 30_000, signal });
+    const [leaving, returning] = [member(), member()];
+    await waitFor('nothing holds it', async () => (await lookLeaving(leaving, leads)).size === 0, { signal });
+    assert.notEqual(await untilAgreed(), leads);
+    assert.match((await lookReturning(returning, LEARNER)).get('kube-apiserver.yaml')?.message ?? '', /learner/);
+    now += 120_000;
+    assert.equal((await lookReturning(returning, LEARNER)).size, 0);
+  });
+
+  it('a leader that refuses to hand its lead over leaves after 15 s all the same', async () => {
+    const leads = await untilAgreed();
+    for (const user of ['root', 'kube-etcd-healthcheck-client'])
+      await call(leads, 'Auth/UserAdd', [text(1, user), text(2, 'password')]);
+    await call(leads, 'Auth/RoleAdd', [text(1, 'root')]);
+    await call(leads, 'Auth/UserGrantRole', [text(1, 'root'), text(2, 'root')]);
+    await call(leads, 'Auth/AuthEnable', []);
+    const leaving = member();
+    const held = await lookLeaving(leaving, leads);
+    assert.deepEqual([...held.keys()], ['etcd.yaml', 'kube-apiserver.yaml']);
+    assert.match(held.get('etcd.yaml')?.message ?? '', /^etcd is handed to [abc], and it refuses: .*permission denied/);
+    now += 14_000;
+    assert.deepEqual(waitsOf(await lookLeaving(leaving, leads)), ['etcd-leader']);
+    now += 1_000;
+    assert.equal((await lookLeaving(leaving, leads)).size, 0);
+    assert.equal(await untilAgreed(), leads);
   });
 
   it('without a certificate nothing is waited for', async () => {
