@@ -29,8 +29,8 @@ const ON_A_NODE = [
   'NOTICE',
 ];
 const PROGRAMS = new Set(['install.sh', 'systemd/libexec/lock-holder', 'systemd/libexec/nodemaint']);
-/** The chart is a package of its own. */
-const FOR_THE_CLUSTER = ['manifests/**/*.yaml', 'manifests/monitoring/dashboard.json', 'CHANGELOG.md', 'README.md'];
+/** The chart is a package of its own. The pages are where `runbook_url` of an alert leads. */
+const FOR_THE_CLUSTER = ['manifests/**/*.yaml', 'manifests/monitoring/dashboard.json', 'CHANGELOG.md', 'README.md', 'docs/usage/*.md'];
 const EXCLUDED = ['manifests/chart/**', 'dist/interceptor.cjs'];
 
 /** The files below a folder, also those below links to folders, by their paths in it. */
