@@ -57,8 +57,10 @@ describe('the monitoring', () => {
     };
     const shown = panels.filter(({ type }) => type !== 'row');
     assert.ok(shown.length > 25);
-    for (const { title, description, targets = [] } of shown) {
+    for (const { title, description, targets = [], ...more } of shown) {
       assert.ok((description ?? '').length > 10, title);
+      const colours = [...JSON.stringify(more).matchAll(/"fixedColor":"([\w-]+)"/g)].map(([, colour]) => colour);
+      assert.equal(new Set(colours).size, colours.length, `${title}: two words have one colour`);
       for (const { expr } of targets) assert.ok(expr.includes('cluster=~"$cluster"'), title);
     }
     assert.equal(new Set(shown.map(({ title }) => title)).size, shown.length);

@@ -117,10 +117,12 @@ describe('the digest of the image', () => {
 
   it('the archive has the page that the runbook_url of an alert names', async () => {
     const files = await clusterPayload({ repository: 'registry.example.com/nodemaint', digest });
-    const names = files.map(({ name }) => name);
     const rules = String(files.find(({ name }) => name === 'manifests/monitoring/rules.yaml')?.data);
     const [, runbook = ''] = /runbook_url: ([^#]+)#/.exec(rules) ?? [];
-    assert.ok(names.includes(runbook), `the archive has no ${runbook}`);
+    assert.ok(
+      files.some(({ name }) => name === runbook),
+      `the archive has no ${runbook}`,
+    );
   });
 
   it('the image is the default of the chart of a release, and of no other chart', async (t) => {
