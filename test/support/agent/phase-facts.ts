@@ -1,4 +1,4 @@
-import type { Phase, PhaseFacts } from '../../../src/decide/shutdown/phase.ts';
+import type { Phase, PhaseFacts, Shutdown } from '../../../src/decide/shutdown/phase.ts';
 import { decidePhase } from '../../../src/decide/shutdown/transition.ts';
 
 /** A machine that stays up, and a cluster that answers. */
@@ -53,4 +53,13 @@ export function describeState(phase: Phase): string {
 /** The phase after the facts: the same object where nothing happens. */
 export function phaseAfter(phase: Phase, facts: PhaseFacts): Phase {
   return decidePhase(phase, facts)?.to ?? phase;
+}
+
+/** The phase of the drain `m` of a shutdown, except for `more`. */
+export function drainingPhase(
+  mode: Shutdown['mode'],
+  more: Partial<Shutdown> = {},
+): Extract<Phase, { kind: 'draining' }> {
+  const asked = { origin: 'logind', reason: 'r', since: 1, bootId: 'b' } as const;
+  return { kind: 'draining', mode, maintenance: 'm', ...asked, ...more };
 }

@@ -8,7 +8,6 @@ import { passOverPods, type StaticPodPass } from '../../../src/agent/drain/pod-p
 import { StaticPods } from '../../../src/agent/static-pods/static-pods.ts';
 import type { DrainPlanEntry } from '../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../src/api/pod.ts';
-import type { Phase } from '../../../src/decide/shutdown/phase.ts';
 import type { Leave } from '../../../src/decide/static-pod/moves.ts';
 import type { RetentionFacts } from '../../../src/decide/static-pod/parked.ts';
 import { NodemaintError } from '../../../src/errors.ts';
@@ -20,6 +19,7 @@ import { openTestState } from '../agent/state.ts';
 import { createQuickDisk } from '../disks/quick-disk.ts';
 import { SILENT_LOG } from '../silent-log.ts';
 import { type CriEvent, type CriFault, type CriPod, CriRuntimeStandIn } from '../stand-ins/cri-runtime.ts';
+import { drainingPhase } from '../agent/phase-facts.ts';
 
 /** The pods of each tier of the drain, in its order: two of the first, a critical one that ignores SIGTERM, and so on. */
 export const TIERS: readonly (readonly CriPod[])[] = [
@@ -33,15 +33,7 @@ export const TIERS: readonly (readonly CriPod[])[] = [
   [{ name: 'high-n', source: 'file', graceSec: 4, endsAfterMs: 80 }],
 ];
 const MANIFESTS = { 'low.yaml': 0, 'high.yaml': 2_000_001_000 } as const;
-const PHASE: Phase = {
-  kind: 'draining',
-  mode: 'offline',
-  maintenance: 'shutdown-n-1',
-  origin: 'logind',
-  reason: 'r',
-  since: 1,
-  bootId: 'boot-1',
-};
+const PHASE = drainingPhase('offline', { maintenance: 'shutdown-n-1', bootId: 'boot-1' });
 const CONFIG = { drainPlan: [], maxVolumeWaitSec: 0, progressWaitSec: 300 };
 const NO_CLUSTER = { cluster: undefined, announce: () => undefined };
 const RETENTION: RetentionFacts = {

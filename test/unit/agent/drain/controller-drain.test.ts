@@ -12,6 +12,7 @@ import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 import { byName, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
+import { drainingPhase } from '../../../support/agent/phase-facts.ts';
 
 const PATH = '/api/v1/namespaces/shop/pods/web';
 
@@ -104,15 +105,7 @@ describe('the pods that only budgets keep on a machine that goes down', () => {
 const SIGNAL = new AbortController().signal;
 const { name: NAME } = ownMaintenanceOf('n1').metadata;
 const STATIC = [{ podType: 'Static', podPriority: 2_147_483_647 }] as const;
-const PHASE: Phase = {
-  kind: 'draining',
-  mode: 'cluster',
-  maintenance: NAME,
-  origin: 'logind',
-  reason: 'r',
-  since: 1,
-  bootId: 'b',
-};
+const PHASE = drainingPhase('cluster', { maintenance: NAME });
 
 function factsOf(phase: Phase): DrainerFacts {
   const retention: RetentionFacts = {

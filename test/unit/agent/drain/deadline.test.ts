@@ -3,22 +3,13 @@ import { describe, it } from 'node:test';
 import { offlineDeadlineOf, staticDeadlineOf } from '../../../../src/agent/drain/deadline.ts';
 import type { Deadline } from '../../../../src/decide/deadline/budget.ts';
 import type { Phase, Shutdown } from '../../../../src/decide/shutdown/phase.ts';
+import { drainingPhase } from '../../../support/agent/phase-facts.ts';
 
 const DEADLINE: Deadline = { at: 100_000, since: 0 };
 const VIEW = { inPlace: [], ended: [], parked: [], live: undefined };
 
 function phaseOf(deadline?: Deadline, more: Partial<Shutdown> = {}): Extract<Phase, { kind: 'draining' }> {
-  return {
-    kind: 'draining',
-    mode: 'cluster',
-    maintenance: 'm',
-    origin: 'logind',
-    reason: 'r',
-    since: 1,
-    bootId: 'b',
-    ...(deadline === undefined ? {} : { deadline }),
-    ...more,
-  };
+  return drainingPhase('cluster', { ...(deadline === undefined ? {} : { deadline }), ...more });
 }
 
 describe('the deadline of a shutdown', () => {

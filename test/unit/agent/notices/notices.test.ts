@@ -18,6 +18,7 @@ import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 import { openTestState } from '../../../support/agent/state.ts';
 import { failingStateDisk, Fault } from '../../../support/disks/failing-disk.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
+import { drainingPhase } from '../../../support/agent/phase-facts.ts';
 
 const SPOT_CHANNEL: Notice = { id: 'aws/spot', kind: 'preempt', reason: 'spot', provider: 'aws' };
 
@@ -74,15 +75,7 @@ describe('the channel of a source of notices', () => {
 const START = Date.parse('2026-03-01T12:00:00Z');
 const OPTIONS: NoticeOptions = { leadMs: 0 };
 const WATCHING: Phase = { kind: 'watching' };
-const BY_NOTICE: Phase = {
-  kind: 'draining',
-  maintenance: 'm',
-  mode: 'offline',
-  origin: 'notice',
-  reason: 'spot',
-  since: START,
-  bootId: 'boot-1',
-};
+const BY_NOTICE = drainingPhase('offline', { origin: 'notice', reason: 'spot', since: START, bootId: 'boot-1' });
 const NO = { kind: 'no' } as const;
 const SPOT: Notice = { id: 'aws/spot', kind: 'preempt', reason: 'spot', provider: 'aws', notBefore: START + 120_000 };
 

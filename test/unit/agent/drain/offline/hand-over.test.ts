@@ -6,24 +6,16 @@ import type { DrainPlanEntry, NodeMaintenanceStatus } from '../../../../../src/a
 import { effectiveDrainPlan } from '../../../../../src/decide/maintenance/drain-plan.ts';
 import { targetsAfter } from '../../../../../src/decide/maintenance/drain-targets.ts';
 import { rfc3339 } from '../../../../../src/decide/time.ts';
-import type { Phase } from '../../../../../src/decide/shutdown/phase.ts';
 import { drainOf } from '../../../../support/maintenance/objects.ts';
 import { SILENT_LOG } from '../../../../support/silent-log.ts';
 import { createObjectServer } from '../../../../support/stand-ins/object-server.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
+import { drainingPhase } from '../../../../support/agent/phase-facts.ts';
 
 const SIGNAL = new AbortController().signal;
 const NODE = '/api/v1/nodes/n1';
 const PATH = '/apis/nodemaintenance.x-k8s.io/v1alpha1/nodemaintenances/m';
-const PHASE: Phase = {
-  kind: 'draining',
-  mode: 'offline',
-  maintenance: 'm',
-  origin: 'logind',
-  reason: 'r',
-  since: 1,
-  bootId: 'b',
-};
+const PHASE = drainingPhase('offline');
 const PLAN = effectiveDrainPlan([]);
 
 /** A hand-over to an API server that has this status of the maintenance. */

@@ -5,23 +5,15 @@ import { createRuntimeSilence } from '../../../../../src/agent/drain/runtime-sil
 import { createOfflineDrainer } from '../../../../../src/agent/drain/offline/offline-drain.ts';
 import { createOfflinePods, type OfflineStop } from '../../../../../src/agent/drain/offline/offline-pods.ts';
 import type { DrainPlanEntry } from '../../../../../src/api/node-maintenance.ts';
-import type { Phase } from '../../../../../src/decide/shutdown/phase.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
 import type { RuntimePod } from '../../../../../src/decide/shutdown/runtime-pods.ts';
 import type { ContainerRuntime, PodSandbox } from '../../../../../src/host/cri/runtime.ts';
 import { SILENT_LOG } from '../../../../support/silent-log.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
+import { drainingPhase } from '../../../../support/agent/phase-facts.ts';
 
 const SIGNAL = new AbortController().signal;
-const PHASE: Phase = {
-  kind: 'draining',
-  mode: 'offline',
-  maintenance: 'm',
-  origin: 'logind',
-  reason: 'r',
-  since: 1,
-  bootId: 'b',
-};
+const PHASE = drainingPhase('offline');
 const STATIC_POD = { file: 'web.yaml', namespace: 'default', podName: 'web-n1', priority: 0, labels: {}, graceSec: 30 };
 const RUNTIME_POD = {
   uid: 'u1',
