@@ -11,7 +11,7 @@ const COLOURS = {
   exempt: 'text',
   drained: 'green',
   forced: 'red',
-  undrained: 'red',
+  undrained: 'dark-red',
   canceled: 'text',
   Idle: 'text',
   Cordon: 'purple',
