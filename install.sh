@@ -2,10 +2,25 @@
 # Installs node-maintenance-agent on a machine, upgrades it, or removes it. Run it as root from an unpacked release, or from a
 # checkout in which "npm ci && npm run build" was run. The packages and the installer's image bring a release, and run it too.
 #
+# usage: install.sh [install|rollback|uninstall] [options]
+#
+#   install              install or upgrade the agent and start it (default); goes back by itself if the agent does not start
+#     --kubeconfig FILE    kubeconfig of the agent (default: that of the running kubelet, else one of the usual files)
+#     --standalone         without a cluster: hold shutdowns only for the static pods of this machine
+#     --drop-in FILE       a drop-in of the configuration, which becomes config.d/50-installer.yaml; an empty FILE takes it away
+#     --unless-current     do nothing if exactly this program is installed, runs, and holds the lock
+#     --disable-kubelet-graceful-shutdown  switch the kubelet's own graceful shutdown off by a drop-in; restarts the kubelet
+#     --no-start           install, but do not start
+#     --when-idle          exit code 75 while the agent drains, or manifests are parked
+#   rollback             go back to the previous installation
+#   uninstall            stop the agent and remove it; exit code 75 while the agent drains, or manifests are parked
+#     --purge              remove the configuration and the state too
+#   --package            with any of them, for the packages: their own files are the commands in /usr/bin; nothing is started
+#                        where systemd does not run, as in a chroot, or where the machine has no kubeconfig yet
+
 # Each installation is a folder below /usr/lib/nodemaint/versions: program, Node.js, lock holder, units, and the drop-in of the
 # configuration. systemd and people reach them through links that go through /usr/lib/nodemaint/current. One rename switches
 # that link, so an interrupted installation leaves either the old or the new one, complete; going back is the same rename.
-#
 # Where /usr cannot be written, all of it lies below /opt/nodemaint, and the units are copies in /etc/systemd/system: /opt may
 # be mounted after systemd has read its units.
 #
@@ -13,35 +28,10 @@
 # on the left side of a pipe: nothing that changes something stands there.
 set -eu
 umask 022
-PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-export PATH
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
-usage() {
-  cat << 'TEXT'
-usage: install.sh [install|rollback|uninstall] [options]
-
-  install              install or upgrade the agent and start it (default); goes back by itself if the agent does not start.
-                       It writes /etc/nodemaint/config.yaml only where there is none
-    --kubeconfig FILE    kubeconfig of the agent (default: that of the running kubelet, else one of the usual files)
-    --standalone         without a cluster: hold shutdowns only for the static pods of this machine
-    --drop-in FILE       a drop-in of the configuration, which becomes config.d/50-installer.yaml; an empty FILE takes it away
-    --unless-current     do nothing if exactly this program is installed, runs, and holds the lock
-    --disable-kubelet-graceful-shutdown
-                         switch the kubelet's own graceful shutdown off by a drop-in; restarts the kubelet
-    --no-start           install, but do not start
-    --when-idle          exit code 75 while the machine goes down, the agent drains, or manifests are parked
-  rollback             go back to the previous installation
-  uninstall            stop the agent and remove it; exit code 75 while the agent drains or manifests are parked
-    --purge              remove the configuration and the state too
-  --package            with any of them, for the packages: their own files are the commands in /usr/bin; nothing is started
-                       where systemd does not run, as in a chroot, or where the machine has no kubeconfig yet
-TEXT
-}
-
-warn() {
-  echo "install.sh: $*" >&2
-}
-
+usage() { sed -n '2,/^$/s/^# \{0,1\}//p' "$0"; }
+warn() { echo "install.sh: $*" >&2; }
 fail() {
   warn "$*"
   exit 1
@@ -50,23 +40,20 @@ fail() {
 here=$(CDPATH='' cd -- "$(dirname "$0")" && pwd)
 wanted=/etc/systemd/system/multi-user.target.wants/nodemaint.service
 polkit=/etc/polkit-1/rules.d/10-nodemaint.rules
-etc=/etc/nodemaint
-config=$etc/config.yaml
-# A link to the drop-in of the current installation, where that says anything. Administrators' drop-ins have other names.
+etc=/etc/nodemaint config=/etc/nodemaint/config.yaml
+# A link to the drop-in of the current installation. Administrators' drop-ins have other names.
 dropped=$etc/config.d/50-installer.yaml
 head='apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1
 kind: AgentConfiguration'
 up_sec=180
 
-package=no action=install named=no kubeconfig='' drop_in='' start=yes when_idle=no unless_current=no disable_kubelet_shutdown=no purge=no
-case ${1:-} in
-  install | rollback | uninstall) action=$1; shift ;;
-esac
+action=install package=no named=no kubeconfig='' drop_in='' start=yes when_idle=no unless_current=no disable_kubelet=no purge=no
 while [ $# -gt 0 ]; do
   case $1 in
+    install | rollback | uninstall) action=$1 ;;
     --kubeconfig) [ $# -ge 2 ] || fail "$1 needs a file"; named=yes kubeconfig=$(realpath -ms -- "$2"); shift ;;
     --standalone) named=yes kubeconfig='' ;;
-    --disable-kubelet-graceful-shutdown) disable_kubelet_shutdown=yes ;;
+    --disable-kubelet-graceful-shutdown) disable_kubelet=yes ;;
     --drop-in) [ -f "${2:-}" ] || fail "$1 needs a file"; drop_in=$2; shift ;;
     --no-start) start=no ;;
     --when-idle) when_idle=yes ;;
@@ -80,10 +67,8 @@ while [ $# -gt 0 ]; do
 done
 
 [ "$(id -u)" = 0 ] || fail "run it as root"
-if [ ! -d /run/systemd/system ]; then
-  [ "$package" = yes ] || fail "systemd does not run on this machine"
-  start=no
-fi
+[ -d /run/systemd/system ] || [ "$package" = yes ] || fail "systemd does not run on this machine"
+[ -d /run/systemd/system ] || start=no
 exec 9> /run/nodemaint-install.lock
 flock -n 9 || fail "another install.sh runs on this machine"
 
@@ -100,26 +85,20 @@ if [ -L /opt/nodemaint/current ] || { [ ! -L "$lib/current" ] && ! { is_writable
   [ "$package" = no ] || fail "the packages need /usr/lib/nodemaint, and no agent in /opt/nodemaint"
   lib=/opt/nodemaint units=/etc/systemd bring=put
 fi
-# Few machines have /opt/bin in the PATH.
 bin=/usr/local/bin
 [ "$package" = no ] || bin=/usr/bin
 is_writable "$bin" || bin=/opt/bin
-versions=$lib/versions
-staged=$versions/.staged
-# The configuration as it is going to be.
-trial=$versions/.trial
-current=$lib/current
-previous=$lib/previous
+current=$lib/current previous=$lib/previous versions=$lib/versions
+# The new installation, and the configuration as it is going to be.
+staged=$versions/.staged trial=$versions/.trial
 # This file exists from the switch to an installation until that installation was seen to work.
 unproven=$lib/unproven
 programs="$versions/[^/]+/(node|nodemaint|lock-holder)"
 
-# --- files
-
 # Points the link $2 to $1, in one step.
 link() {
   [ "$(readlink "$2" || true)" != "$1" ] || return 0
-  install -d -m 0755 "$(dirname "$2")"
+  mkdir -p "$(dirname "$2")"
   ln -sfn "$1" "$2.new"
   mv -fT "$2.new" "$2"
 }
@@ -133,40 +112,28 @@ put() {
   sync "$(dirname "$2")"
 }
 
-version_of() {
-  basename "$(readlink "$1" || true)"
-}
+version_of() { basename "$(readlink "$1" || true)"; }
 
 # The text of the drop-in in the file $1: one that says nothing where the file is empty, or not there.
-drop_in_of() {
-  if [ -s "$1" ]; then cat "$1"; else echo "$head"; fi
-}
+drop_in_of() { if [ -s "$1" ]; then cat "$1"; else echo "$head"; fi; }
 
-# --- a new installation, which is tried before anything else is changed
+# The files that the current installation has for systemd, as names below a folder of systemd. They have no spaces.
+units_of_current() { (cd "$current/systemd" && find system logind.conf.d -type f -printf '%p '); }
 
+# Finds the program that this script brings.
 find_build() {
   node=$here/node
   [ -f "$node" ] || node=$(echo "$here"/node_modules/node-linux-*/bin/node)
   [ -f "$node" ] || fail "no $node; run npm ci in $here first"
-  [ -x "$node" ] || fail "$node cannot be executed, as on a file system that is mounted with noexec; put $here elsewhere, such as below /var/tmp"
   [ -f "$here/dist/nodemaint.cjs" ] || fail "no $here/dist/nodemaint.cjs; run npm run build in $here first"
+  [ -x "$node" ] || fail "$node cannot be executed, as on a file system that is mounted with noexec; put $here elsewhere, such as below /var/tmp"
   # A checkout has the Node.js of an npm package, and its hash in a file. What a release brings is covered by its signature.
   pins=$here/.ci/pins/node.sha256
-  [ "$node" != "$here/node" ] && [ -f "$pins" ] || return 0
-  (cd "$here/node_modules" && grep " ${node#"$here/node_modules/"}\$" "$pins" | sha256sum --check --status) ||
+  [ ! -f "$pins" ] || (cd "$here/node_modules" && sha256sum --check --ignore-missing --status "$pins") ||
     fail "$node is not the Node.js that $pins names; run npm ci in $here, and look at what it brings; nothing was changed"
 }
 
-# A hash of all files that an installation is made of.
-sum_of_build() {
-  (cd "$here" && sha256sum < "$node" && find dist systemd -type f -exec sha256sum {} +) | sort | sha256sum
-}
-
-is_current() {
-  sum=$(sum_of_build) && [ "$(cat "$current/build.sum" 2> /dev/null)" = "$sum" ] && [ ! -e "$unproven" ] || return 1
-  text=$(drop_in_of "${drop_in:-$dropped}") && [ "$(drop_in_of "$dropped")" = "$text" ] && is_installed && is_up
-}
-
+# Makes the folder of a new installation, and tries its programs. The folder has no name yet by which anything finds it.
 stage() {
   rm -rf "$staged"
   install -d -m 0755 "$staged"
@@ -175,20 +142,14 @@ stage() {
   cp -R "$here/dist/." "$here/systemd" "$here"/systemd/libexec/* "$staged"
   chmod -R u=rwX,go=rX "$staged"
   find "$staged/systemd" -type f -exec sed -i "s,/usr/lib/nodemaint/,$lib/,g" {} +
-  sum_of_build > "$staged/build.sum"
   drop_in_of "${drop_in:-$dropped}" > "$staged/drop-in.yaml"
   version=$("$staged/nodemaint" --version) || fail "the new program does not run on this machine; nothing was changed"
   NODEMAINT_ALIVE_FILE=/dev/null NODEMAINT_DEAD_MAN_SEC=0 "$staged/lock-holder" 2> /dev/null ||
     fail "the new lock holder does not run on this machine; nothing was changed (it needs: $(head -n 1 "$staged/lock-holder"))"
   new=$version-$(date -u +%Y%m%dT%H%M%SZ)-$$
-  label_staged
-}
-
-# SELinux lets systemd start programs with this label; what lies below /usr/lib or /opt would get another one.
-label_staged() {
+  # SELinux lets systemd start programs with this label; what lies below /usr/lib or /opt would get another one.
   command -v selinuxenabled > /dev/null && selinuxenabled || return 0
-  chcon -t bin_t "$staged/node" "$staged/nodemaint" "$staged/lock-holder" ||
-    fail "the programs cannot get the SELinux label bin_t, without which systemd would not start them; nothing was changed"
+  chcon -t bin_t "$staged/node" "$staged/nodemaint" "$staged/lock-holder"
   semanage fcontext -a -t bin_t "$programs" 2> /dev/null || semanage fcontext -m -t bin_t "$programs" 2> /dev/null ||
     warn "warning: SELinux does not record the label bin_t of $programs: there is no semanage. A relabeling of the file system would take it away, and then the agent would not start"
 }
@@ -213,25 +174,17 @@ check_config() {
   install -d -m 0755 "$trial/config.d"
   # Installations of 0.2.0 had their drop-in in the file itself.
   drop_in_of "$dropped" > "$trial/own.yaml"
-  for dir in "$current" "$previous"; do
-    [ ! -d "$dir" ] || [ -e "$dir/drop-in.yaml" ] || put "$trial/own.yaml" "$dir/drop-in.yaml"
-  done
+  for dir in "$current" "$previous"; do [ -e "$dir/drop-in.yaml" ] || [ ! -d "$dir" ] || put "$trial/own.yaml" "$dir/drop-in.yaml"; done
   [ ! -d "$etc/config.d" ] || cp -a "$etc/config.d/." "$trial/config.d"
   cp --remove-destination "$1/drop-in.yaml" "$trial/config.d/${dropped##*/}"
-  if [ -e "$config" ]; then
-    echo "keeping $config"
-    cp -p "$config" "$trial/config.yaml"
-  else
-    write_config > "$trial/config.yaml"
-  fi
-  kubeconfig=$("$1/nodemaint" config show kubeconfig --config "$trial/config.yaml" 2> /dev/null) || kubeconfig=''
-  case $kubeconfig in
-    /root/* | /home/* | /run/user/*) fail "the agent's unit cannot read $kubeconfig, because it sees no home directories; put the kubeconfig elsewhere" ;;
-  esac
+  [ -e "$config" ] || write_config > "$trial/config.yaml"
+  [ ! -e "$config" ] || cp -p "$config" "$trial/config.yaml"
+  read_places "$1" "$trial/config.yaml" 2> /dev/null || used=''
+  case $used in /root/* | /home/* | /run/user/*) fail "the agent's unit cannot read $used, because it sees no home directories; put the kubeconfig elsewhere" ;; esac
   answer=$("$1/nodemaint" config check --config "$trial/config.yaml" 2>&1) && return 0
-  if [ "$package" = yes ] && [ -n "$kubeconfig" ] && [ ! -e "$kubeconfig" ] && ! is_up; then
+  if [ "$package" = yes ] && [ -n "$used" ] && [ ! -e "$used" ] && ! is_up; then
     # The package was installed or upgraded before the node has joined its cluster, or in the image of a machine.
-    echo "no $kubeconfig yet; the agent starts at the next boot, or with: systemctl start nodemaint"
+    echo "no $used yet; the agent starts at the next boot, or with: systemctl start nodemaint"
     start=no
   else
     printf '%s\n' "$answer" | sed "s,$trial/,$etc/,g" >&2
@@ -239,30 +192,22 @@ check_config() {
   fi
 }
 
-# Reads where this machine's manifests and state are, as the program in the folder $1 says of the configuration $2.
+# Reads where kubeconfig, manifests and state of this machine are, as the program in the folder $1 says of the configuration $2.
 read_places() {
-  places=$("$1/nodemaint" config show staticPodPath parkedPath stateDirectory runDirectory --config "$2") || return 1
-  { read -r static; read -r parked; read -r state; read -r run; } << TEXT
+  places=$("$1/nodemaint" config show kubeconfig staticPodPath parkedPath stateDirectory runDirectory --config "$2") || return 1
+  { read -r used; read -r static; read -r parked; read -r state; read -r run; } << TEXT
 $places
 TEXT
 }
 
 # The agent's unit may write to the usual locations of manifests. This adds those of this machine, which may be the same.
 stage_paths() {
-  read_places "$staged" "$trial/config.yaml"
   [ -d "$state" ] || install -d -m 0700 "$state"
   beside=$(dirname "$static")
   if [ "$beside" = / ]; then set -- "$static" "$parked"; else set -- "$beside" "$(dirname "$parked")"; fi
   quoted=$(printf '%s\n' "$@" "$state" "$run" | sed 's/[\\"]/\\&/g; s/%/%%/g; s/.*/ReadWritePaths="-&"/')
   install -d -m 0755 "$staged/systemd/system/nodemaint.service.d"
   printf '%s\n' '[Service]' "$quoted" > "$staged/systemd/system/nodemaint.service.d/zz-nodemaint.conf"
-}
-
-# --- the switch from one installation to another
-
-# The files that the current installation has for systemd, as names below a folder of systemd. They have no spaces.
-units_of_current() {
-  cd "$current/systemd" && find system logind.conf.d -type f -printf '%p '
 }
 
 # Makes systemd and people use an installation. The running agent continues until it is restarted.
@@ -284,7 +229,7 @@ switch_to() {
 
 # Removes what is ours in the folders of systemd, but for the files named in $1. All have one of these names.
 remove_units() {
-  found=$(cd "$units" && find . -maxdepth 3 ! -type d \( -name 'nodemaint*.service' -o -name zz-nodemaint.conf \) ! -path '*.wants/*' -printf '%P ')
+  found=$(cd "$units" && find . -maxdepth 3 ! -type d \( -name 'nodemaint*.service*' -o -name 'zz-nodemaint.conf*' \) ! -path '*.wants/*' -printf '%P ')
   for file in $found; do
     case " $1" in *" $file "*) continue ;; esac
     rm -f "$units/$file"
@@ -297,9 +242,8 @@ remove_units() {
 
 # logind reads its drop-ins only on SIGHUP, and applies them within a second.
 reload() {
-  [ -d /run/systemd/system ] || return 0
-  systemctl kill --signal=HUP systemd-logind.service || true
-  systemctl daemon-reload
+  systemctl kill --signal=HUP systemd-logind.service 2> /dev/null || true
+  [ ! -d /run/systemd/system ] || systemctl daemon-reload
 }
 
 # Whether the next boot starts the current installation, whatever was said before.
@@ -318,8 +262,8 @@ ask_agent() {
 is_up() {
   answer=$(ask_agent) || answer='no answer'
   case $answer in
-    *' unit true') systemctl is-active --quiet nodemaint-inhibitor.service ;;
-    *' true' | *' none '* | 'released '*) return 0 ;;
+    *' true') systemctl is-active --quiet nodemaint-inhibitor.service ;;
+    *' none '* | 'released '*) ;;
     *) return 1 ;;
   esac
 }
@@ -344,13 +288,6 @@ bring_up() {
   process=$(systemctl show -P InvocationID nodemaint.service)
   sleep 3
   is_up && [ "$(systemctl show -P InvocationID nodemaint.service)" = "$process" ]
-}
-
-# Finds the installation to go back to: the current one, unless it was never seen to work.
-find_good() {
-  good=$(version_of "$current")
-  if [ -e "$unproven" ] && ! is_up; then good=$(version_of "$previous"); fi
-  [ -d "$versions/${good:-none}" ] || good=''
 }
 
 # Switches to an installation and checks that it starts. After the switch every end of this script except success goes back.
@@ -378,46 +315,27 @@ on_exit() {
   rm -rf "$staged" "$trial" "$config.new"
   # The current program is not removed.
   [ -z "$new" ] || [ "$(version_of "$current")" = "$new" ] || rm -rf "${versions:?}/$new"
-  # A drop-in that says nothing is not shown to people.
-  [ -e "$dropped" ] || rm -f "$dropped"
-  [ "$(cat "$dropped" 2> /dev/null)" != "$head" ] || rm -f "$dropped"
   # Where nothing is installed, no folder of ours stays.
   [ "$step" = finished ] || rmdir "$versions" "$lib" "$etc/config.d" "$etc" 2> /dev/null
   exit "$code"
 }
 
+# Goes back to the installation before, and says why.
 go_back() {
   [ "$1" -lt 128 ] || why='this script was interrupted'
   warn "the new installation $(version_of "$current") did not start: $why. The last lines of its log:"
   # What the program said last may be on its way to the journal still.
   timeout 10 journalctl --sync 2> /dev/null
   journalctl --no-pager --lines=20 --unit=nodemaint.service --unit=nodemaint-inhibitor.service >&2
-  if [ -z "$good" ]; then
-    warn "there is no earlier installation to go back to; systemd continues to try to start this one"
-    return
-  fi
+  [ -n "$good" ] || warn "there is no earlier installation to go back to; systemd continues to try to start this one"
+  [ -n "$good" ] || return
   warn "going back to $good"
   # In a subshell that is no condition, for "set -e".
   (set -e; switch_to "$good"; bring_up; rm -f "$unproven"; sync -f "$lib")
   back=$?
-  if [ "$back" = 0 ]; then
-    warn "the upgrade FAILED; the earlier installation $good runs again"
-  else
-    warn "the upgrade FAILED, and the earlier installation $good did not start either. THIS NODE IS NOT PROTECTED; see: journalctl -u nodemaint"
-  fi
-}
-
-# --- the three actions
-
-# The kubelet's own graceful shutdown would kill pods by its own clock when the drain begins. It is an error where it could not
-# be switched off: the node would not be guarded.
-disable_kubelet_shutdown() {
-  said=$("$lib/nodemaint" disable-kubelet-shutdown --config "$config") ||
-    fail "node-maintenance-agent is installed, but the kubelet's own graceful shutdown could NOT be switched off, and would kill pods during a drain"
-  echo "$said"
-  case $said in *Wrote*) systemctl try-restart kubelet.service ;; esac
-  # The agent takes over the kubelet's order.
-  case $said in *'is now the drainPlan'*) systemctl try-restart nodemaint.service ;; esac
+  how='runs again'
+  [ "$back" = 0 ] || how='did not start either. THIS NODE IS NOT PROTECTED; see: journalctl -u nodemaint'
+  warn "the upgrade FAILED; the earlier installation $good $how"
 }
 
 do_install() {
@@ -426,35 +344,38 @@ do_install() {
     is_writable "$place" || fail "$place cannot be written, because $dir is read-only; nothing was changed. Use the image or package that your system takes"
   done
   [ "$when_idle" = no ] || refuse_while_busy
-  if [ "$unless_current" = yes ] && is_current; then
+  stage
+  check_config "$staged"
+  stage_paths
+  if [ "$unless_current" = yes ] && diff -r "$staged" "$(readlink -f "$current")" > /dev/null && [ ! -e "$unproven" ] && is_installed && is_up; then
     step=finished
     echo "exactly this node-maintenance-agent is installed, runs, and holds the lock"
   else
-    install -d -m 0755 "$versions"
-    stage
-    check_config "$staged"
-    stage_paths
-    # Again, because the copying takes some seconds.
-    [ "$when_idle" = no ] || refuse_while_busy
-    find_good
+    # The installation to go back to: the current one, unless it was never seen to work.
+    good=$(version_of "$current")
+    if [ -e "$unproven" ] && ! is_up; then good=$(version_of "$previous"); fi
+    [ -d "$versions/${good:-none}" ] || good=''
     # Everything is on the disk before the folder gets its name.
     sync -f "$staged"
     mv -T "$staged" "$versions/$new"
-    sync "$versions"
     [ -e "$config" ] || put "$trial/config.yaml" "$config"
     activate "$new"
     for dir in "$versions"/*; do
       case ${dir##*/} in "$new" | "$good") ;; *) rm -rf "$dir" ;; esac
     done
-    if [ "$start" = yes ]; then
-      # What else would keep a shutdown from waiting for the pods.
-      "$lib/nodemaint" doctor --config "$config" 2> /dev/null | grep '^fail' >&2 || true
-      echo "node-maintenance-agent $version is installed, runs, and holds the lock; see: $bin/nodemaint status"
-    else
-      echo "node-maintenance-agent $version is installed; start it with: systemctl start nodemaint"
-    fi
+    told="is installed, runs, and holds the lock; see: $bin/nodemaint status"
+    [ "$start" = yes ] || told='is installed; start it with: systemctl start nodemaint'
+    echo "node-maintenance-agent $version $told"
   fi
-  [ "$disable_kubelet_shutdown" = no ] || disable_kubelet_shutdown
+  # The kubelet's own graceful shutdown would kill pods by its own clock when the drain begins. The agent takes over its order.
+  if [ "$disable_kubelet" = yes ]; then
+    said=$("$lib/nodemaint" disable-kubelet-shutdown --config "$config") ||
+      fail "node-maintenance-agent is installed, but the kubelet's own graceful shutdown could NOT be switched off, and would kill pods during a drain"
+    echo "$said"
+    case $said in *Wrote*) systemctl try-restart kubelet.service nodemaint.service ;; esac
+  fi
+  # What else would keep a shutdown from waiting for the pods.
+  [ "$start" = no ] || "$lib/nodemaint" doctor --config "$config" 2> /dev/null | grep '^fail' >&2 || true
 }
 
 do_rollback() {
@@ -472,33 +393,29 @@ refuse_while_busy() {
   static=/etc/kubernetes/manifests parked=/etc/kubernetes/nodemaint-parked state=/var/lib/nodemaint
   [ ! -e "$lib/nodemaint" ] || [ ! -e "$config" ] || read_places "$lib" "$config" ||
     fail "the program cannot tell where manifests may be parked; repair $config, or install a working program first"
-  beside=$static
-  [ -d "$beside" ] || beside=$(dirname "$beside")
-  found=$(find "$parked" "$beside/.nodemaint-leaving" -maxdepth 1 ! -type d ! -name '.*' 2> /dev/null) || true
-  if [ -n "$found" ]; then
-    warn "nothing was changed, because manifests are parked:
+  [ -d "$static" ] || static=$(dirname "$static")
+  found=$(find "$parked" "$static/.nodemaint-leaving" -maxdepth 1 ! -type d ! -name '.*' 2> /dev/null) || true
+  phase=$(ask_agent) || phase=watching
+  case $phase in watching*) busy='' ;; *) busy="the agent is in the phase ${phase%% *}" ;; esac
+  [ -z "$found" ] || busy="manifests are parked:
 $found
   end the maintenance first (nodemaint cancel, or complete its NodeMaintenance), or put them back: nodemaint restore --all"
-    exit 75
-  fi
-  phase=$(ask_agent) || phase=watching
-  if [ "${phase%% *}" != watching ]; then
-    warn "nothing was changed, because the agent is in the phase ${phase%% *}"
-    exit 75
-  fi
+  [ -n "$busy" ] || return 0
+  warn "nothing was changed, because $busy"
+  exit 75
 }
 
 do_uninstall() {
   refuse_while_busy
   [ ! -f "$state/kubelet-drop-in" ] || "$lib/nodemaint" disable-kubelet-shutdown --undo --config "$config" ||
     warn "the kubelet keeps the drop-in that $state/kubelet-drop-in names"
-  [ ! -d /run/systemd/system ] || systemctl stop nodemaint.service nodemaint-inhibitor.service 2> /dev/null || true
+  systemctl stop nodemaint.service nodemaint-inhibitor.service 2> /dev/null || true
   # The drop-in stays with the configuration: this puts a file in place of the link.
   [ ! -e "$dropped" ] || sed -i '' "$dropped"
   rm -f "$wanted" "$polkit"
   [ "$package" = yes ] || rm -f "$bin/nodemaint" "$bin/kubectl-nodemaint"
   remove_units ''
-  # Where polkit is installed, this folder is polkit's.
+  # The folder, unless it is polkit's.
   command -v pkaction > /dev/null || rmdir -p "$(dirname "$polkit")" 2> /dev/null || true
   semanage fcontext -d "$programs" 2> /dev/null || true
   rm -rf "$lib"
@@ -513,12 +430,6 @@ do_uninstall() {
 }
 
 step=begun new='' good=''
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'exit 130' HUP INT TERM
 trap on_exit EXIT
-case $action in
-  install) do_install ;;
-  rollback) do_rollback ;;
-  uninstall) do_uninstall ;;
-esac
+"do_$action"

@@ -78,7 +78,7 @@ describe('nodemaint install-node', () => {
     assert.match((await runWith(`${head}logLevel: debug\n`)).stdout, /is installed, runs, and holds the lock/);
     assert.match(await container.must(effective), /^logLevel: debug$/m);
     assert.match((await runWith('')).stdout, /is installed, runs, and holds the lock/);
-    assert.equal(await container.must('find /etc/nodemaint ! -type d'), '/etc/nodemaint/config.yaml\n');
+    assert.equal(await container.must(`cat ${to}`), head);
   });
 
   it('nodemaint install-node waits while manifests are parked, and its installation goes on when its pod ends', async () => {
