@@ -19,12 +19,11 @@ export interface Changes {
   readonly Node: Omit<NodeChange, 'nodes'> & { readonly name: string };
   /** A PodDisruptionBudget did, NAMESPACE/NAME. */
   readonly Budget: string;
-  /** For the node of this name some maintenance is another one now: its stage, its reason, its deadline or its targets. */
+  /**
+   * For the node of this name some maintenance is another one now: its stage, its reason, its deadline or its targets; or its
+   * drains may begin or go on now, or have to wait.
+   */
   readonly Reach: string;
-  /** The drains of this node may begin or go on now, or have to wait. */
-  readonly DrainOrder: string;
-  /** The pods, by the keys of their requests, whose eviction drains want from now on, or no longer. */
-  readonly Wanted: readonly string[];
   /** The API server refuses a write of this node, for another reason than before, or no longer. */
   readonly RefusedNode: string;
   /** It refuses the EvictionRequest of this key, or the eviction of a pod that has none. */
@@ -38,12 +37,12 @@ export type ChangeNotes = Readonly<Record<CopiedResource, (key: string) => void>
 export function createChangeNotes(context: ControllerContext, tell: Tell<Changes>): ChangeNotes {
   const { maintenances, requests, pods, ungated } = context;
   const reach = createAffectedNodes();
-  const tellReach = (name: string): void => {
-    const selected = maintenances.nodesOf(name).map(({ metadata }) => metadata.name);
-    for (const node of reach.note(name, maintenances.get(name), selected)) tell('Reach', node);
+  const tellReach = (nodes: readonly string[]): void => {
+    for (const node of nodes) tell('Reach', node);
   };
-  const tellDrainOrder = (nodes: readonly string[]): void => {
-    for (const node of nodes) tell('DrainOrder', node);
+  const reachedBy = (name: string): readonly string[] => {
+    const selected = maintenances.nodesOf(name).map(({ metadata }) => metadata.name);
+    return reach.note(name, maintenances.get(name), selected);
   };
   return {
     Request: (key) => {
@@ -53,19 +52,18 @@ export function createChangeNotes(context: ControllerContext, tell: Tell<Changes
       const { nodes, turned, isOtherControlPlane } = pods.note(key);
       for (const node of nodes) maintenances.groups.touchNode(node);
       tell('Pod', { key, nodes, turned });
-      if (isOtherControlPlane) tellDrainOrder(maintenances.noteControlPlane());
+      if (isOtherControlPlane) tellReach(maintenances.noteControlPlane());
     },
     Maintenance: (name) => {
-      tellDrainOrder(maintenances.note(name));
+      const others = maintenances.note(name);
       tell('Maintenance', name);
-      tellReach(name);
+      tellReach([...new Set([...others, ...reachedBy(name)])]);
       ungated.forget((node) => drainsOfNode(maintenances.on(node), node).length > 0);
     },
     Node: (name) => {
       const { nodes, ...change } = maintenances.noteNode(name);
       tell('Node', { name, ...change });
-      for (const maintenance of change.maintenances) tellReach(maintenance);
-      tellDrainOrder(nodes);
+      tellReach([...new Set([...change.maintenances.flatMap(reachedBy), ...nodes])]);
     },
     Budget: (key) => {
       tell('Budget', key);

@@ -2,7 +2,7 @@
 import type { Interceptor } from '../kube/eviction/interceptor.ts';
 import { InterceptorLoop } from '../kube/eviction/interceptor-loop.ts';
 import type { Loop } from '../kube/loop/loops.ts';
-import { createTargets } from './cache/targets.ts';
+import { heldTargetOf } from './cache/targets.ts';
 import type { Changes } from './changes.ts';
 import type { ControllerContext } from './context.ts';
 
@@ -13,13 +13,12 @@ export function interceptorLoop(
   { name, parallel }: Pick<Loop<Changes>, 'name' | 'parallel'>,
   mayConcern: (key: string) => boolean = () => true,
 ): Loop<Changes> {
-  const targets = createTargets(pods, clock);
   const { reconcile } = new InterceptorLoop(interceptor, {
     client,
     clock,
     log,
     request: (key) => requests.get(key),
-    pod: (request) => Promise.resolve(targets(request)),
+    pod: (request) => Promise.resolve(heldTargetOf(pods, request)),
   });
   const onNode = (node: string): readonly string[] => [...requests.onNode(node)].filter(mayConcern);
   return {

@@ -140,7 +140,8 @@ class World {
       assert.deepEqual(kept, made, `the group of ${name}`);
       const [seen, expected] = [this.#observer, observer].map((by) => by.observe(each, NOW));
       assert.deepEqual(seen?.status, expected?.status, `the status of ${name}`);
-      const uids = (of: typeof seen): readonly string[] => of?.intents.map(({ pod }) => pod.uid).toSorted() ?? [];
+      const uids = (of: typeof seen): readonly string[] =>
+        (of?.resolution?.nodes ?? []).flatMap(({ evicting }) => evicting.map(({ uid }) => uid)).toSorted();
       assert.deepEqual(uids(seen), uids(expected), `what ${name} evicts`);
     }
   }

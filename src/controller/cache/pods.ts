@@ -61,10 +61,17 @@ export interface PodIndex extends ObjectCache<Pod> {
   /** The pods that wait to be scheduled on this node and on no other, as those of DaemonSets do. */
   meantFor(node: string): readonly Pod[];
   isEmpty(node: string): boolean;
+  /** The pod of the EvictionRequest of this key, NAMESPACE/UID. */
+  ofRequest(key: string): Pod | undefined;
   /** The pods that are annotated as being evicted in the background, and since when, in milliseconds since the epoch. */
   readonly inBackground: BackgroundEvictions;
   /** Notes that the pod, NAMESPACE/NAME, came, changed or went. */
   note(key: string): PodChange;
+}
+
+/** The key of the EvictionRequest of a pod, which is named by the UID of the pod: NAMESPACE/UID. */
+export function requestKeyOf({ metadata: { namespace = 'default', uid = '' } }: Pod): string {
+  return `${namespace}/${uid}`;
 }
 
 /** The copy of a pod; undefined where the pod is not there any more, or another one has its name. */
@@ -82,6 +89,8 @@ export function createPodIndex(cache: ObjectCache<Pod>, clock: Pick<Clock, 'now'
   const bound = createGrouping();
   const unbound = createGrouping();
   const components = new Map<string, string>();
+  const byRequest = new Map<string, string>();
+  const requestOf = new Map<string, string>();
   const isOtherComponent = (key: string, pod: Pod | undefined): boolean => {
     const [before, after] = [components.get(key), pod === undefined ? undefined : componentText(pod)];
     if (after === undefined) components.delete(key);
@@ -102,9 +111,16 @@ export function createPodIndex(cache: ObjectCache<Pod>, clock: Pick<Clock, 'now'
     meantFor: (node) => found(unbound.under(node)),
     inBackground,
     isEmpty: (node) => bound.under(node).size === 0,
+    ofRequest: (key) => cache.get(byRequest.get(key) ?? ''),
     note: (key) => {
       const pod = cache.get(key);
       inBackground.note(key);
+      byRequest.delete(requestOf.get(key) ?? '');
+      requestOf.delete(key);
+      if (pod !== undefined) {
+        requestOf.set(key, requestKeyOf(pod));
+        byRequest.set(requestKeyOf(pod), key);
+      }
       const before = bound.valuesOf(key);
       const meantBefore = unbound.valuesOf(key);
       const node = pod?.spec.nodeName ?? '';

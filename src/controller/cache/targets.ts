@@ -1,9 +1,8 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { Pod } from '../../api/pod.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
-import type { Clock } from '../../host/clock.ts';
-import { keyOf } from '../../kube/resource.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
+import type { PodIndex } from './pods.ts';
 
 /** The target of a request in our copy; undefined where it is gone, or another pod has its name. */
 export function targetOf(pods: Pick<ObjectCache<Pod>, 'get'>, request: EvictionRequest): Pod | undefined {
@@ -11,28 +10,13 @@ export function targetOf(pods: Pick<ObjectCache<Pod>, 'get'>, request: EvictionR
   return pod?.metadata.uid === request.spec.target.pod.uid ? pod : undefined;
 }
 
-/** Who makes requests must not make the controller walk through all pods for each of them. */
-const EVERY_MS = 30_000;
-
 /**
- * Finds the targets of EvictionRequests in our copy: by the name of the pod and, of a request that is deleted but held by
+ * Finds the target of an EvictionRequest in our copy: by the name of the pod and, of a request that is deleted but held by
  * finalizers, by the UID. Whoever names another pod in a request, and has it held, must not keep the pod of its UID.
  */
-export function createTargets(
-  pods: Pick<ObjectCache<Pod>, 'get' | 'list'>,
-  clock: Pick<Clock, 'monotonic'>,
-): (request: EvictionRequest) => Pod | undefined {
-  let keys: ReadonlyMap<string | undefined, string> = new Map();
-  let readAt = -Infinity;
-  return (request) => {
-    const known = pods.get(targetKeyOf(request));
-    const { uid } = request.spec.target.pod;
-    if (known?.metadata.uid === uid || request.metadata.deletionTimestamp === undefined) return known;
-    if (clock.monotonic() - readAt >= EVERY_MS) {
-      keys = new Map(pods.list().map((pod) => [pod.metadata.uid, keyOf(pod)]));
-      readAt = clock.monotonic();
-    }
-    const pod = pods.get(keys.get(uid) ?? '');
-    return pod?.metadata.uid === uid && pod.metadata.namespace === request.metadata.namespace ? pod : undefined;
-  };
+export function heldTargetOf(pods: Pick<PodIndex, 'get' | 'ofRequest'>, request: EvictionRequest): Pod | undefined {
+  const known = pods.get(targetKeyOf(request));
+  const { uid } = request.spec.target.pod;
+  if (known?.metadata.uid === uid || request.metadata.deletionTimestamp === undefined) return known;
+  return pods.ofRequest(`${request.metadata.namespace}/${uid}`);
 }

@@ -1,13 +1,17 @@
 /** The loops over NodeMaintenances and over the requests of their drains, and what the loops of drains share. */
+import type { Pod } from '../../api/pod.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { hasBegun } from '../../decide/maintenance/recorded-node.ts';
-import { type DueKey, type Loop, type Tell } from '../../kube/loop/loops.ts';
+import { after, type DueKey, type Loop, type Tell } from '../../kube/loop/loops.ts';
+import { targetedPods } from '../../decide/node/leaving.ts';
+import { drainPodOf } from '../../decide/pod.ts';
+import { requestKeyOf } from '../cache/pods.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
-import { createEvictionIntents, type EvictionIntents } from './wanted-evictions.ts';
 import { createMaintenanceReconciler } from './reconciler.ts';
 import { createRefusals, type Refusals } from './refusals.ts';
 import type { GroupedEvictions } from '../eviction/grouped-pods.ts';
+import { EvictionRoom } from '../eviction/room.ts';
 import { createRequestReconciler } from './requests.ts';
 
 const PARALLEL_STEPS = 32;
@@ -22,12 +26,12 @@ const FEW_NODES = 8;
 
 /** What the loops of drains share. */
 interface Drains {
-  readonly intents: EvictionIntents;
   readonly refused: { readonly nodes: Refusals; readonly requests: Refusals };
-  readonly tell: Tell<Changes>;
+  readonly room: EvictionRoom;
 }
 
-export function createDrains({ clock }: ControllerContext, tell: Tell<Changes>): Drains {
+export function createDrains(context: ControllerContext, tell: Tell<Changes>): Drains {
+  const { clock } = context;
   const refusedNode = (node: string): void => {
     tell('RefusedNode', node);
   };
@@ -35,14 +39,11 @@ export function createDrains({ clock }: ControllerContext, tell: Tell<Changes>):
     tell('RefusedRequest', key);
   };
   const refused = { nodes: createRefusals(clock, refusedNode), requests: createRefusals(clock, refusedRequest) };
-  return { intents: createEvictionIntents(), refused, tell };
+  return { refused, room: new EvictionRoom(context) };
 }
 
 /** Those of a node are not looked at where they are complete. */
-function concernsOf(
-  { maintenances, requests, pods }: ControllerContext,
-  { intents }: Drains,
-): Loop<Changes>['concerns'] {
+function concernsOf({ maintenances, requests, pods }: ControllerContext): Loop<Changes>['concerns'] {
   const on = (node: string): readonly string[] => maintenances.unsettledOn(node);
   const soon = (names: Iterable<string>): readonly DueKey[] =>
     [...names].map((key) => {
@@ -56,27 +57,27 @@ function concernsOf(
   const nowOn = (node: string): readonly DueKey[] => {
     return on(node).flatMap((name) => (maintenances.sizeOf(name) <= FEW_NODES ? [name] : soon([name])));
   };
-  const nodesOfPod = (pod: string): readonly string[] => {
-    const { nodeName } = pods.get(pod)?.spec ?? {};
-    return nodeName === undefined ? [] : [nodeName];
-  };
+  const nodesOf = (pod: Pod | undefined): readonly string[] =>
+    pod?.spec.nodeName === undefined ? [] : [pod.spec.nodeName];
   return {
-    // Drains that share nodes go by what each of them has reached. Of one that asks for pods most changes are our own writes.
-    Maintenance: (name) => [...(intents.isAsking(name) ? [] : [name]), ...soon(maintenances.groups.of(name).members)],
+    // Drains that share nodes go by what each of them has reached. Of one that has begun most changes are our own writes.
+    Maintenance: (name) => [
+      ...(maintenances.drains.begun.has(name) ? [] : [name]),
+      ...soon(maintenances.groups.of(name).members),
+    ],
     Node: ({ name, maintenances: others, isOtherwiseCordoned }) => [
       ...others,
       ...(isOtherwiseCordoned ? nowOn(name) : soonOn(name)),
     ],
     Pod: ({ nodes, turned }) => nodes.flatMap((node) => (turned.includes(node) ? nowOn(node) : soonOn(node))),
-    Request: (change) => soonOn(...change.nodes, ...change.pods.flatMap(nodesOfPod)),
+    Request: (change) => soonOn(...change.nodes, ...change.pods.flatMap((key) => nodesOf(pods.get(key)))),
     Reach: (node) => soonOn(node),
-    DrainOrder: (node) => soonOn(node),
     RefusedNode: on,
-    RefusedRequest: (key) => [...intents.of(key).keys(), ...requests.nodesOf(key).flatMap(on)],
+    RefusedRequest: (key) => [...nodesOf(pods.ofRequest(key)), ...requests.nodesOf(key)].flatMap(on),
   };
 }
 
-function orderOf({ maintenances, options }: ControllerContext, { intents }: Drains): Required<Loop<Changes>>['order'] {
+function orderOf({ maintenances, options }: ControllerContext): Required<Loop<Changes>>['order'] {
   /** Where the number of nodes is limited, drains begin one by one, each after what the one before it has written. */
   const isBeginning = (name: string): boolean => {
     const known = maintenances.get(name);
@@ -85,7 +86,8 @@ function orderOf({ maintenances, options }: ControllerContext, { intents }: Drai
   };
   return {
     // Many drains begin before the counts of those that are under way are brought up to date.
-    isUrgent: (name) => maintenances.isUrgent(name) || (maintenances.drains.names.has(name) && !intents.isAsking(name)),
+    isUrgent: (name) =>
+      maintenances.isUrgent(name) || (maintenances.drains.names.has(name) && !maintenances.drains.begun.has(name)),
     // What drains that share nodes have reached is decided one by one, each from what the one before it has written.
     hasToWait: (name, running) => {
       for (const other of running) {
@@ -98,38 +100,48 @@ function orderOf({ maintenances, options }: ControllerContext, { intents }: Drai
 
 /** The loop over NodeMaintenances, by their names. */
 export function maintenanceLoop(context: ControllerContext, drains: Drains): Loop<Changes> {
-  const { intents, refused, tell } = drains;
-  const reconcile = createMaintenanceReconciler(context, {
-    refused,
-    want: (...wanted) => {
-      tell('Wanted', intents.replace(...wanted));
-    },
-  });
-  const concerns = concernsOf(context, drains);
-  return { name: 'nodemaintenances', parallel: PARALLEL_STEPS, reconcile, order: orderOf(context, drains), concerns };
+  const reconcile = createMaintenanceReconciler(context, drains);
+  const [order, concerns] = [orderOf(context), concernsOf(context)];
+  return { name: 'nodemaintenances', parallel: PARALLEL_STEPS, reconcile, order, concerns };
 }
 
 /** The loop over the requests of drains, by their keys; `grouped` evicts pods that have none. */
-export function requesterLoop(
-  context: ControllerContext,
-  { intents, refused }: Drains,
-  grouped: GroupedEvictions,
-): Loop<Changes> {
-  const { requests } = context;
-  const onNode = (node: string): readonly string[] => [...requests.onNode(node)];
-  const isUntouched = (node: string): boolean => onNode(node).length === 0;
+export function requesterLoop(context: ControllerContext, drains: Drains, grouped: GroupedEvictions): Loop<Changes> {
+  const { requests, pods, nodes, maintenances } = context;
+  /** In the order of the plan: the requests that are to be made, and then those that are there. */
+  const onNode = (name: string): readonly string[] => {
+    const node = nodes.get(name);
+    const seen = { pods: () => pods.on(name), maintenances: maintenances.on(name) };
+    const targeted = node === undefined ? [] : targetedPods({ node, ...seen });
+    return [...new Set([...targeted.map(requestKeyOf), ...requests.onNode(name)])];
+  };
+  /** Pods that others need leave when these have gone, or the volumes of the node. */
+  const needed = (name: string): readonly DueKey[] => {
+    if (maintenances.unsettledOn(name).length === 0) return [];
+    const staying = pods.on(name).filter((pod) => drainPodOf(pod).order !== undefined);
+    return after(SOON_MS.least, staying.map(requestKeyOf));
+  };
+  const isFirst = (key: string): boolean => {
+    const { nodeName } = pods.ofRequest(key)?.spec ?? {};
+    return nodeName !== undefined && [...requests.onNode(nodeName)].length === 0;
+  };
   return {
     name: 'requester',
     parallel: PARALLEL_REQUESTS,
-    reconcile: createRequestReconciler(context, intents, refused.requests, grouped),
+    reconcile: createRequestReconciler(context, { ...drains, grouped }),
     // With its first request the drain of a node begins.
-    order: { isUrgent: (key) => [...intents.of(key).values()].some(({ node }) => isUntouched(node)) },
+    order: { isUrgent: isFirst },
     concerns: {
-      Wanted: (keys) => keys,
       Request: ({ key }) => [key],
-      Pod: ({ key }) => requests.ofPod(key),
-      Node: ({ name, isOtherForRequests }) => (isOtherForRequests ? onNode(name) : []),
+      Pod: ({ key, nodes: on }) => {
+        const pod = pods.get(key);
+        if (pod === undefined) return [...requests.ofPod(key), ...on.flatMap(needed)];
+        const isDrained = on.some((node) => maintenances.unsettledOn(node).length > 0);
+        return [...requests.ofPod(key), ...after(SOON_MS.least, isDrained ? [requestKeyOf(pod)] : [])];
+      },
+      Node: ({ name, isOtherForRequests }) => (isOtherForRequests ? onNode(name) : needed(name)),
       Reach: onNode,
+      RefusedNode: onNode,
     },
   };
 }

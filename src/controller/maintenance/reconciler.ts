@@ -1,6 +1,5 @@
 import { COMPLETION_FINALIZER } from '../../api/names.ts';
 import type { NodeMaintenance, Stage } from '../../api/node-maintenance.ts';
-import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import { describeEntry } from '../../decide/maintenance/drain-plan.ts';
 import { identityOf } from '../../decide/maintenance/recorded-node.ts';
 import { completedStatus, cordonStatus } from '../../decide/drain/status.ts';
@@ -23,8 +22,8 @@ import {
   reportRefusedGiveBack,
   reportStillCordoned,
 } from './report-events.ts';
-import type { EvictionIntent } from './wanted-evictions.ts';
 import { createDrainObserver, type DrainObserver } from './observer.ts';
+import type { EvictionRoom } from '../eviction/room.ts';
 import type { Refused } from './refusals.ts';
 
 /** Pods that block, and estimates, change with time alone. */
@@ -39,14 +38,7 @@ interface Parts {
   readonly observer: DrainObserver;
   readonly status: MaintenanceStatusWriter;
   readonly notifier: PodNotifier;
-  readonly effects: DrainEffects;
-}
-
-/** What other loops do for a maintenance, and what the API server refuses them. */
-interface DrainEffects {
   readonly refused: Refused;
-  /** Sets the pods whose eviction the maintenance wants now, and its deadline in milliseconds since the epoch. */
-  want(maintenance: string, intents: readonly EvictionIntent[], until?: number): void;
 }
 
 /** Returns the maintenance as it is then; undefined where it is gone or another client has changed it since. */
@@ -76,18 +68,13 @@ function finalizersBody({ metadata }: NodeMaintenance, finalizers: readonly stri
   return { metadata: { resourceVersion: metadata.resourceVersion, finalizers } };
 }
 
-/** Whether evictions on the node may begin: nothing new comes there, unless the API server does not let it be cordoned. */
-function isCordoned({ context, effects }: Parts, name: string): boolean {
-  return context.nodes.get(name)?.spec?.unschedulable === true || effects.refused.nodes.of(name) !== undefined;
-}
-
 /** The Drain stage. Returns when to observe again, in milliseconds. */
 async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSignal): Promise<number> {
   const { context, observer, notifier } = parts;
   const now = context.clock.now();
-  const { status, resolution, intents, againAt = Infinity } = observer.observe(maintenance, now);
+  const { status, resolution, againAt = Infinity } = observer.observe(maintenance, now);
   const againMs = Math.min(OBSERVE_AGAIN_MS, againAt - now);
-  // The targets are written before anything is done by them: agents and the gate go by the status.
+  // What follows from the targets is done by whoever sees them in the status: the requests, agents and the gate.
   const outcome = await parts.status.write(maintenance, status, signal);
   if (outcome.kind === 'not-recorded') return againMs;
   if (outcome.kind === 'recorded') reportDrain(context, maintenance, outcome.status);
@@ -100,12 +87,6 @@ async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSi
   }
   reportFastForwards(context, maintenance, resolution);
   notifier.notify(maintenance, new Set(resolution.nodes.map((node) => node.name)));
-  const cordoned = new Set(resolution.nodes.map(({ name }) => name).filter((name) => isCordoned(parts, name)));
-  parts.effects.want(
-    maintenance.metadata.name,
-    intents.filter(({ node }) => cordoned.has(node)),
-    deadlineOf(maintenance)?.at,
-  );
   return nextMs;
 }
 
@@ -116,19 +97,19 @@ function againOf(outcome: StatusOutcome): { readonly againMs?: number } {
 
 /** The Cordon stage: the nodes have a loop of their own. */
 async function cordon(
-  { context, status, effects }: Parts,
+  { context, status, refused }: Parts,
   maintenance: NodeMaintenance,
   signal: AbortSignal,
 ): Promise<StatusOutcome> {
   const nodes = context.maintenances.nodesOf(maintenance.metadata.name).map(({ metadata }) => {
-    return { ...identityOf(metadata), refusal: effects.refused.nodes.of(metadata.name)?.message };
+    return { ...identityOf(metadata), refusal: refused.nodes.of(metadata.name)?.message };
   });
   return await status.write(maintenance, cordonStatus(maintenance, nodes, context.clock.now()), signal);
 }
 
 /** The Complete stage: takes the finalizer away when nothing of the maintenance is left. */
 async function complete(
-  { context, status, effects }: Parts,
+  { context, status, refused }: Parts,
   maintenance: NodeMaintenance,
   signal: AbortSignal,
 ): Promise<StatusOutcome> {
@@ -140,7 +121,7 @@ async function complete(
       : await status.write(maintenance, completedStatus(maintenance, now), signal);
   const { finalizers = [], name } = maintenance.metadata;
   if ((outcome.kind !== 'recorded' && againMs === 0) || !finalizers.includes(COMPLETION_FINALIZER)) return outcome;
-  const scope = { context, refused: effects.refused };
+  const scope = { context, refused };
   if (!isGivenBack(scope, maintenance)) return outcome;
   reportRefusedGiveBack(context, maintenance, refusedGiveBack(scope, maintenance));
   const left = finalizers.filter((finalizer) => finalizer !== COMPLETION_FINALIZER);
@@ -178,20 +159,21 @@ async function prepare(
 }
 
 /** The NodeMaintenance controller (KEP-4212, "NodeMaintenance Controller"): one step of one maintenance. */
-export function createMaintenanceReconciler(context: ControllerContext, effects: DrainEffects): Reconcile {
+export function createMaintenanceReconciler(
+  context: ControllerContext,
+  { refused, room }: { readonly refused: Refused; readonly room: EvictionRoom },
+): Reconcile {
   const notifier = createPodNotifier(context);
   const status = createMaintenanceStatusWriter(context.client, context.clock, COUNT_EVERY_MS, () => {
     return context.maintenances.drains.names.size;
   });
-  const observer = createDrainObserver(context, { refused: effects.refused, latest: (copy) => status.peek(copy) });
-  const parts: Parts = { context, observer, status, notifier, effects };
+  const observer = createDrainObserver(context, { refused, room, latest: (copy) => status.peek(copy) });
+  const parts: Parts = { context, observer, status, notifier, refused };
   return async (key, signal) => {
     const copy = context.maintenances.get(key);
     if (copy === undefined) {
       notifier.forget(key);
       status.forget(key);
-      observer.forget(key);
-      effects.want(key, []);
       return {};
     }
     const known = status.latest(copy);
@@ -199,10 +181,6 @@ export function createMaintenanceReconciler(context: ControllerContext, effects:
     if (stage === 'Idle') return {};
     const maintenance = await prepare(parts, known, stage, signal);
     if (maintenance === undefined) return { againMs: OBSERVE_AGAIN_MS };
-    if (stage !== 'Drain') {
-      observer.forget(key);
-      effects.want(key, []);
-    }
     if (stage === 'Drain') return { againMs: await drain(parts, maintenance, signal) };
     if (stage === 'Cordon') return againOf(await cordon(parts, maintenance, signal));
     const hasFinalizer = maintenance.metadata.finalizers?.includes(COMPLETION_FINALIZER) === true;

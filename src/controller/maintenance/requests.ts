@@ -12,9 +12,9 @@ import { copiedLabels, decideLabels, labelsText } from '../../decide/eviction/la
 import { isFinished } from '../../decide/eviction/request.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { isReplaceable } from '../../decide/eviction/spent-request.ts';
-import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { nodeAnnotation, nodeLabel } from '../../decide/node-label.ts';
-import { type DrainPod, isInPodGroup } from '../../decide/pod.ts';
+import { decideLeaving, type Leaving } from '../../decide/node/leaving.ts';
+import { type DrainPod, drainPodOf, isInPodGroup, isTerminal, podTypeOf } from '../../decide/pod.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
 import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import type { Reconcile } from '../../kube/queue.ts';
@@ -26,21 +26,25 @@ import { deadlineAnnotations, graceOptions, hasDeadline } from '../deadline.ts';
 import { createUndoneWrites, type UndoneWrites } from '../undone-writes.ts';
 import { createRequestCleanup } from './request-cleanup.ts';
 import type { GroupedEvictions } from '../eviction/grouped-pods.ts';
-import type { EvictionIntent, EvictionIntents } from './wanted-evictions.ts';
+import type { EvictionRoom } from '../eviction/room.ts';
 import type { Refusals } from './refusals.ts';
 
 /** For what no change tells: an end that a deadline shortens, a pod that lives on, a request deleted while the watch was away. */
 const AGAIN_MS = 15_000;
 /** In this time after a request was written its absence from our copy says nothing. */
 const COPY_LATE_MS = 1_000;
+/** Evictions of other nodes, which make room within the limits when they end, are not told to each pod that waits. */
+const LIMITED_AGAIN_MS = 1_000;
 
 /** What is remembered of a request: the labels that were applied with it last. */
 interface Applied {
   labels?: string;
 }
 
-/** An intent, and the maintenance that has it. */
-interface DrainIntent extends EvictionIntent {
+/** A pod that is to leave its node, and the maintenance that asks for it first. */
+interface LeavingPod {
+  readonly pod: DrainPod;
+  readonly node: string;
   readonly maintenanceUid: string | undefined;
 }
 
@@ -59,7 +63,7 @@ interface Scope {
  */
 async function requestEviction(
   { context, applied, written }: Scope,
-  { node, pod, maintenanceUid }: DrainIntent,
+  { node, pod, maintenanceUid }: LeavingPod,
   known: EvictionRequest | undefined,
   signal: AbortSignal,
 ): Promise<void> {
@@ -141,7 +145,7 @@ function undoing({ context, applied, written }: Scope, key: string, pod: DrainPo
 async function askFor(
   scope: Scope,
   key: string,
-  intent: DrainIntent,
+  intent: LeavingPod,
   signal: AbortSignal,
 ): Promise<{ readonly againMs?: number; readonly refused?: string }> {
   const { context, undone, written } = scope;
@@ -157,60 +161,67 @@ async function askFor(
   const leaving = await isLeaving(context, intent.pod, signal);
   const isTimed = leaving ? hasDeadline(context, intent.node) : known === undefined || isFinished(known);
   const again = isTimed ? { againMs: AGAIN_MS } : {};
-  // The loop of the maintenance may not have run since the pod is gone.
-  if (known === undefined && (leaving || podByUid(context.pods, intent.pod) === undefined)) return again;
+  if (known === undefined && leaving) return again;
   await requestEviction(scope, intent, known, signal);
   return again;
 }
 
-/** The pod where it is one of a group that has not been told to end: an EvictionRequest of it would only be canceled. */
-function groupedPod({ pods }: ControllerContext, wanted: DrainPod): Pod | undefined {
-  const pod = wanted.podType === 'Default' ? podByUid(pods, wanted) : undefined;
-  if (pod === undefined || !isInPodGroup(pod)) return undefined;
-  return pod.metadata.deletionTimestamp === undefined ? pod : undefined;
+/** Whether it is one of a group that has not been told to end: an EvictionRequest of it would only be canceled. */
+function isGrouped(pod: Pod): boolean {
+  return podTypeOf(pod) === 'Default' && isInPodGroup(pod) && pod.metadata.deletionTimestamp === undefined;
 }
 
-/** The intent of a maintenance that still drains in our copies: its loop may not have run since. */
-function drainIntentOf(
-  { maintenances }: Pick<ControllerContext, 'maintenances'>,
-  intents: EvictionIntents,
-  key: string,
-): DrainIntent | undefined {
-  for (const [name, intent] of intents.of(key)) {
-    const maintenance = maintenances.get(name);
-    if (maintenance === undefined || stageOf(maintenance) !== 'Drain') continue;
-    return { ...intent, maintenanceUid: maintenance.metadata.uid };
-  }
-  return undefined;
+/** What a request goes by that is not in the objects. */
+export interface RequestParts {
+  readonly refused: { readonly nodes: Pick<Refusals, 'of'>; readonly requests: Refusals };
+  readonly room: EvictionRoom;
+  readonly grouped: GroupedEvictions;
+}
+
+/** What the drains of its node want of the pod of a request, by its key. */
+function leavingOf({ pods, nodes, maintenances, options, clock }: ControllerContext, key: string): Leaving {
+  const pod = pods.ofRequest(key);
+  const node = nodes.get(pod?.spec.nodeName ?? '');
+  if (pod === undefined || node === undefined || isTerminal(pod)) return { kind: 'untargeted' };
+  const { name } = node.metadata;
+  const others = (): readonly Pod[] => pods.on(name);
+  const seen = { node, pods: others, maintenances: maintenances.on(name), maxWaitMs: options.maxVolumeTime };
+  return decideLeaving(pod, seen, clock.now());
 }
 
 /**
  * One step of one EvictionRequest, by its key: it has this controller's requester entry while a drain wants the pod to leave,
  * and not longer. A pod that can have none is evicted.
  */
-export function createRequestReconciler(
-  context: ControllerContext,
-  intents: EvictionIntents,
-  refusals: Refusals,
-  grouped: GroupedEvictions,
-): Reconcile {
+export function createRequestReconciler(context: ControllerContext, parts: RequestParts): Reconcile {
+  const { refused, room, grouped } = parts;
+  const { pods, nodes, clock } = context;
   const cleanup = createRequestCleanup(context);
   const applied = createRequestNotes<Applied>(() => ({}));
-  const scope = { context, applied, undone: createUndoneWrites(context.clock), written: new Map<string, number>() };
-  return async (key, signal) => {
-    const intent = drainIntentOf(context, intents, key);
-    const member = intent === undefined ? undefined : groupedPod(context, intent.pod);
-    return await refusals.during(key, signal, async () => {
-      if (member !== undefined) return await grouped.evict(key, member, signal);
+  const scope = { context, applied, undone: createUndoneWrites(clock), written: new Map<string, number>() };
+  /** Nothing new comes to a node that is cordoned; one that the API server does not let be cordoned is drained all the same. */
+  const isCordoned = (node: string): boolean =>
+    nodes.get(node)?.spec?.unschedulable === true || refused.nodes.of(node) !== undefined;
+  const step = async (key: string, signal: AbortSignal): ReturnType<typeof askFor> => {
+    const [pod, leaving] = [pods.ofRequest(key), leavingOf(context, key)];
+    const { nodeName: node = '' } = pod?.spec ?? {};
+    const known = context.requests.get(key);
+    if (known === undefined) cleanup.forget(key);
+    if (pod !== undefined && leaving.kind === 'asked' && isCordoned(node)) {
+      if (!room.take(pod)) return { againMs: LIMITED_AGAIN_MS };
+      if (isGrouped(pod)) return await grouped.evict(key, pod, signal);
       grouped.forget(key);
-      const known = context.requests.get(key);
-      if (known === undefined) cleanup.forget(key);
-      if (known === undefined || (isFinished(known) && intent === undefined)) scope.applied.forget(key);
-      if (intent !== undefined) return await askFor(scope, key, intent, signal);
-      scope.undone.forget(key);
-      scope.written.delete(key);
-      if (known !== undefined) await cleanup.act(known, signal);
-      return {};
-    });
+      if (known === undefined) applied.forget(key);
+      const intent = { node, pod: drainPodOf(pod), maintenanceUid: leaving.by.metadata.uid };
+      return await askFor(scope, key, intent, signal);
+    }
+    room.release(key);
+    grouped.forget(key);
+    if (known === undefined || isFinished(known)) applied.forget(key);
+    scope.undone.forget(key);
+    scope.written.delete(key);
+    if (known !== undefined) await cleanup.act(known, signal);
+    return leaving.kind === 'later' ? { againMs: leaving.at - clock.now() } : {};
   };
+  return async (key, signal) => await refused.requests.during(key, signal, () => step(key, signal));
 }

@@ -167,9 +167,9 @@ const NOBODY: ReadonlySet<string> = new Set();
  * Those of the targeted pods that stay for others: for each one that leaves before it, and for volumes. A deadline ends that, as
  * it ends every wait.
  */
-function stayingOn(
-  { plan }: Drain,
-  { volumes, due = 0 }: DrainNode,
+export function stayingOn(
+  { plan }: Pick<Drain, 'plan'>,
+  { volumes, due = 0 }: Pick<DrainNode, 'volumes' | 'due'>,
   evicting: readonly DrainPod[],
 ): ReadonlySet<string> {
   if (evicting.every(({ order }) => order === undefined)) return NOBODY;

@@ -8,7 +8,7 @@ import { isKept } from '../kept-pods/kept-pods.ts';
 import { begunNode, recordedNode } from '../maintenance/recorded-node.ts';
 import { isFinished } from '../eviction/request.ts';
 import { isRequestedBy, otherRequesters } from '../eviction/requester.ts';
-import { drainPodOf } from '../pod.ts';
+import { type DrainPod, drainPodOf } from '../pod.ts';
 import { drainsOfNode, type NodeDrain, selectsNode, stageOf } from '../maintenance/maintenance.ts';
 import type { NodeState } from '../maintenance/node-conditions.ts';
 
@@ -63,13 +63,21 @@ export function nodeStateOf(maintenances: readonly NodeMaintenance[], node: Node
 }
 
 /**
- * The drains that have begun on this very Node object and still select it; none for a node that does not exist. A throttled
- * drain asks for no eviction, though it has the targets that others have reached.
+ * The drains that have begun on this very Node object and still select it. A throttled drain asks for no eviction, though it has
+ * the targets that others have reached.
  */
+export function drainingOn(maintenances: readonly NodeMaintenance[], node: Node): readonly NodeMaintenance[] {
+  return maintenances.filter((each) => isBegunOn(each, node) && selectsNode(each, node));
+}
+
+/** What those drains target; nothing for a node that does not exist. */
 export function drainsOn(maintenances: readonly NodeMaintenance[], node: Node | undefined): readonly NodeDrain[] {
-  if (node === undefined) return [];
-  const begun = maintenances.filter((each) => isBegunOn(each, node) && selectsNode(each, node));
-  return drainsOfNode(begun, node.metadata.name);
+  return node === undefined ? [] : drainsOfNode(drainingOn(maintenances, node), node.metadata.name);
+}
+
+/** Whether any of the drains targets the pod and does not keep it. */
+export function covers(drains: readonly NodeDrain[], pod: DrainPod): boolean {
+  return drains.some(({ drainTargets, keep = [] }) => targetsCover(drainTargets, pod) && !isKept(keep, pod));
 }
 
 /** What the maintenance controller does about an EvictionRequest that it does not want any more. */
@@ -101,10 +109,7 @@ export function decideRetention(
 ): RetentionStep {
   const isOver = isFinished(request);
   const target = pod && drainPodOf(pod);
-  const isWanted =
-    target === undefined || isOver
-      ? drains.length > 0
-      : drains.some(({ drainTargets, keep = [] }) => targetsCover(drainTargets, target) && !isKept(keep, target));
+  const isWanted = target === undefined || isOver ? drains.length > 0 : covers(drains, target);
   if (isWanted) return 'keep';
   const isOurs = isRequestedBy(request, MAINTENANCE_REQUESTER);
   const isWantedByOthers = otherRequesters(request, MAINTENANCE_REQUESTER).length > 0;

@@ -25,11 +25,6 @@ export interface EvictionPlace {
   readonly namespace: string;
 }
 
-/** A pod that a requester wants evicted. */
-export interface EvictionCandidate extends EvictionPlace {
-  readonly flight: Flight;
-}
-
 /** What is known of the eviction of a pod. */
 interface KnownEviction {
   readonly pod: Pod | undefined;
@@ -52,39 +47,22 @@ export function flightOf({ pod, request, inBackgroundSince }: KnownEviction, ove
   return Math.min(...begunAt) <= overdueBefore ? 'overdue' : 'in-flight';
 }
 
-/**
- * Splits candidates by the limits (KEP-1397, "Internal counters aware of eviction in progress"): those that have begun come
- * first and are always admitted, the others follow in their order as long as their node and namespace have room.
- * `elsewhere` are evictions in flight beside the candidates.
- */
-export function admitEvictions<T extends EvictionCandidate>(
-  candidates: readonly T[],
-  limits: EvictionLimits,
-  elsewhere: readonly EvictionPlace[] = [],
-): { readonly admitted: readonly T[]; readonly overLimit: readonly T[] } {
-  const perNode = new Map<string, number>();
-  const perNamespace = new Map<string, number>();
-  const count = ({ node, namespace }: EvictionPlace): void => {
-    perNode.set(node, (perNode.get(node) ?? 0) + 1);
-    perNamespace.set(namespace, (perNamespace.get(namespace) ?? 0) + 1);
-  };
-  for (const other of elsewhere) count(other);
-  const begun = candidates.filter(({ flight }) => flight !== 'not-begun');
-  for (const each of begun) if (each.flight === 'in-flight') count(each);
-  const admitted = [...begun];
-  const overLimit: T[] = [];
-  for (const candidate of candidates) {
-    if (candidate.flight !== 'not-begun') continue;
-    const onNode = perNode.get(candidate.node) ?? 0;
-    const inNamespace = perNamespace.get(candidate.namespace) ?? 0;
-    const room =
-      onNode < (limits.maxEvictionsPerNode ?? Infinity) && inNamespace < (limits.maxEvictionsPerNamespace ?? Infinity);
-    if (!room) {
-      overLimit.push(candidate);
-      continue;
-    }
-    count(candidate);
-    admitted.push(candidate);
+/** How many evictions are in flight on each node and in each namespace (KEP-1397, "Internal counters aware of eviction in progress"). */
+export class EvictionCounts {
+  readonly #onNode = new Map<string, number>();
+  readonly #inNamespace = new Map<string, number>();
+
+  count({ node, namespace }: EvictionPlace): void {
+    this.#onNode.set(node, (this.#onNode.get(node) ?? 0) + 1);
+    this.#inNamespace.set(namespace, (this.#inNamespace.get(namespace) ?? 0) + 1);
   }
-  return { admitted, overLimit };
+
+  /** Whether one more eviction may begin there. */
+  hasRoom({ node, namespace }: EvictionPlace, limits: EvictionLimits): boolean {
+    const { maxEvictionsPerNode = Infinity, maxEvictionsPerNamespace = Infinity } = limits;
+    return (
+      (this.#onNode.get(node) ?? 0) < maxEvictionsPerNode &&
+      (this.#inNamespace.get(namespace) ?? 0) < maxEvictionsPerNamespace
+    );
+  }
 }

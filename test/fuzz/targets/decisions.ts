@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { createDrainObserver } from '../../../src/controller/maintenance/observer.ts';
 import type { ControllerContext } from '../../../src/controller/context.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
+import { decideLeaving, targetedPods } from '../../../src/decide/node/leaving.ts';
 import { decideGate, drainOf } from '../../../src/decide/daemon-set/gate.ts';
 import { budgetCovers } from '../../../src/decide/disruption-budget/covers.ts';
 import { effectiveDrainPlan, targetsCover } from '../../../src/decide/maintenance/drain-plan.ts';
@@ -53,12 +54,18 @@ function drains({ maintenances, requests, pods, nodes }: World): void {
   } as unknown as ControllerContext;
   const observer = createDrainObserver(context);
   for (const maintenance of maintenances) {
-    const { status, resolution, intents, againAt } = observer.observe(maintenance, NOW);
+    const { status, resolution, againAt } = observer.observe(maintenance, NOW);
     assertFits(MAINTENANCE_STATUS, status, 'status');
     assertFinite([status, againAt ?? 0], 'drain');
-    for (const { pod, node } of intents) {
-      const targets = resolution?.nodes.find(({ name }) => name === node)?.drainTargets ?? [];
-      if (!targetsCover(targets, pod)) throw new Error(`${pod.name} is evicted although no drain target covers it`);
+    for (const { name, evicting, drainTargets } of resolution?.nodes ?? []) {
+      const other = evicting.find((pod) => !targetsCover(drainTargets, pod));
+      if (other !== undefined) throw new Error(`${other.name} of ${name} is evicted although no target covers it`);
+    }
+    for (const node of nodes) {
+      const { name } = node.metadata;
+      const on = context.maintenances.on(name);
+      const seen = { node, pods: () => context.pods.on(name), maintenances: on, maxWaitMs: 1_000 };
+      for (const pod of targetedPods(seen)) assertFinite(decideLeaving(pod, seen, NOW), 'leaving');
     }
     const requestOf = (): undefined => undefined;
     const view = drainView(

@@ -3,6 +3,7 @@ import type { DrainPlanEntry, NodeMaintenance } from '../../../src/api/node-main
 import type { Node, Pod, PodDisruptionBudget } from '../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../src/controller/context.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
+import { rfc3339 } from '../../../src/decide/time.ts';
 import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { createUngatedDaemonSets } from '../../../src/kube/eviction/ungated-daemon-sets.ts';
 import type { Interceptor } from '../../../src/kube/eviction/interceptor.ts';
@@ -104,7 +105,9 @@ export function createEvictionScene(): EvictionScene {
       return key;
     },
     drain: (drainTargets) => {
-      const status = { nodeStatuses: [{ nodeRef: { name: 'n' }, drainTargets }] };
+      const drainStartTime = rfc3339(clock.now());
+      const status = { nodeStatuses: [{ nodeRef: { name: 'n' }, drainTargets, drainStartTime }] };
+      nodes.set('n', { metadata: { name: 'n' }, spec: { unschedulable: true } });
       maintenances.set('m', { ...drainOf('m', ['n']), status });
     },
     loop: (interceptor) => {

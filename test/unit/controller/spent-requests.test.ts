@@ -8,10 +8,10 @@ import type { Pod } from '../../../src/api/pod.ts';
 import { createDaemonSetInterceptor } from '../../../src/controller/daemon-set/interceptor.ts';
 import { createImperativeEviction } from '../../../src/controller/eviction/imperative.ts';
 import { createEvictionRequestReconciler } from '../../../src/controller/eviction/reconciler.ts';
-import { createEvictionIntents, requestKeyOf } from '../../../src/controller/maintenance/wanted-evictions.ts';
+import { requestKeyOf } from '../../../src/controller/cache/pods.ts';
+import { EvictionRoom } from '../../../src/controller/eviction/room.ts';
 import { createRefusals } from '../../../src/controller/maintenance/refusals.ts';
 import { createRequestReconciler } from '../../../src/controller/maintenance/requests.ts';
-import { drainPodOf } from '../../../src/decide/pod.ts';
 import { createEvictionScene, type EvictionScene } from '../../support/eviction/scene.ts';
 
 const IMPERATIVE = 'imperative-eviction.k8s.io';
@@ -141,14 +141,13 @@ describe('a request that is deleted and held by a finalizer', () => {
 
 describe('the request of a drain', () => {
   const ask = async (scene: EvictionScene): Promise<readonly string[]> => {
-    const intents = [...scene.pods.values()].map((each) => ({ node: 'n', pod: drainPodOf(each) }));
     scene.drain(ALL);
-    const wanted = createEvictionIntents();
-    for (const { metadata } of scene.maintenances.values()) wanted.replace(metadata.name, intents);
     const refusals = createRefusals(scene.clock, () => undefined);
     const grouped = createGroupedEvictions(scene.context, createEvictionConcurrency(scene.clock));
-    const reconcile = createRequestReconciler(scene.context, wanted, refusals, grouped);
-    for (const { pod: each } of intents) await reconcile(requestKeyOf(each), AbortSignal.timeout(10_000));
+    const refused = { nodes: refusals, requests: refusals };
+    const room = new EvictionRoom(scene.context);
+    const reconcile = createRequestReconciler(scene.context, { refused, room, grouped });
+    for (const each of scene.pods.values()) await reconcile(requestKeyOf(each), AbortSignal.timeout(10_000));
     return scene.calls();
   };
 

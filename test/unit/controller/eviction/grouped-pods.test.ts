@@ -4,8 +4,8 @@ import type { Pod } from '../../../../src/api/pod.ts';
 import { createGroupedEvictions } from '../../../../src/controller/eviction/grouped-pods.ts';
 import { createRefusals, refusedPod } from '../../../../src/controller/maintenance/refusals.ts';
 import { createRequestReconciler } from '../../../../src/controller/maintenance/requests.ts';
-import { createEvictionIntents, requestKeyOf } from '../../../../src/controller/maintenance/wanted-evictions.ts';
-import { drainPodOf } from '../../../../src/decide/pod.ts';
+import { requestKeyOf } from '../../../../src/controller/cache/pods.ts';
+import { EvictionRoom } from '../../../../src/controller/eviction/room.ts';
 import { createEvictionConcurrency } from '../../../../src/kube/eviction/concurrency.ts';
 import { type Answer, createEvictionScene } from '../../../support/eviction/scene.ts';
 
@@ -29,13 +29,12 @@ describe('a pod of a PodGroup that a drain takes', () => {
     scene.budgets.set('default/train', { metadata: { name: 'train', namespace: 'default' }, spec });
     scene.drain([{ podType: 'Default', podPriority: 0 }]);
     scene.evictionAnswer = () => BLOCKED;
-    const pod = drainPodOf(MEMBER);
-    const key = requestKeyOf(pod);
-    const intents = createEvictionIntents();
-    intents.replace('m', [{ node: 'n', pod }]);
+    const key = requestKeyOf(MEMBER);
     const refusals = createRefusals(scene.clock, () => undefined);
     const grouped = createGroupedEvictions(scene.context, createEvictionConcurrency(scene.clock));
-    const reconcile = createRequestReconciler(scene.context, intents, refusals, grouped);
+    const refused = { nodes: refusals, requests: refusals };
+    const room = new EvictionRoom(scene.context);
+    const reconcile = createRequestReconciler(scene.context, { refused, room, grouped });
     const step = async (): Promise<number> => (await reconcile(key, AbortSignal.timeout(10_000))).againMs ?? 0;
 
     const pauses: number[] = [];

@@ -3,15 +3,11 @@ import { describe, it } from 'node:test';
 import { createGroupedEvictions } from '../../../../src/controller/eviction/grouped-pods.ts';
 import { createEvictionConcurrency } from '../../../../src/kube/eviction/concurrency.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
-import type { ControllerContext } from '../../../../src/controller/context.ts';
-import { createEvictionIntents } from '../../../../src/controller/maintenance/wanted-evictions.ts';
-import type { Refusals } from '../../../../src/controller/maintenance/refusals.ts';
+import { EvictionRoom } from '../../../../src/controller/eviction/room.ts';
+import { createRefusals } from '../../../../src/controller/maintenance/refusals.ts';
 import { createRequestReconciler } from '../../../../src/controller/maintenance/requests.ts';
-import type { DrainPod } from '../../../../src/decide/pod.ts';
-import { createSystemClock } from '../../../../src/host/clock.ts';
-import type { KubeRequest } from '../../../../src/kube/client.ts';
-import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
+import { createEvictionScene } from '../../../support/eviction/scene.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
@@ -100,48 +96,30 @@ describe('a request of a drain that somebody deletes', () => {
   });
 });
 
-describe('a pod that is gone before the loop of its maintenance has its turn', () => {
-  /** What the step of its request sends, and when it looks again, where the copies have these pods and no request. */
-  const stepWhere = async (pods: readonly Pod[]) => {
-    const sent: string[] = [];
-    const clock = createSystemClock();
-    const context = {
-      client: {
-        send: (request: KubeRequest) => {
-          sent.push(`${request.method} ${request.path}`);
-          return Promise.resolve({ status: 200, body: undefined });
-        },
-      },
-      clock,
-      log: createRecordingLog(),
-      options: {},
-      maintenances: { get: () => drainOf('m', ['one']), on: () => [] },
-      requests: { get: () => undefined, list: () => [] },
-      pods: { get: () => pods[0], on: () => pods },
-      nodes: { get: () => undefined },
-    } as unknown as ControllerContext;
-    const pod: DrainPod = { namespace: 'n', name: 'web', uid: 'u', podType: 'Default', priority: 0, labels: {} };
-    const intents = createEvictionIntents();
-    intents.replace('m', [{ node: 'one', pod }]);
-    const refusals = { during: (_key: string, _signal: AbortSignal, step: () => Promise<object>) => step() };
-    const reconcile = createRequestReconciler(
-      context,
-      intents,
-      refusals as unknown as Refusals,
-      createGroupedEvictions(context, createEvictionConcurrency(clock)),
-    );
+describe('the pod of a request that a drain wants', () => {
+  /** What the step of its request sends, and when it looks again, where the copies have this pod and no request. */
+  const stepWhere = async (pod?: Pod): Promise<unknown> => {
+    const scene = createEvictionScene();
+    scene.drain([{ podType: 'Default', podPriority: 0 }]);
+    if (pod !== undefined) scene.pods.set('n/web', { ...pod, spec: { ...pod.spec, nodeName: 'n' } });
+    const refusals = createRefusals(scene.clock, () => undefined);
+    const reconcile = createRequestReconciler(scene.context, {
+      refused: { nodes: refusals, requests: refusals },
+      room: new EvictionRoom(scene.context),
+      grouped: createGroupedEvictions(scene.context, createEvictionConcurrency(scene.clock)),
+    });
     const { againMs } = await reconcile('n/u', new AbortController().signal);
-    return { sent: sent.length, againMs };
+    return { sent: scene.sent.length, againMs };
   };
 
-  it('no request is made for it, nor for another pod that has its name', async () => {
+  it('no request is made for a pod that is gone, nor for another pod that has its name', async () => {
     const other = podOf({});
     const namesake = { ...other, metadata: { ...other.metadata, uid: 'v' } };
-    for (const pods of [[], [namesake]]) assert.equal((await stepWhere(pods)).sent, 0);
+    for (const pod of [undefined, namesake]) assert.deepEqual(await stepWhere(pod), { sent: 0, againMs: undefined });
   });
 
   it('a request that was made is looked for again: deleted while the watch is away, it is in none of its lists', async () => {
-    assert.deepEqual(await stepWhere([podOf({})]), { sent: 1, againMs: 15_000 });
+    assert.deepEqual(await stepWhere(podOf({})), { sent: 1, againMs: 15_000 });
   });
 });
 

@@ -66,7 +66,6 @@ function cluster(names: readonly string[], limit = '1') {
   const remove = (name: string): void => {
     maintenances.delete(name);
     indexes.maintenances.note(name);
-    observer.forget(name);
   };
   const look = (): void => {
     clock.pass(1_000);
@@ -94,7 +93,6 @@ function cluster(names: readonly string[], limit = '1') {
   const complete = (name: string): void => {
     const known = maintenances.get(name);
     if (known !== undefined) store({ ...known, spec: { ...known.spec, stage: 'Complete' } });
-    observer.forget(name);
   };
   for (const name of names) put(name);
   noteAll(indexes);
@@ -160,8 +158,9 @@ describe('machines that are asked to reboot', () => {
     world.pass(1);
     assert.deepEqual(world.begun(), ['a', 'b']);
     world.pass(5);
-    const { resolution, intents } = world.observe('shutdown-b-0');
-    assert.deepEqual([resolution?.drained, intents.map(({ pod }) => pod.name)], [false, ['db-0']]);
+    const { resolution } = world.observe('shutdown-b-0');
+    const evicting = resolution?.nodes.flatMap((node) => node.evicting.map(({ name }) => name));
+    assert.deepEqual([resolution?.drained, evicting], [false, ['db-0']]);
     const podTypes = resolution?.nodes[0]?.drainTargets.map(({ podType }) => podType);
     assert.deepEqual(podTypes, ['Default']);
   });

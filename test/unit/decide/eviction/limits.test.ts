@@ -2,12 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
-import {
-  admitEvictions,
-  type EvictionCandidate,
-  type Flight,
-  flightOf,
-} from '../../../../src/decide/eviction/limits.ts';
+import { EvictionCounts, type Flight, flightOf } from '../../../../src/decide/eviction/limits.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 const HOUR = 3_600_000;
@@ -57,28 +52,20 @@ describe('the eviction of a pod', () => {
 });
 
 describe('the limits of evictions in flight', () => {
-  const candidate = (node: string, namespace: string, flight: Flight = 'not-begun'): EvictionCandidate => {
-    return { node, namespace, flight };
-  };
-  it('the limits count those in flight first, and always admit them', () => {
-    const all = [candidate('n', 'a'), candidate('n', 'a', 'in-flight'), candidate('n', 'a', 'in-flight')];
-    const { admitted, overLimit } = admitEvictions(all, { maxEvictionsPerNode: 1 });
-    assert.deepEqual([admitted.length, overLimit.length], [2, 1]);
-    assert.ok(admitted.every(({ flight }) => flight === 'in-flight'));
-  });
-  it('the limits give the place of an overdue eviction to another, and the overdue one goes on', () => {
-    const all = [candidate('n', 'a', 'overdue'), candidate('n', 'b'), candidate('n', 'c')];
-    const { admitted, overLimit } = admitEvictions(all, { maxEvictionsPerNode: 1 });
-    const namespaces = admitted.map(({ namespace }) => namespace);
-    assert.deepEqual(namespaces, ['a', 'b']);
-    assert.equal(overLimit.length, 1);
-  });
   it('the limits hold per node and per namespace', () => {
-    const all = [candidate('n', 'a'), candidate('n', 'b'), candidate('m', 'a'), candidate('m', 'c')];
-    assert.equal(admitEvictions(all, { maxEvictionsPerNode: 1 }).admitted.length, 2);
-    assert.equal(admitEvictions(all, { maxEvictionsPerNamespace: 1 }).admitted.length, 3);
-    assert.equal(admitEvictions(all, {}).admitted.length, 4);
-    const elsewhere = [{ node: 'x', namespace: 'a' }];
-    assert.equal(admitEvictions(all, { maxEvictionsPerNamespace: 1 }, elsewhere).admitted.length, 2);
+    const counts = new EvictionCounts();
+    counts.count({ node: 'n', namespace: 'a' });
+    const hasRoom = (node: string, namespace: string, limits: object): boolean =>
+      counts.hasRoom({ node, namespace }, limits);
+    const found = [['n', 'b'] as const, ['m', 'a'] as const, ['m', 'b'] as const].map(([node, namespace]) => [
+      hasRoom(node, namespace, { maxEvictionsPerNode: 1 }),
+      hasRoom(node, namespace, { maxEvictionsPerNamespace: 1 }),
+      hasRoom(node, namespace, {}),
+    ]);
+    assert.deepEqual(found, [
+      [false, true, true],
+      [true, false, true],
+      [true, true, true],
+    ]);
   });
 });
