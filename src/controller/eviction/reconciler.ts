@@ -2,7 +2,9 @@ import { CANCELED, EVICTED, type EvictionRequest, PROGRESSING } from '../../api/
 import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 import { decideLabels, labelsText } from '../../decide/eviction/labels.ts';
-import { decideEvictionRequest, type EvictionDecision, finishedAt } from '../../decide/eviction/request.ts';
+import { isMarked, isTakenOver } from '../../decide/eviction/imperative.ts';
+import { decideEvictionRequest, type EvictionDecision, finishedAt, isFinished } from '../../decide/eviction/request.ts';
+import { writeMark } from '../../kube/eviction/evict-mark.ts';
 import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import { timeOf } from '../../decide/time.ts';
 import type { Loop } from '../../kube/loop/loops.ts';
@@ -10,7 +12,9 @@ import type { Reconcile } from '../../kube/queue.ts';
 import { EVICTION_REQUESTS, objectPath, PODS, sendForObject, keyOf } from '../../kube/resource.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
+import { requestKeyOf } from '../cache/pods.ts';
 import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
+import { actsWhileInactive } from '../spent-requests.ts';
 
 /** More than there are connections for what nobody waits for: its writes wait for one and keep no other step from running. */
 const PARALLEL = 64;
@@ -135,13 +139,25 @@ async function collect(
   return options.requestTtl;
 }
 
-/** The EvictionRequest controller (KEP-4563, "Eviction Request Controller"): one step of one request. */
+/**
+ * Whether the pod has a mark for its controller although nobody requests its eviction any more (Pod Evict Policy). It goes by the
+ * pod and by the requests for its UID, so that it does not matter which process set the mark.
+ */
+export function isMarkObsolete(context: ControllerContext, pod: Pod): boolean {
+  // A pod without the policy was marked by somebody else.
+  if (!isMarked(pod) || !isTakenOver(pod) || pod.metadata.deletionTimestamp !== undefined) return false;
+  const request = context.requests.get(requestKeyOf(pod));
+  if (request === undefined) return true;
+  return isFinished(request) && !actsWhileInactive(context, 'Default', { request, pod });
+}
+
+/** The EvictionRequest controller (KEP-4563, "Eviction Request Controller"): one step of one request, and of the mark of its pod. */
 export function createEvictionRequestReconciler(
   context: ControllerContext,
   notes: RequestNotes<RequestTargets> = createRequestNotes(() => ({ seen: false })),
 ): Reconcile {
   const scope = { context, notes };
-  return async (key, signal) => {
+  const step: Reconcile = async (key, signal) => {
     let request = context.requests.get(key);
     if (request === undefined) notes.forget(key);
     if (request === undefined) return {};
@@ -159,17 +175,27 @@ export function createEvictionRequestReconciler(
     }
     return decision.againMs === undefined ? {} : { againMs: decision.againMs };
   };
+  return async (key, signal) => {
+    const again = await step(key, signal);
+    const pod = context.pods.ofRequest(key);
+    if (pod !== undefined && isMarkObsolete(context, pod)) await writeMark(context, pod, 'remove', signal);
+    return again;
+  };
 }
 
 /** The loop over EvictionRequests, by their keys. */
 export function evictionRequestLoop(context: ControllerContext): Loop<Changes> {
-  const { requests } = context;
+  const { requests, pods } = context;
+  const marked = (key: string): readonly string[] => {
+    const pod = pods.get(key);
+    return pod !== undefined && isMarkObsolete(context, pod) ? [requestKeyOf(pod)] : [];
+  };
   return {
     name: 'evictionrequests',
     parallel: PARALLEL,
     reconcile: createEvictionRequestReconciler(context),
     // Where many nodes are drained at once, no node waits for all pods of those that were begun before it.
     order: { isUrgent: (key) => requests.isFirstOfNode(key) },
-    concerns: { Request: ({ key }) => [key], Pod: ({ key }) => requests.ofPod(key) },
+    concerns: { Request: ({ key }) => [key], Pod: ({ key }) => [...requests.ofPod(key), ...marked(key)] },
   };
 }

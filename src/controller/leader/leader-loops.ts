@@ -11,7 +11,6 @@ import { createDaemonSetGate, gateLoop } from '../daemon-set/gate.ts';
 import { daemonSetLoop } from '../daemon-set/interceptor.ts';
 import { rolloutLoop } from '../daemon-set/rollout.ts';
 import { createImperativeEviction, imperativeLoop } from '../eviction/imperative.ts';
-import { markLoop } from '../eviction/evict-mark-removal.ts';
 import { evictionRequestLoop } from '../eviction/reconciler.ts';
 import { createDrains, maintenanceLoop, requesterLoop } from '../maintenance/loops.ts';
 import { nodeLoop } from '../maintenance/nodes.ts';
@@ -91,7 +90,6 @@ export function createLeader(context: ControllerContext): Leader {
     daemonSetLoop(context),
     gateLoop(context, gate),
     rolloutLoop(context, gate),
-    markLoop(context),
   ];
   for (const loop of all) loops.add(loop, shared);
   const notes = createChangeNotes(context, tell);

@@ -172,7 +172,7 @@ function isGrouped(pod: Pod): boolean {
 }
 
 /** What a request goes by that is not in the objects. */
-export interface RequestParts {
+interface RequestParts {
   readonly refused: { readonly nodes: Pick<Refusals, 'of'>; readonly requests: Refusals };
   readonly room: EvictionRoom;
   readonly grouped: GroupedEvictions;

@@ -14,13 +14,13 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
  * limit that is raised has a line in CHANGELOG.md that says what was taken out for it.
  */
 const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: number }>> = {
-  'lines in src': { limit: 45_940, target: 31_000 },
+  'lines in src': { limit: 45_886, target: 31_000 },
   'files in src': { limit: 459, target: 300 },
-  'lines in test': { limit: 77_190, target: 65_000 },
+  'lines in test': { limit: 77_159, target: 65_000 },
   'words in docs': { limit: 42_800, target: 45_000 },
   'admission policies': { limit: 14, target: 14 },
   'labels and annotations of our own': { limit: 22, target: 15 },
-  'loops of the controller': { limit: 10, target: 4 },
+  'loops of the controller': { limit: 9, target: 4 },
   'options of the controller': { limit: 22, target: 15 },
   'configuration keys': { limit: 29, target: 22 },
   commands: { limit: 28, target: 24 },

@@ -40,7 +40,7 @@ describe('the memory of requests', () => {
       metrics: { begun: { inc: () => undefined } },
       events: { record: () => undefined },
       requests: { get: (key: string) => requests.get(key), list: () => [...requests.values()] },
-      pods: { get: () => pod, list: () => [] },
+      pods: { get: () => pod, ofRequest: () => pod, list: () => [] },
       nodes: { get: () => undefined, list: () => [] },
       budgets: { get: () => undefined, list: () => [] },
       maintenances: { get: () => undefined, list: () => [], on: () => [] },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
-import { createMarkReconciler, isMarkObsolete } from '../../../../src/controller/eviction/evict-mark-removal.ts';
+import { createEvictionRequestReconciler, isMarkObsolete } from '../../../../src/controller/eviction/reconciler.ts';
 import { createEvictionScene } from '../../../support/eviction/scene.ts';
 
 const IMPERATIVE = 'imperative-eviction.k8s.io';
@@ -33,7 +33,7 @@ describe('the mark of a pod for its controller', () => {
     scene.requests.delete(key);
     assert.equal(isMarkObsolete(scene.context, MARKED), true, 'deleted');
     scene.pods.set('default/web', MARKED);
-    await createMarkReconciler(scene.context)('default/web', AbortSignal.timeout(10_000));
+    await createEvictionRequestReconciler(scene.context)(key, AbortSignal.timeout(10_000));
     const [write] = scene.sent;
     assert.deepEqual(write?.patch, { kind: 'apply', manager: IMPERATIVE }, 'it removes only what it wrote');
     assert.deepEqual((write?.body as Pod | undefined)?.metadata.annotations, {});
