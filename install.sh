@@ -139,7 +139,8 @@ stage() {
   install -d -m 0755 "$staged"
   # The 120 MB of a package are on the disk once: the package manager replaces its files, and never writes into them.
   if [ "$package" = no ] || ! ln "$node" "$staged/node" 2> /dev/null; then cp "$node" "$staged/node"; fi
-  cp -R "$here/dist/." "$here/systemd" "$here"/systemd/libexec/* "$staged"
+  find "$here/dist" -maxdepth 1 \( -name '*.cjs' -o -name THIRD_PARTY_NOTICES \) -exec cp -t "$staged" {} +
+  cp -R "$here/systemd" "$here"/systemd/libexec/* "$staged"
   chmod -R u=rwX,go=rX "$staged"
   find "$staged/systemd" -type f -exec sed -i "s,/usr/lib/nodemaint/,$lib/,g" {} +
   drop_in_of "${drop_in:-$dropped}" > "$staged/drop-in.yaml"
@@ -313,8 +314,8 @@ on_exit() {
   set +e
   [ "$step" != switched ] || go_back "$code"
   rm -rf "$staged" "$trial" "$config.new"
-  # The current program is not removed.
-  [ -z "$new" ] || [ "$(version_of "$current")" = "$new" ] || rm -rf "${versions:?}/$new"
+  # The new installation is removed where it is surely not the current one.
+  case $step in begun | back) rm -rf "$versions/${new:-.staged}" ;; esac
   # Where nothing is installed, no folder of ours stays.
   [ "$step" = finished ] || rmdir "$versions" "$lib" "$etc/config.d" "$etc" 2> /dev/null
   exit "$code"
@@ -334,7 +335,8 @@ go_back() {
   (set -e; switch_to "$good"; bring_up; rm -f "$unproven"; sync -f "$lib")
   back=$?
   how='runs again'
-  [ "$back" = 0 ] || how='did not start either. THIS NODE IS NOT PROTECTED; see: journalctl -u nodemaint'
+  [ "$back" != 0 ] || step=back
+  [ "$step" = back ] || how='did not start either. THIS NODE IS NOT PROTECTED; see: journalctl -u nodemaint'
   warn "the upgrade FAILED; the earlier installation $good $how"
 }
 

