@@ -24,10 +24,8 @@ export interface Changes {
    * drains may begin or go on now, or have to wait.
    */
   readonly Reach: string;
-  /** The API server refuses a write of this node, for another reason than before, or no longer. */
-  readonly RefusedNode: string;
-  /** It refuses the EvictionRequest of this key, or the eviction of a pod that has none. */
-  readonly RefusedRequest: string;
+  /** The API server refuses a write of the object of this key of `Refusals`, for another reason than before, or no longer. */
+  readonly Refused: string;
 }
 
 /** By the kind of an object: notes that the one of a key was added, changed or deleted. */

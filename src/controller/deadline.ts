@@ -4,7 +4,6 @@ import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
 import { selectsNode } from '../decide/maintenance/maintenance.ts';
 import { deadlineOf, earliestDeadline, endOptionsOf, interceptorsUntil } from '../decide/deadline/maintenance.ts';
-import type { DrainPod } from '../decide/pod.ts';
 import { preciseRfc3339, rfc3339 } from '../decide/time.ts';
 import type { ControllerContext } from './context.ts';
 
@@ -32,10 +31,10 @@ export function hasDeadline(context: ControllerContext, nodeName: string): boole
  */
 export function deadlineAnnotations(
   context: ControllerContext,
-  { namespace, name }: DrainPod,
-  nodeName: string,
+  pod: Pod,
   request: EvictionRequest | undefined,
 ): Readonly<Record<string, string>> {
+  const { nodeName = '' } = pod.spec;
   const drains = drainsOf(context, nodeName);
   const earliest = earliestDeadline(drains);
   if (earliest === undefined) return {};
@@ -44,8 +43,7 @@ export function deadlineAnnotations(
   if (told === deadline && own !== undefined) {
     return { [DEADLINE_ANNOTATION]: told, [INTERCEPTOR_DEADLINE_ANNOTATION]: own };
   }
-  const pod = context.pods.get(`${namespace}/${name}`);
-  const until = pod === undefined ? undefined : interceptorsUntil(pod, context.pods.on(nodeName), drains);
+  const until = interceptorsUntil(pod, context.pods.on(nodeName), drains);
   return {
     [DEADLINE_ANNOTATION]: deadline,
     ...(until === undefined ? {} : { [INTERCEPTOR_DEADLINE_ANNOTATION]: preciseRfc3339(until) }),

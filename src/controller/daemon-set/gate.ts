@@ -1,18 +1,15 @@
 import { HELD_FOR_LABEL, MAINTENANCE_GATE } from '../../api/names.ts';
-import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { daemonSetOf, decideGate, isGated } from '../../decide/daemon-set/gate.ts';
 import { drainsOfNode } from '../../decide/maintenance/maintenance.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { deletePod } from '../../kube/eviction/evictor.ts';
-import { listAll } from '../../kube/list.ts';
 import type { Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
-import { collectionPath, keyOf, NODE_MAINTENANCES, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
+import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
-import { createSharedRead } from './shared-read.ts';
-import { withoutManagers } from '../../kube/copy/transform.ts';
+import { createMaintenanceRead } from './shared-read.ts';
 
 const PARALLEL = 16;
 
@@ -49,10 +46,7 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
   /** DaemonSet pods without a node; the value is the DaemonSet where the pod is gated. */
   const waiting = new Map<string, string | undefined>();
   // Our copies of pods and maintenances are of different moments: a pod can be seen before the drain that holds it.
-  const readMaintenances = createSharedRead(async (signal) => {
-    const place = { path: collectionPath(NODE_MAINTENANCES) };
-    return (await listAll<NodeMaintenance>(client, place, withoutManagers, signal)).items;
-  });
+  const readMaintenances = createMaintenanceRead(context);
 
   const act = async (step: 'release' | 'remove', pod: Pod, signal: AbortSignal): Promise<void> => {
     if (step === 'release') {

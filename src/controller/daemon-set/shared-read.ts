@@ -1,3 +1,9 @@
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import { withoutManagers } from '../../kube/copy/transform.ts';
+import { listAll } from '../../kube/list.ts';
+import { collectionPath, NODE_MAINTENANCES } from '../../kube/resource.ts';
+import type { ControllerContext } from '../context.ts';
+
 /** Reads something that is at least as new as the call. */
 type SharedRead<T> = (signal: AbortSignal) => Promise<T>;
 
@@ -19,4 +25,16 @@ export function createSharedRead<T>(read: (signal: AbortSignal) => Promise<T>): 
     next = current.then(start);
     return next;
   };
+}
+
+/** Reads all NodeMaintenances, complete where their machine was booted since, for what must not be done by an old copy. */
+export function createMaintenanceRead({
+  client,
+  maintenances,
+}: Pick<ControllerContext, 'client' | 'maintenances'>): SharedRead<readonly NodeMaintenance[]> {
+  return createSharedRead(async (signal) => {
+    const place = { path: collectionPath(NODE_MAINTENANCES) };
+    const { items } = await listAll<NodeMaintenance>(client, place, withoutManagers, signal);
+    return items.map((item) => maintenances.withRebootApplied(item));
+  });
 }

@@ -83,7 +83,7 @@ export function createLeader(context: ControllerContext): Leader {
   const gate = createDaemonSetGate(context);
   const all: readonly Loop<Changes>[] = [
     maintenanceLoop(context, drains),
-    nodeLoop(context, drains.refused.nodes),
+    nodeLoop(context, drains.refused),
     requesterLoop(context, drains, createGroupedEvictions(context, underWay)),
     evictionRequestLoop(context),
     imperativeLoop(context, imperative),

@@ -8,12 +8,12 @@ import { decideNodeConditions } from '../../decide/maintenance/node-conditions.t
 import { nodeStateOf } from '../../decide/drain/retention.ts';
 import type { ControllerContext } from '../context.ts';
 import { retentionOf } from './request-cleanup.ts';
-import type { Refused } from './refusals.ts';
+import type { Refusals } from './refusals.ts';
 
 /** What the Complete stage of a maintenance is judged by. */
 interface CompletionScope {
   readonly context: ControllerContext;
-  readonly refused: Refused;
+  readonly refused: Pick<Refusals, 'of'>;
 }
 
 /** Whether the gate still keeps a DaemonSet pod from the node although no drain targets it there. */
@@ -25,7 +25,7 @@ function isGateObsolete({ maintenances, pods }: ControllerContext, nodeName: str
 
 /** Whether the node still has a cordon or conditions that no maintenance keeps there. */
 function isNodeLeft({ context, refused }: CompletionScope, node: Node): boolean {
-  if (refused.nodes.of(node.metadata.name) !== undefined) return false;
+  if (refused.of(node.metadata.name) !== undefined) return false;
   const state = nodeStateOf(context.maintenances.on(node.metadata.name), node, false);
   if (state.maintenances.length > 0) return false;
   return decideCordon(node, []) !== undefined || decideNodeConditions(node, state).length > 0;
@@ -34,7 +34,7 @@ function isNodeLeft({ context, refused }: CompletionScope, node: Node): boolean 
 /** Whether the request still has an entry of ours that no drain wants, or is to be canceled or deleted after that. */
 function isRequestLeft({ context, refused }: CompletionScope, key: string): boolean {
   const request = context.requests.get(key);
-  if (request === undefined || refused.requests.of(key) !== undefined) return false;
+  if (request === undefined || refused.of(key) !== undefined) return false;
   if (retentionOf(context, request, (node) => context.maintenances.on(node), true) !== 'keep') return true;
   // One that was withdrawn from is canceled first, so that its interceptors see it.
   const isNobodys = (request.spec.requesters ?? []).length === 0;
@@ -68,10 +68,10 @@ export function stillCordoned({ maintenances }: ControllerContext, maintenance: 
 export function refusedGiveBack(scope: CompletionScope, maintenance: NodeMaintenance): readonly string[] {
   const { context, refused } = scope;
   return context.maintenances.nodesOf(maintenance.metadata.name).flatMap(({ metadata: { name } }) => {
-    const node = refused.nodes.of(name);
+    const node = refused.of(name);
     const own = node === undefined ? [] : [`Node ${name} is not given back: ${node.message}`];
     const others = [...context.requests.onNode(name)].flatMap((key) => {
-      const request = refused.requests.of(key);
+      const request = refused.of(key);
       return request === undefined ? [] : [`EvictionRequest ${key} is not given back: ${request.message}`];
     });
     return [...own, ...others];

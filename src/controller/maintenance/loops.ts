@@ -1,7 +1,5 @@
 /** The loops over NodeMaintenances and over the requests of their drains, and what the loops of drains share. */
 import type { Pod } from '../../api/pod.ts';
-import { stageOf } from '../../decide/maintenance/maintenance.ts';
-import { hasBegun } from '../../decide/maintenance/recorded-node.ts';
 import { after, type DueKey, type Loop, type Tell } from '../../kube/loop/loops.ts';
 import { targetedPods } from '../../decide/node/leaving.ts';
 import { drainPodOf } from '../../decide/pod.ts';
@@ -26,19 +24,14 @@ const FEW_NODES = 8;
 
 /** What the loops of drains share. */
 interface Drains {
-  readonly refused: { readonly nodes: Refusals; readonly requests: Refusals };
+  readonly refused: Refusals;
   readonly room: EvictionRoom;
 }
 
 export function createDrains(context: ControllerContext, tell: Tell<Changes>): Drains {
-  const { clock } = context;
-  const refusedNode = (node: string): void => {
-    tell('RefusedNode', node);
-  };
-  const refusedRequest = (key: string): void => {
-    tell('RefusedRequest', key);
-  };
-  const refused = { nodes: createRefusals(clock, refusedNode), requests: createRefusals(clock, refusedRequest) };
+  const refused = createRefusals(context.clock, (key) => {
+    tell('Refused', key);
+  });
   return { refused, room: new EvictionRoom(context) };
 }
 
@@ -72,22 +65,20 @@ function concernsOf({ maintenances, requests, pods }: ControllerContext): Loop<C
     Pod: ({ nodes, turned }) => nodes.flatMap((node) => (turned.includes(node) ? nowOn(node) : soonOn(node))),
     Request: (change) => soonOn(...change.nodes, ...change.pods.flatMap((key) => nodesOf(pods.get(key)))),
     Reach: (node) => soonOn(node),
-    RefusedNode: on,
-    RefusedRequest: (key) => [...nodesOf(pods.ofRequest(key)), ...requests.nodesOf(key)].flatMap(on),
+    Refused: (key) => [key, ...nodesOf(pods.ofRequest(key)), ...requests.nodesOf(key)].flatMap(on),
   };
 }
 
 function orderOf({ maintenances, options }: ControllerContext): Required<Loop<Changes>>['order'] {
+  const { names, begun } = maintenances.drains;
+  const isNew = (name: string): boolean => names.has(name) && !begun.has(name);
   /** Where the number of nodes is limited, drains begin one by one, each after what the one before it has written. */
   const isBeginning = (name: string): boolean => {
-    const known = maintenances.get(name);
-    if (options.maxParallelNodes === undefined || known === undefined) return false;
-    return stageOf(known) === 'Drain' && !hasBegun(known.status);
+    return options.maxParallelNodes !== undefined && isNew(name);
   };
   return {
     // Many drains begin before the counts of those that are under way are brought up to date.
-    isUrgent: (name) =>
-      maintenances.isUrgent(name) || (maintenances.drains.names.has(name) && !maintenances.drains.begun.has(name)),
+    isUrgent: (name) => maintenances.isUrgent(name) || isNew(name),
     // What drains that share nodes have reached is decided one by one, each from what the one before it has written.
     hasToWait: (name, running) => {
       for (const other of running) {
@@ -141,7 +132,7 @@ export function requesterLoop(context: ControllerContext, drains: Drains, groupe
       },
       Node: ({ name, isOtherForRequests }) => (isOtherForRequests ? onNode(name) : needed(name)),
       Reach: onNode,
-      RefusedNode: onNode,
+      Refused: onNode,
     },
   };
 }

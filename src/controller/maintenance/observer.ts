@@ -24,7 +24,7 @@ import { whyNobodyEnds } from '../../decide/presence/no-agent.ts';
 import { requestKeyOf } from '../cache/pods.ts';
 import type { EvictionRoom } from '../eviction/room.ts';
 import type { ControllerContext } from '../context.ts';
-import { NOTHING_REFUSED, type Refused, refusedPod } from './refusals.ts';
+import { type Refusals, refusedPod } from './refusals.ts';
 import { createGroupResolver, type Draining, type Verdict } from './drain-verdicts.ts';
 import { nodesThatStay } from '../../decide/disruption-budget/staying-node.ts';
 import { nodeGoneForGood } from '../../decide/shutdown/machine-going-down.ts';
@@ -74,7 +74,7 @@ export interface DrainObserver {
 
 interface Scope {
   readonly context: ControllerContext;
-  readonly refused: Refused;
+  readonly refused: Pick<Refusals, 'of'>;
   readonly areBudgetsAsked: (node: string) => boolean;
   readonly room: Pick<EvictionRoom, 'isWaiting'>;
 }
@@ -105,7 +105,7 @@ function waitingNodes(
     const drainTargets = withoutKept(reachedOn(node), keep);
     const own = context.pods.on(name).filter((pod) => !isKept(keep, drainPodOf(pod)));
     const targeted = own.filter((pod) => targetsCover(drainTargets, drainPodOf(pod)));
-    const refusal = refused.nodes.of(name)?.message;
+    const refusal = refused.of(name)?.message;
     return { ...node, message, drainTargets, pods: own.length, evacuating: startedOf(context, targeted), refusal };
   });
 }
@@ -136,11 +136,11 @@ function observeDrain(
     const why = (pod: Pod): BlockingPod | undefined => {
       if (node.staying.has(pod.metadata.uid ?? '') && pod.metadata.deletionTimestamp === undefined)
         return whyStaying(pod, node.volumes, now);
-      const refusal = refused.requests.of(requestKeyOf(pod));
+      const refusal = refused.of(requestKeyOf(pod));
       if (refusal !== undefined) return refusedPod(pod, refusal);
       return whyBlocking(pod, requestOf(pod), object, now) ?? whyReturning(pod, began, since);
     };
-    const refusal = refused.nodes.of(node.name)?.message;
+    const refusal = refused.of(node.name)?.message;
     // Also those that are to leave later: people learn at the beginning that the drain will not end.
     const times = { began: began ?? now, now };
     const left = new Map<Pod, BlockingPod>();
@@ -172,7 +172,7 @@ export function createDrainObserver(
     Pick<Scope, 'refused' | 'room'>
   > = {},
 ): DrainObserver {
-  const { refused = NOTHING_REFUSED, latest = (copy) => copy, room = { isWaiting: () => false } } = parts;
+  const { refused = { of: () => undefined }, latest = (copy) => copy, room = { isWaiting: () => false } } = parts;
   const resolve = createGroupResolver(context, latest);
   const scope = { context, refused, areBudgetsAsked: createBudgetsAsked(context), room };
   return {

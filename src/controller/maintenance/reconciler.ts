@@ -24,7 +24,7 @@ import {
 } from './report-events.ts';
 import { createDrainObserver, type DrainObserver } from './observer.ts';
 import type { EvictionRoom } from '../eviction/room.ts';
-import type { Refused } from './refusals.ts';
+import type { Refusals } from './refusals.ts';
 
 /** Pods that block, and estimates, change with time alone. */
 const OBSERVE_AGAIN_MS = 15_000;
@@ -38,7 +38,7 @@ interface Parts {
   readonly observer: DrainObserver;
   readonly status: MaintenanceStatusWriter;
   readonly notifier: PodNotifier;
-  readonly refused: Refused;
+  readonly refused: Pick<Refusals, 'of'>;
 }
 
 /** Returns the maintenance as it is then; undefined where it is gone or another client has changed it since. */
@@ -102,7 +102,7 @@ async function cordon(
   signal: AbortSignal,
 ): Promise<StatusOutcome> {
   const nodes = context.maintenances.nodesOf(maintenance.metadata.name).map(({ metadata }) => {
-    return { ...identityOf(metadata), refusal: refused.nodes.of(metadata.name)?.message };
+    return { ...identityOf(metadata), refusal: refused.of(metadata.name)?.message };
   });
   return await status.write(maintenance, cordonStatus(maintenance, nodes, context.clock.now()), signal);
 }
@@ -161,7 +161,7 @@ async function prepare(
 /** The NodeMaintenance controller (KEP-4212, "NodeMaintenance Controller"): one step of one maintenance. */
 export function createMaintenanceReconciler(
   context: ControllerContext,
-  { refused, room }: { readonly refused: Refused; readonly room: EvictionRoom },
+  { refused, room }: { readonly refused: Refusals; readonly room: EvictionRoom },
 ): Reconcile {
   const notifier = createPodNotifier(context);
   const status = createMaintenanceStatusWriter(context.client, context.clock, COUNT_EVERY_MS, () => {

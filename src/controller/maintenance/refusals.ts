@@ -22,7 +22,10 @@ interface Refusable {
   readonly refused?: string;
 }
 
-/** What the API server refuses, by the key of the object, so that the status of a maintenance can name it. */
+/**
+ * What the API server refuses, so that the status of a maintenance can name it: it stands on no object. The keys are the names of
+ * nodes, which have no slash, and those of EvictionRequests, NAMESPACE/UID, also of pods that have none.
+ */
 export interface Refusals {
   /**
    * Runs a step of an object. An error is thrown on; it, or what the step says, is remembered until a step succeeds. A call
@@ -56,15 +59,6 @@ export function createRefusals(clock: Clock, onChange: (key: string) => void): R
     of: (key) => refusals.get(key),
   };
 }
-
-/** What the API server refuses: nodes by their name, EvictionRequests by their key. */
-export interface Refused {
-  readonly nodes: Pick<Refusals, 'of'>;
-  readonly requests: Pick<Refusals, 'of'>;
-}
-
-/** For whoever asks the API server for nothing. */
-export const NOTHING_REFUSED: Refused = { nodes: { of: () => undefined }, requests: { of: () => undefined } };
 
 /** A pod that cannot leave because its EvictionRequest is refused or, where it is of a group and has none, its eviction. */
 export function refusedPod(pod: Pod, { message, sinceAt }: Refusal): BlockingPod {

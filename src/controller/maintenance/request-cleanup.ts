@@ -6,14 +6,12 @@ import { decideRetention, drainsOn, type RetentionStep } from '../../decide/drai
 import { isMadeByDrain, targetKeyOf } from '../../decide/eviction/request.ts';
 import { selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
-import { withoutManagers } from '../../kube/copy/transform.ts';
 import { deleteRequest, withdrawEntry } from '../../kube/eviction/requester-entry.ts';
-import { listAll } from '../../kube/list.ts';
-import { collectionPath, keyOf, NODE_MAINTENANCES } from '../../kube/resource.ts';
+import { keyOf } from '../../kube/resource.ts';
 import type { MaintenanceIndex } from '../cache/maintenances.ts';
 import { targetOf } from '../cache/targets.ts';
 import type { ControllerContext } from '../context.ts';
-import { createSharedRead } from '../daemon-set/shared-read.ts';
+import { createMaintenanceRead } from '../daemon-set/shared-read.ts';
 
 /** In this time of a term a copy of a maintenance may be older than what the former leader did by it. */
 const YOUNG_TERM_MS = 60_000;
@@ -66,11 +64,7 @@ export function createRequestCleanup(context: ControllerContext): RequestCleanup
   const inherited = new Set(context.requests.list().map(({ metadata }) => metadata.uid));
   /** By key: the UID of the request that the controller withdrew from. */
   const withdrawn = new Map<string, string | undefined>();
-  const readMaintenances = createSharedRead(async (signal) => {
-    const place = { path: collectionPath(NODE_MAINTENANCES) };
-    const { items } = await listAll<NodeMaintenance>(client, place, withoutManagers, signal);
-    return items.map((item) => maintenances.withRebootApplied(item));
-  });
+  const readMaintenances = createMaintenanceRead(context);
   const stepOf = (request: EvictionRequest, on: MaintenanceIndex['on']): RetentionStep => {
     const key = keyOf(request);
     const wasWithdrawn = withdrawn.has(key) && withdrawn.get(key) === request.metadata.uid;

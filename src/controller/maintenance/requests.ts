@@ -7,6 +7,7 @@ import {
   MAINTENANCE_UID_LABEL,
   NODE_LABEL,
 } from '../../api/names.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { copiedLabels, decideLabels, labelsText } from '../../decide/eviction/labels.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
@@ -14,12 +15,12 @@ import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { isReplaceable } from '../../decide/eviction/spent-request.ts';
 import { nodeAnnotation, nodeLabel } from '../../decide/node-label.ts';
 import { decideLeaving, type Leaving } from '../../decide/node/leaving.ts';
-import { type DrainPod, drainPodOf, isInPodGroup, isTerminal, podTypeOf } from '../../decide/pod.ts';
+import { isInPodGroup, isTerminal, podTypeOf } from '../../decide/pod.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
 import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { EVICTION_REQUESTS, keyOf, objectPath, sendForObject } from '../../kube/resource.ts';
-import { podByUid } from '../cache/pods.ts';
+import { requestKeyOf } from '../cache/pods.ts';
 import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
 import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations, graceOptions, hasDeadline } from '../deadline.ts';
@@ -41,13 +42,6 @@ interface Applied {
   labels?: string;
 }
 
-/** A pod that is to leave its node, and the maintenance that asks for it first. */
-interface LeavingPod {
-  readonly pod: DrainPod;
-  readonly node: string;
-  readonly maintenanceUid: string | undefined;
-}
-
 /** What the steps of a request share. */
 interface Scope {
   readonly context: ControllerContext;
@@ -63,41 +57,40 @@ interface Scope {
  */
 async function requestEviction(
   { context, applied, written }: Scope,
-  { node, pod, maintenanceUid }: LeavingPod,
-  known: EvictionRequest | undefined,
+  pod: Pod,
+  by: NodeMaintenance,
   signal: AbortSignal,
 ): Promise<void> {
+  const known = context.requests.get(requestKeyOf(pod));
   if (known !== undefined && (isFinished(known) || known.metadata.deletionTimestamp !== undefined)) {
-    const target = podByUid(context.pods, pod);
     // It is over although its pod lives on, or names another pod: the pod is to leave by a new one.
-    if (target === undefined || !isReplaceable(known, target, context.clock.now())) return;
+    if (!isReplaceable(known, pod, context.clock.now())) return;
     written.delete(keyOf(known));
     await deleteRequest(context.client, known, signal);
     return;
   }
-  const { namespace, uid } = pod;
-  const annotations = { ...deadlineAnnotations(context, pod, node, known), ...nodeAnnotation(node) };
+  const { namespace = 'default', name, uid = '' } = pod.metadata;
+  const { nodeName: node = '' } = pod.spec;
+  const annotations = { ...deadlineAnnotations(context, pod, known), ...nodeAnnotation(node) };
   const present: Readonly<Record<string, string>> = known?.metadata.annotations ?? {};
   // A deadline that is gone must not cut interceptors short: the apply without it takes its annotations away.
   const isCurrent = [DEADLINE_ANNOTATION, INTERCEPTOR_DEADLINE_ANNOTATION, ...Object.keys(annotations)].every(
     (key) => present[key] === (annotations as typeof present)[key],
   );
-  const target = podByUid(context.pods, pod);
   // That of the maintenance that asked first.
-  const asker = known?.metadata.labels?.[MAINTENANCE_UID_LABEL] ?? maintenanceUid;
+  const asker = known?.metadata.labels?.[MAINTENANCE_UID_LABEL] ?? by.metadata.uid;
   const own = { [NODE_LABEL]: nodeLabel(node), ...(asker === undefined ? {} : { [MAINTENANCE_UID_LABEL]: asker }) };
-  const labels = { ...(target === undefined ? {} : copiedLabels(target)), ...own };
+  const labels = { ...copiedLabels(pod), ...own };
   const text = labelsText(labels);
   if (known !== undefined && isCurrent && isRequestedBy(known, MAINTENANCE_REQUESTER)) {
     // The apply takes away labels that it set before and that the pod no longer has.
-    const mayHaveOld = target !== undefined && decideLabels(known, target).hasOthers;
-    if (!mayHaveOld || applied.of(known).labels === text) return;
+    if (!decideLabels(known, pod).hasOthers || applied.of(known).labels === text) return;
   }
   const body: EvictionRequest = {
     apiVersion: EVICTION_REQUEST_API_VERSION,
     kind: 'EvictionRequest',
     metadata: { name: uid, namespace, labels, annotations },
-    spec: { target: { pod: { name: pod.name, uid } }, requesters: [{ name: MAINTENANCE_REQUESTER }] },
+    spec: { target: { pod: { name, uid } }, requesters: [{ name: MAINTENANCE_REQUESTER }] },
   };
   const path = objectPath(EVICTION_REQUESTS, body.metadata);
   const patch = { kind: 'apply', manager: MAINTENANCE_REQUESTER } as const;
@@ -107,24 +100,19 @@ async function requestEviction(
     applied.of(fresh).labels = text;
     written.set(keyOf(fresh), context.clock.monotonic());
   }
-  context.log.info({ pod: `${namespace}/${pod.name}`, node, podType: pod.podType }, 'requested eviction');
+  context.log.info({ pod: keyOf(pod), node, podType: podTypeOf(pod) }, 'requested eviction');
 }
 
 /**
  * Gives a pod that is terminating less time where a deadline asks for it. Returns whether the pod needs no EvictionRequest:
  * it leaves already. A static pod does not, whatever becomes of its mirror pod.
  */
-async function isLeaving(
-  context: ControllerContext,
-  { namespace, name, uid, podType }: DrainPod,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function isLeaving(context: ControllerContext, pod: Pod, signal: AbortSignal): Promise<boolean> {
   // The grace period of a static pod is not the API server's to change: its agent ends it in time.
-  const pod = podType === 'Static' ? undefined : podByUid(context.pods, { namespace, name, uid });
-  if (pod?.metadata.deletionTimestamp === undefined) return false;
+  if (podTypeOf(pod) === 'Static' || pod.metadata.deletionTimestamp === undefined) return false;
   const { client, clock, log } = context;
   const isShorter = await shortenEnd(client, pod, { options: graceOptions(context, pod), now: clock.now() }, signal);
-  if (isShorter) log.info({ pod: `${namespace}/${name}` }, 'shortened the end of a terminating pod for a deadline');
+  if (isShorter) log.info({ pod: keyOf(pod) }, 'shortened the end of a terminating pod for a deadline');
   return true;
 }
 
@@ -132,10 +120,9 @@ async function isLeaving(
  * What somebody does against the request: takes our entry out of it, which anybody may who may delete the pod and which cancels
  * it without another requester, or deletes it.
  */
-function undoing({ context, applied, written }: Scope, key: string, pod: DrainPod): string | undefined {
+function undoing({ context, applied, written }: Scope, key: string): string | undefined {
   const known = context.requests.get(key);
-  if (known === undefined)
-    return written.has(key) && podByUid(context.pods, pod) !== undefined ? 'somebody deletes it' : undefined;
+  if (known === undefined) return written.has(key) ? 'somebody deletes it' : undefined;
   const isOurs = applied.of(known).labels === undefined || isRequestedBy(known, MAINTENANCE_REQUESTER);
   if (isOurs || known.metadata.deletionTimestamp !== undefined) return undefined;
   return `somebody takes the entry ${MAINTENANCE_REQUESTER} of this drain out of its requesters`;
@@ -144,25 +131,26 @@ function undoing({ context, applied, written }: Scope, key: string, pod: DrainPo
 /** Asks for the pod. Returns when to look again, and what somebody does against it. */
 async function askFor(
   scope: Scope,
-  key: string,
-  intent: LeavingPod,
+  pod: Pod,
+  by: NodeMaintenance,
   signal: AbortSignal,
 ): Promise<{ readonly againMs?: number; readonly refused?: string }> {
   const { context, undone, written } = scope;
+  const key = requestKeyOf(pod);
   const known = context.requests.get(key);
   const lateMs = (written.get(key) ?? -Infinity) + COPY_LATE_MS - context.clock.monotonic();
   if (known === undefined && lateMs > 0) return { againMs: lateMs };
-  const what = undoing(scope, key, intent.pod);
+  const what = undoing(scope, key);
   if (what !== undefined) {
     const restMs = undone.restMs(key);
     if (restMs > 0) return { againMs: restMs, refused: `${what}; to end the drain, complete the maintenance` };
     undone.rewritten(key);
   }
-  const leaving = await isLeaving(context, intent.pod, signal);
-  const isTimed = leaving ? hasDeadline(context, intent.node) : known === undefined || isFinished(known);
+  const leaving = await isLeaving(context, pod, signal);
+  const isTimed = leaving ? hasDeadline(context, pod.spec.nodeName ?? '') : known === undefined || isFinished(known);
   const again = isTimed ? { againMs: AGAIN_MS } : {};
   if (known === undefined && leaving) return again;
-  await requestEviction(scope, intent, known, signal);
+  await requestEviction(scope, pod, by, signal);
   return again;
 }
 
@@ -173,14 +161,14 @@ function isGrouped(pod: Pod): boolean {
 
 /** What a request goes by that is not in the objects. */
 interface RequestParts {
-  readonly refused: { readonly nodes: Pick<Refusals, 'of'>; readonly requests: Refusals };
+  readonly refused: Refusals;
   readonly room: EvictionRoom;
   readonly grouped: GroupedEvictions;
 }
 
-/** What the drains of its node want of the pod of a request, by its key. */
-function leavingOf({ pods, nodes, maintenances, options, clock }: ControllerContext, key: string): Leaving {
-  const pod = pods.ofRequest(key);
+/** What the drains of its node want of the pod; nothing of one that is gone. */
+function leavingOf(context: ControllerContext, pod: Pod | undefined): Leaving {
+  const { pods, nodes, maintenances, options, clock } = context;
   const node = nodes.get(pod?.spec.nodeName ?? '');
   if (pod === undefined || node === undefined || isTerminal(pod)) return { kind: 'untargeted' };
   const { name } = node.metadata;
@@ -200,20 +188,19 @@ export function createRequestReconciler(context: ControllerContext, parts: Reque
   const applied = createRequestNotes<Applied>(() => ({}));
   const scope = { context, applied, undone: createUndoneWrites(clock), written: new Map<string, number>() };
   /** Nothing new comes to a node that is cordoned; one that the API server does not let be cordoned is drained all the same. */
-  const isCordoned = (node: string): boolean =>
-    nodes.get(node)?.spec?.unschedulable === true || refused.nodes.of(node) !== undefined;
+  const isClosed = ({ spec: { nodeName = '' } }: Pod): boolean =>
+    nodes.get(nodeName)?.spec?.unschedulable === true || refused.of(nodeName) !== undefined;
   const step = async (key: string, signal: AbortSignal): ReturnType<typeof askFor> => {
-    const [pod, leaving] = [pods.ofRequest(key), leavingOf(context, key)];
-    const { nodeName: node = '' } = pod?.spec ?? {};
+    const pod = pods.ofRequest(key);
+    const leaving = leavingOf(context, pod);
     const known = context.requests.get(key);
     if (known === undefined) cleanup.forget(key);
-    if (pod !== undefined && leaving.kind === 'asked' && isCordoned(node)) {
+    if (pod !== undefined && leaving.kind === 'asked' && isClosed(pod)) {
       if (!room.take(pod)) return { againMs: LIMITED_AGAIN_MS };
       if (isGrouped(pod)) return await grouped.evict(key, pod, signal);
       grouped.forget(key);
       if (known === undefined) applied.forget(key);
-      const intent = { node, pod: drainPodOf(pod), maintenanceUid: leaving.by.metadata.uid };
-      return await askFor(scope, key, intent, signal);
+      return await askFor(scope, pod, leaving.by, signal);
     }
     room.release(key);
     grouped.forget(key);
@@ -223,5 +210,5 @@ export function createRequestReconciler(context: ControllerContext, parts: Reque
     if (known !== undefined) await cleanup.act(known, signal);
     return leaving.kind === 'later' ? { againMs: leaving.at - clock.now() } : {};
   };
-  return async (key, signal) => await refused.requests.during(key, signal, () => step(key, signal));
+  return async (key, signal) => await refused.during(key, signal, () => step(key, signal));
 }

@@ -144,9 +144,8 @@ describe('the request of a drain', () => {
     scene.drain(ALL);
     const refusals = createRefusals(scene.clock, () => undefined);
     const grouped = createGroupedEvictions(scene.context, createEvictionConcurrency(scene.clock));
-    const refused = { nodes: refusals, requests: refusals };
     const room = new EvictionRoom(scene.context);
-    const reconcile = createRequestReconciler(scene.context, { refused, room, grouped });
+    const reconcile = createRequestReconciler(scene.context, { refused: refusals, room, grouped });
     for (const each of scene.pods.values()) await reconcile(requestKeyOf(each), AbortSignal.timeout(10_000));
     return scene.calls();
   };

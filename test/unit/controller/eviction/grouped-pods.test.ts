@@ -32,9 +32,8 @@ describe('a pod of a PodGroup that a drain takes', () => {
     const key = requestKeyOf(MEMBER);
     const refusals = createRefusals(scene.clock, () => undefined);
     const grouped = createGroupedEvictions(scene.context, createEvictionConcurrency(scene.clock));
-    const refused = { nodes: refusals, requests: refusals };
     const room = new EvictionRoom(scene.context);
-    const reconcile = createRequestReconciler(scene.context, { refused, room, grouped });
+    const reconcile = createRequestReconciler(scene.context, { refused: refusals, room, grouped });
     const step = async (): Promise<number> => (await reconcile(key, AbortSignal.timeout(10_000))).againMs ?? 0;
 
     const pauses: number[] = [];

@@ -104,7 +104,7 @@ describe('the pod of a request that a drain wants', () => {
     if (pod !== undefined) scene.pods.set('n/web', { ...pod, spec: { ...pod.spec, nodeName: 'n' } });
     const refusals = createRefusals(scene.clock, () => undefined);
     const reconcile = createRequestReconciler(scene.context, {
-      refused: { nodes: refusals, requests: refusals },
+      refused: refusals,
       room: new EvictionRoom(scene.context),
       grouped: createGroupedEvictions(scene.context, createEvictionConcurrency(scene.clock)),
     });
