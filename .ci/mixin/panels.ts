@@ -117,7 +117,7 @@ const DRAINS: Row = {
   panels: [
     {
       title: 'NodeMaintenances by stage',
-      description: 'Those that are complete are kept until somebody deletes them.',
+      description: 'Those that are complete are deleted after a week, where nobody named them.',
       kind: 'stacked',
       words: ['Idle', 'Cordon', 'Drain', 'Complete'],
       queries: [[ofControllers('nodemaintenance_controller_maintenances', 'stage'), '{{stage}}']],

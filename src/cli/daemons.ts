@@ -13,7 +13,7 @@ export function addAgent(program: Command, terminal: Terminal): void {
     .command('agent')
     .description('run the node agent (systemd unit nodemaint.service)')
     .addOption(configOption())
-    .addHelpText('after', examples('nodemaint agent --config /etc/nodemaint/config.yaml'))
+    .addHelpText(...examples('nodemaint agent --config /etc/nodemaint/config.yaml'))
     .action(async ({ config }: { config: string }) => {
       const { agentCommand } = await import('./agent.ts');
       await agentCommand(config, terminal.stop, terminal.signal);
@@ -96,8 +96,7 @@ export function addController(program: Command, terminal: Terminal): void {
     .option('--request-ttl <time>', 'delete a finished EvictionRequest after this time; default 1h');
   addLimitOptions(command)
     .addHelpText(
-      'after',
-      examples(
+      ...examples(
         'nodemaint controller --kubeconfig controller.conf --leader-elect=false',
         'nodemaint controller --max-parallel-nodes 2 --exclude-from-load-balancers',
       ),

@@ -110,14 +110,14 @@ export function addClusterOptions(command: Command, ...more: readonly MoreOutput
   return addAccessOptions(command).addOption(outputOption(...more));
 }
 
-/** A part of a help text: command lines that people need often. */
-export function examples(...lines: readonly string[]): string {
-  return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+/** What stands after a help text, as the library takes it: command lines that people need often. */
+export function examples(...lines: readonly string[]): ['after', string] {
+  return ['after', `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`];
 }
 
 /** The end of a help text: what each exit code means; those that mean the same for most commands need not be given. */
-export function exitCodes(meanings: Readonly<Record<number, string>>): string {
+export function exitCodes(meanings: Readonly<Record<number, string>>): ['after', string] {
   const all = { 1: 'failed or refused', 2: 'usage error', ...meanings, 130: 'interrupted' };
   const lines = Object.entries(all).map(([code, meaning]) => `  ${code}  ${meaning}`);
-  return `\nExit codes:\n${lines.join('\n')}`;
+  return ['after', `\nExit codes:\n${lines.join('\n')}`];
 }

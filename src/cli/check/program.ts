@@ -14,10 +14,9 @@ export function addCheck(program: Command, terminal: Terminal, exitWith: ExitWit
     .option('--wait', 'check again until no check fails, as after an installation')
     .addOption(waitTimeoutOption('that, with --wait,', '5m'))
     .addHelpText(
-      'after',
-      examples('nodemaint check', 'nodemaint check -l role=worker --wait --timeout 10m', 'nodemaint check -o json'),
+      ...examples('nodemaint check', 'nodemaint check -l role=worker --wait --timeout 10m', 'nodemaint check -o json'),
     )
-    .addHelpText('after', exitCodes({ 0: 'no check fails; there may be warnings', 1: 'a check fails' }))
+    .addHelpText(...exitCodes({ 0: 'no check fails; there may be warnings', 1: 'a check fails' }))
     .action(async (flags: CheckFlags) => {
       const { checkCommand } = await import('./check.ts');
       exitWith(await checkCommand(flags, terminal));

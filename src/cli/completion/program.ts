@@ -151,8 +151,7 @@ export function addCompletion(program: Command, terminal: Terminal): void {
     .description('print the completion script of a shell, or that of "kubectl nodemaint"')
     .addArgument(new Argument('<shell>').choices(SHELLS))
     .addHelpText(
-      'after',
-      examples('source <(nodemaint completion bash)', 'nodemaint completion kubectl > kubectl_complete-nodemaint'),
+      ...examples('source <(nodemaint completion bash)', 'nodemaint completion kubectl > kubectl_complete-nodemaint'),
     )
     .action((shell: Shell) => {
       terminal.write(completionScript(shell, program));

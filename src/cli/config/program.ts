@@ -14,10 +14,9 @@ export function addConfig(program: Command, terminal: Terminal): void {
     )
     .argument('[file]', 'another file than --config; "-" for standard input')
     .addOption(configOption())
-    .addHelpText('after', examples('sudo nodemaint config check', 'nodemaint config check - < config.yaml'))
+    .addHelpText(...examples('sudo nodemaint config check', 'nodemaint config check - < config.yaml'))
     .addHelpText(
-      'after',
-      exitCodes({
+      ...exitCodes({
         0: 'the agent can start with it',
         1: 'a file that it names cannot be used, such as the kubeconfig',
         2: 'the configuration is invalid, or a usage error',
@@ -36,7 +35,7 @@ export function addConfig(program: Command, terminal: Terminal): void {
     .argument('[keys...]', 'print only the values of these keys, one line each')
     .addOption(configOption())
     .addOption(new Option('-o, --output <format>', 'output format').choices(['json', 'yaml']).default('yaml'))
-    .addHelpText('after', examples('sudo nodemaint config show', 'sudo nodemaint config show staticPodPath'))
+    .addHelpText(...examples('sudo nodemaint config show', 'sudo nodemaint config show staticPodPath'))
     .action(async (keys: readonly string[], flags: ShowFlags) => {
       const { showConfigCommand } = await import('./config.ts');
       await showConfigCommand(keys, flags, terminal);
@@ -47,7 +46,7 @@ export function addConfig(program: Command, terminal: Terminal): void {
     .description(
       "Show kubeconfig and container runtime as the running kubelet has them, else the usual ones that exist, as keys of the agent's configuration. install.sh uses it.",
     )
-    .addHelpText('after', examples('sudo nodemaint config detect'))
+    .addHelpText(...examples('sudo nodemaint config detect'))
     .action(async () => {
       const { detectConfigCommand } = await import('./detect.ts');
       await detectConfigCommand(terminal);

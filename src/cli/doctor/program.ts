@@ -11,8 +11,8 @@ export function addDoctor(program: Command, terminal: Terminal, exitWith: ExitWi
     .description('check that this node is set up so that a shutdown waits for its pods')
     .addOption(configOption())
     .addOption(outputOption())
-    .addHelpText('after', examples('sudo nodemaint doctor', 'sudo nodemaint doctor -o json'))
-    .addHelpText('after', exitCodes({ 0: 'no check fails; there may be warnings', 1: 'a check fails' }))
+    .addHelpText(...examples('sudo nodemaint doctor', 'sudo nodemaint doctor -o json'))
+    .addHelpText(...exitCodes({ 0: 'no check fails; there may be warnings', 1: 'a check fails' }))
     .action(async (flags: StaticPodsFlags) => {
       const { doctorCommand } = await import('./doctor.ts');
       exitWith(await doctorCommand(flags, terminal));
@@ -27,8 +27,7 @@ export function addDoctor(program: Command, terminal: Terminal, exitWith: ExitWi
     .addOption(configOption())
     .option('--undo', 'remove the drop-in file again')
     .addHelpText(
-      'after',
-      examples('sudo nodemaint disable-kubelet-shutdown', 'sudo nodemaint disable-kubelet-shutdown --undo'),
+      ...examples('sudo nodemaint disable-kubelet-shutdown', 'sudo nodemaint disable-kubelet-shutdown --undo'),
     )
     .action(async (flags: KubeletShutdownFlags) => {
       const { kubeletShutdownCommand } = await import('./kubelet-shutdown.ts');

@@ -26,10 +26,9 @@ export function addEvict(program: Command, terminal: Terminal, exitWith: ExitWit
     .option('--withdraw', 'withdraw the request; requests of other requesters stay')
     .addOption(dryRunOption());
   addClusterOptions(evict, 'name')
-    .addHelpText('after', examples('nodemaint evict web-1 -n shop --watch', 'nodemaint evict web-1 --withdraw'))
+    .addHelpText(...examples('nodemaint evict web-1 -n shop --watch', 'nodemaint evict web-1 --withdraw'))
     .addHelpText(
-      'after',
-      exitCodes({
+      ...exitCodes({
         0: 'every eviction is requested or withdrawn; every pod left',
         1: 'failed or canceled for at least one pod',
         3: '--timeout is over',

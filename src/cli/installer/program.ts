@@ -22,7 +22,7 @@ export function addInstaller(program: Command, terminal: Terminal): void {
       '/etc/nodemaint-installer/config.yaml',
     )
     .option('--units <folder>', "the machine's folder of transient units", '/run/systemd/system')
-    .addHelpText('after', examples('nodemaint install-node -- --standalone'))
+    .addHelpText(...examples('nodemaint install-node -- --standalone'))
     .action(async (args: readonly string[], flags: Omit<InstallNodeFlags, 'kit'> & { readonly kit?: string }) => {
       const { kit = path.dirname(path.dirname(process.argv[1] ?? '')) } = flags;
       const { installNodeCommand } = await import('./install-node.ts');

@@ -58,12 +58,10 @@ function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): voi
     .addOption(dryRunOption('; show which pods would leave'));
   addClusterOptions(drain, 'name')
     .addHelpText(
-      'after',
-      examples('nodemaint drain worker-1 --reason "kernel update"', 'nodemaint drain -l pool=web --dry-run'),
+      ...examples('nodemaint drain worker-1 --reason "kernel update"', 'nodemaint drain -l pool=web --dry-run'),
     )
     .addHelpText(
-      'after',
-      exitCodes({ 0: 'every node is drained; with --no-wait: the drain has been asked for', ...TIMED_OUT }),
+      ...exitCodes({ 0: 'every node is drained; with --no-wait: the drain has been asked for', ...TIMED_OUT }),
     )
     .action(async (nodes: readonly string[], flags: DrainFlags) => {
       const { drainCommand } = await import('./drain.ts');
@@ -86,8 +84,8 @@ function addCordon(program: Command, terminal: Terminal, exitWith: ExitWith): vo
     .addOption(waitTimeoutOption('the controller', '30s'))
     .addOption(dryRunOption());
   addClusterOptions(cordon, 'name')
-    .addHelpText('after', examples('nodemaint cordon worker-1 worker-2', 'nodemaint cordon -l pool=web'))
-    .addHelpText('after', exitCodes({ 0: 'done; every node is unschedulable', ...TIMED_OUT }))
+    .addHelpText(...examples('nodemaint cordon worker-1 worker-2', 'nodemaint cordon -l pool=web'))
+    .addHelpText(...exitCodes({ 0: 'done; every node is unschedulable', ...TIMED_OUT }))
     .action(async (nodes: readonly string[], flags: CordonFlags) => {
       const { cordonCommand } = await import('./cordon.ts');
       exitWith(await cordonCommand(nodes, flags, terminal));
@@ -107,11 +105,8 @@ function addComplete(program: Command, terminal: Terminal, exitWith: ExitWith): 
     .addOption(waitTimeoutOption('the controller', '1m'))
     .addOption(dryRunOption());
   addClusterOptions(complete, 'name')
-    .addHelpText(
-      'after',
-      examples('nodemaint complete worker-1', 'nodemaint complete nm/maintenance-worker-1 --delete'),
-    )
-    .addHelpText('after', exitCodes({ 0: 'done; the maintenances are completed', ...TIMED_OUT }))
+    .addHelpText(...examples('nodemaint complete worker-1', 'nodemaint complete nm/maintenance-worker-1 --delete'))
+    .addHelpText(...exitCodes({ 0: 'done; the maintenances are completed', ...TIMED_OUT }))
     .action(async (names: readonly string[], flags: CompleteFlags) => {
       const { completeCommand } = await import('./complete.ts');
       exitWith(await completeCommand(names, flags, terminal));
@@ -128,10 +123,9 @@ function addPreview(program: Command, terminal: Terminal, exitWith: ExitWith): v
     .option('--plan <file>', 'drain plan, as for drain; default: the plan of the maintenance that covers the node')
     .option('--exit-code', 'exit with 4 where something would block, or drain needs a flag for a pod');
   addClusterOptions(preview)
-    .addHelpText('after', examples('nodemaint preview worker-1', 'nodemaint preview -l pool=web -o json'))
+    .addHelpText(...examples('nodemaint preview worker-1', 'nodemaint preview -l pool=web -o json'))
     .addHelpText(
-      'after',
-      exitCodes({
+      ...exitCodes({
         0: 'done; with --exit-code: nothing would block',
         4: 'with --exit-code: something would block, or drain needs a flag for a pod',
       }),

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { addAccessOptions } from '../arguments/options.ts';
+import { addAccessOptions, examples } from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { NodesFlags } from './nodes.ts';
 
@@ -18,8 +18,7 @@ export function addNodes(program: Command, terminal: Terminal): void {
         .default('table'),
     )
     .addHelpText(
-      'after',
-      '\nExamples:\n  nodemaint nodes\n  nodemaint nodes -l role=worker -o wide\n  nodemaint nodes --unguarded -o name',
+      ...examples('nodemaint nodes', 'nodemaint nodes -l role=worker -o wide', 'nodemaint nodes --unguarded -o name'),
     )
     .action(async (flags: NodesFlags) => {
       const { nodesCommand } = await import('./nodes.ts');

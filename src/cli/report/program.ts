@@ -11,8 +11,8 @@ export function addReport(program: Command, terminal: Terminal, exitWith: ExitWi
     .description('List the last shutdowns of this machine: how long each was held, and what that added.')
     .addOption(configOption())
     .addOption(outputOption())
-    .addHelpText('after', examples('sudo nodemaint history', 'sudo nodemaint history -o json'))
-    .addHelpText('after', exitCodes({ 0: 'done', 1: 'the record cannot be read' }))
+    .addHelpText(...examples('sudo nodemaint history', 'sudo nodemaint history -o json'))
+    .addHelpText(...exitCodes({ 0: 'done', 1: 'the record cannot be read' }))
     .action(async (flags: HistoryFlags) => {
       const { historyCommand } = await import('./report.ts');
       exitWith(await historyCommand(flags, terminal));
@@ -27,8 +27,8 @@ export function addReport(program: Command, terminal: Terminal, exitWith: ExitWi
     .argument('[number]', 'number of a shutdown as "nodemaint history" lists them', '1')
     .addOption(configOption())
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'svg']).default('text'))
-    .addHelpText('after', examples('sudo nodemaint report', 'sudo nodemaint report 2 -o svg > shutdown.svg'))
-    .addHelpText('after', exitCodes({ 0: 'done', 1: 'there is nothing to report, or it cannot be read' }))
+    .addHelpText(...examples('sudo nodemaint report', 'sudo nodemaint report 2 -o svg > shutdown.svg'))
+    .addHelpText(...exitCodes({ 0: 'done', 1: 'there is nothing to report, or it cannot be read' }))
     .action(async (number: string, flags: ReportFlags) => {
       const { reportCommand } = await import('./report.ts');
       exitWith(await reportCommand(number, flags, terminal));

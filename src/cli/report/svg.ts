@@ -76,12 +76,26 @@ function text(content: string, attributes: Attributes): string {
   return element('text', { ...painted('ink'), ...attributes }, markup(content));
 }
 
+/** Where a text stands, and how: the size of its font, and its class. */
+function at(
+  x: number,
+  y: number,
+  size: number,
+  name: keyof typeof PAINTS = 'ink',
+): Attributes & { 'font-size': number } {
+  return { x, y, 'font-size': size, ...painted(name) };
+}
+
 /** A text that is cut to a width in pixels. */
-function fitted(content: string, width: number, size: number, attributes: Attributes): string {
-  return text(cut(printable(content), Math.max(1, Math.floor(width / (size * CHARACTER)))), {
-    'font-size': size,
-    ...attributes,
-  });
+function fitted(content: string, width: number, attributes: ReturnType<typeof at>): string {
+  return text(
+    cut(printable(content), Math.max(1, Math.floor(width / (attributes['font-size'] * CHARACTER)))),
+    attributes,
+  );
+}
+
+function rect(box: Attributes, name: keyof typeof PAINTS): string {
+  return element('rect', { ...box, ...painted(name) });
 }
 
 function titled(title: string, content: string): string {
@@ -95,12 +109,11 @@ const ROWS_TOP = 164;
 function header(line: Timeline): string {
   const began = `${new Date(line.from).toISOString().slice(0, 19).replace('T', ' ')} UTC · ${line.reason}: ${outcomeText(line)}`;
   const outcome = line.podsLeft > 0 && line.outcome !== 'under way' ? 'left' : 'soft';
-  const sentence = (words: string, y: number, colour: keyof typeof PAINTS): string =>
-    fitted(words, WIDTH - 2 * EDGE, 13, { x: EDGE, y, ...painted(colour) });
+  const width = WIDTH - 2 * EDGE;
   return [
-    fitted(`Shutdown of node ${line.node}`, WIDTH - 2 * EDGE, 24, { x: EDGE, y: 48, 'font-weight': 600 }),
-    sentence(began, 72, outcome),
-    sentence(sentenceOf(line), 92, 'soft'),
+    fitted(`Shutdown of node ${line.node}`, width, { ...at(EDGE, 48, 24), 'font-weight': 600 }),
+    fitted(began, width, at(EDGE, 72, 13, outcome)),
+    fitted(sentenceOf(line), width, at(EDGE, 92, 13, 'soft')),
   ].join('');
 }
 
@@ -110,8 +123,8 @@ function legend(line: Timeline): string {
   return partsOf(line)
     .map(({ name, kind, ms }) => {
       const words = `${name} ${formatSpan(ms)}`;
-      const box = element('rect', { x, y: 110, width: 10, height: 10, rx: 2, ...painted(kind) });
-      const entry = box + text(words, { x: x + 16, y: 119, 'font-size': 12, ...painted('soft') });
+      const box = rect({ x, y: 110, width: 10, height: 10, rx: 2 }, kind);
+      const entry = box + text(words, at(x + 16, 119, 12, 'soft'));
       x += 40 + words.length * 12 * CHARACTER;
       return entry;
     })
@@ -121,48 +134,25 @@ function legend(line: Timeline): string {
 function spanShape(span: Span, scale: Scale, row: { readonly y: number; readonly height: number }): string {
   const x = scale(span.from);
   const width = Math.max(2, scale(span.to) - x);
-  const rect = element('rect', {
-    x,
-    y: row.y,
-    width,
-    height: row.height,
-    rx: Math.min(3, width / 2),
-    ...painted(span.kind),
-  });
+  const bar = rect({ x, ...row, width, rx: Math.min(3, width / 2) }, span.kind);
   const isNamed = span.kind !== 'ending' && width > 90 && row.height >= 14;
-  const words = isNamed
-    ? fitted(span.text, width - 12, 10, {
-        x: x + 6,
-        y: row.y + row.height - 4,
-        ...painted(span.kind === 'waiting' ? 'onwaiting' : 'on'),
-      })
-    : '';
-  return titled(`${formatSpan(span.to - span.from)}: ${span.text}`, rect + words);
+  const place = at(x + 6, row.y + row.height - 4, 10, span.kind === 'waiting' ? 'onwaiting' : 'on');
+  const words = isNamed ? fitted(span.text, width - 12, place) : '';
+  return titled(`${formatSpan(span.to - span.from)}: ${span.text}`, bar + words);
 }
 
 function rowShape(row: Row, scale: Scale, y: number, height: number): string {
   const bar = { y: y + 2, height: height - 4 };
   const from = scale(row.from);
-  const track = element('rect', {
-    x: from,
-    y: bar.y + bar.height / 2 - 1,
-    height: 2,
-    width: Math.max(2, scale(row.to) - from),
-    ...painted('track'),
-  });
+  const width = Math.max(2, scale(row.to) - from);
   const size = height >= 18 ? 12 : 9;
+  const line = y + height / 2 + size * 0.36;
   const took = `${formatSpan(row.to - row.from)}${row.gone ? '' : ' left'}`;
-  const end = scale(row.to) + 6;
   return [
-    fitted(row.pod, NAMES - 24, size, { x: EDGE + 12, y: y + height / 2 + size * 0.36 }),
-    track,
+    fitted(row.pod, NAMES - 24, at(EDGE + 12, line, size)),
+    rect({ x: from, y: bar.y + bar.height / 2 - 1, height: 2, width }, 'track'),
     ...row.spans.map((span) => spanShape(span, scale, bar)),
-    text(took, {
-      x: end,
-      y: y + height / 2 + size * 0.36,
-      'font-size': size - 1,
-      ...painted(row.gone ? 'soft' : 'left'),
-    }),
+    text(took, at(scale(row.to) + 6, line, size - 1, row.gone ? 'soft' : 'left')),
   ].join('');
 }
 
@@ -178,13 +168,10 @@ function tiers(
   const body = line.tiers.map((tier) => {
     const all = 30 + tier.rows.length * height + 6;
     const took = `${offsetText(tier.from, line.from)} to ${offsetText(tier.to, line.from)}`;
-    grounds.push(element('rect', { x: EDGE, y, width: WIDTH - 2 * EDGE, height: all, rx: 6, ...painted('band') }));
+    grounds.push(rect({ x: EDGE, y, width: WIDTH - 2 * EDGE, height: all, rx: 6 }, 'band'));
+    const title = `${tier.name} · ${counted(tier.rows.length, 'pod', 'pods')} · ${took}`;
     const shapes = [
-      fitted(`${tier.name} · ${counted(tier.rows.length, 'pod', 'pods')} · ${took}`, 700, 12, {
-        x: EDGE + 12,
-        y: y + 20,
-        'font-weight': 600,
-      }),
+      fitted(title, 700, { ...at(EDGE + 12, y + 20, 12), 'font-weight': 600 }),
       ...tier.rows.map((row, index) => rowShape(row, scale, y + 28 + index * height, height)),
     ];
     y += all + 8;
@@ -199,24 +186,11 @@ function axis(line: Timeline, scale: Scale, height: number): string {
   const step = axisStepMs(line.to - line.from, 8);
   const count = Math.floor((line.to - line.from) / step);
   return Array.from({ length: count + 1 }, (_, index) => {
-    const at = line.from + index * step;
-    const x = scale(at);
-    const rule = element('line', {
-      x1: x,
-      x2: x,
-      y1: top + 6,
-      y2: top + height,
-      ...painted('rule'),
-      'stroke-width': 1,
-    });
-    const words = text(offsetText(at, line.from), {
-      x,
-      y: top,
-      'font-size': 11,
-      'text-anchor': 'middle',
-      ...painted('soft'),
-    });
-    return rule + words;
+    const time = line.from + index * step;
+    const x = scale(time);
+    const ends = { x1: x, x2: x, y1: top + 6, y2: top + height };
+    const words = text(offsetText(time, line.from), { ...at(x, top, 11, 'soft'), 'text-anchor': 'middle' });
+    return element('line', { ...ends, ...painted('rule'), 'stroke-width': 1 }) + words;
   }).join('');
 }
 
@@ -229,7 +203,7 @@ export function drawSvg(line: Timeline): string {
   const body = [
     element('title', {}, markup(`Shutdown of node ${line.node}`)),
     element('style', {}, STYLE),
-    element('rect', { width: WIDTH, height, rx: 10, ...painted('paper') }),
+    rect({ width: WIDTH, height, rx: 10 }, 'paper'),
     header(line),
     legend(line),
     rows.grounds,

@@ -30,13 +30,9 @@ function addRelease(program: Command, terminal: Terminal, exitWith: ExitWith): v
     .addOption(waitTimeoutOption('the agent of the node', '30s'));
   addAccessOptions(release)
     .addHelpText(
-      'after',
-      examples('sudo nodemaint release --reason "the database is stopped"', 'nodemaint release worker-1 --yes'),
+      ...examples('sudo nodemaint release --reason "the database is stopped"', 'nodemaint release worker-1 --yes'),
     )
-    .addHelpText(
-      'after',
-      exitCodes({ 0: 'the shutdown continues', 3: 'the agent of the node has not confirmed it in time' }),
-    )
+    .addHelpText(...exitCodes({ 0: 'the shutdown continues', 3: 'the agent of the node has not confirmed it in time' }))
     .action(async (node: string | undefined, flags: ReleaseFlags) => {
       if (node === undefined) {
         const { releaseCommand } = await import('./release.ts');
@@ -60,8 +56,7 @@ export function addShutdown(program: Command, terminal: Terminal, exitWith: Exit
     )
     .addOption(runDirectoryOption())
     .addHelpText(
-      'after',
-      examples(
+      ...examples(
         'sudo nodemaint trigger --reason "kernel update"',
         'sudo nodemaint trigger --reason "the host goes away" --deadline 120s',
       ),
@@ -75,7 +70,7 @@ export function addShutdown(program: Command, terminal: Terminal, exitWith: Exit
     .command('cancel')
     .description('call off the shutdown that was asked for on this machine, also while it is held')
     .addOption(runDirectoryOption())
-    .addHelpText('after', examples('sudo nodemaint cancel'))
+    .addHelpText(...examples('sudo nodemaint cancel'))
     .action(async (options: { runDirectory: string }) => {
       const { cancelCommand } = await import('./trigger.ts');
       terminal.write(await cancelCommand(options.runDirectory));

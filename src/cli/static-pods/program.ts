@@ -15,8 +15,8 @@ function addMove(command: Command, ...lines: readonly string[]): Command {
   return command
     .addOption(configOption())
     .addOption(waitTimeoutOption('the manifests', '5m'))
-    .addHelpText('after', examples(...lines))
-    .addHelpText('after', exitCodes({ 0: 'done', 3: '--timeout is over; a running agent continues' }));
+    .addHelpText(...examples(...lines))
+    .addHelpText(...exitCodes({ 0: 'done', 3: '--timeout is over; a running agent continues' }));
 }
 
 function addPark(parent: Command, terminal: Terminal, exitWith: ExitWith): void {
@@ -65,7 +65,7 @@ export function addStaticPods(program: Command, terminal: Terminal, exitWith: Ex
     .description('show each manifest: in place, ending, parked or superseded')
     .addOption(configOption())
     .addOption(outputOption())
-    .addHelpText('after', examples('sudo nodemaint static-pods list', 'sudo nodemaint static-pods list -o json'))
+    .addHelpText(...examples('sudo nodemaint static-pods list', 'sudo nodemaint static-pods list -o json'))
     .action(async (flags: StaticPodsFlags) => {
       const { listStaticPodsCommand } = await import('./list.ts');
       await listStaticPodsCommand(flags, terminal);

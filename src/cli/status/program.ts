@@ -20,10 +20,7 @@ export function addStatus(program: Command, terminal: Terminal, exitWith: ExitWi
     .option('-w, --watch', 'show the progress until every node is drained')
     .addOption(watchTimeoutOption())
     .addOption(runDirectoryOption())
-    .addHelpText(
-      'after',
-      examples('nodemaint status', 'nodemaint status worker-1', 'nodemaint status worker-1 --watch'),
-    )
+    .addHelpText(...examples('nodemaint status', 'nodemaint status worker-1', 'nodemaint status worker-1 --watch'))
     .action(async (name: string | undefined, options: StatusFlags) => {
       const { statusOf } = await import('./status.ts');
       exitWith(await statusOf(name, options, terminal));

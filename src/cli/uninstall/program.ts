@@ -17,10 +17,9 @@ export function addUninstall(program: Command, terminal: Terminal, exitWith: Exi
     .option('--timeout <time>', 'stop waiting for the controller after this time', '60s')
     .option('--force', 'then delete the maintenances, and give their nodes back, without the controller')
     .addHelpText(
-      'after',
-      examples('nodemaint uninstall-cluster --dry-run', 'nodemaint uninstall-cluster --context test --yes'),
+      ...examples('nodemaint uninstall-cluster --dry-run', 'nodemaint uninstall-cluster --context test --yes'),
     )
-    .addHelpText('after', exitCodes({ 0: 'done', 3: 'maintenances are left' }))
+    .addHelpText(...exitCodes({ 0: 'done', 3: 'maintenances are left' }))
     .action(async (flags: UninstallFlags) => {
       const { uninstallClusterCommand } = await import('./uninstall.ts');
       exitWith(await uninstallClusterCommand(flags, terminal));

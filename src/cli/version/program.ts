@@ -13,7 +13,7 @@ export function addVersion(program: Command, terminal: Terminal): void {
     .command('version')
     .description('print the version of this program; "nodemaint nodes" and "nodemaint check" show those of a cluster')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'yaml']).default('text'))
-    .addHelpText('after', examples('nodemaint version', 'nodemaint version -o json'))
+    .addHelpText(...examples('nodemaint version', 'nodemaint version -o json'))
     .action(({ output }: { readonly output: Output }) => {
       const own = { version: VERSION, commit: commit(), node: process.versions.node };
       const text = `nodemaint ${own.version}${own.commit === '' ? '' : ` (commit ${own.commit})`}, Node.js ${own.node}\n`;

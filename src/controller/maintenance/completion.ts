@@ -5,7 +5,8 @@ import { isFinished } from '../../decide/eviction/request.ts';
 import { drainsOfNode } from '../../decide/maintenance/maintenance.ts';
 import { decideCordon } from '../../decide/maintenance/cordon.ts';
 import { decideNodeConditions } from '../../decide/maintenance/node-conditions.ts';
-import { nodeStateOf } from '../../decide/drain/retention.ts';
+import { finishedUntil, nodeStateOf } from '../../decide/drain/retention.ts';
+import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { retentionOf } from './request-cleanup.ts';
 import type { Refusals } from './refusals.ts';
@@ -76,4 +77,20 @@ export function refusedGiveBack(scope: CompletionScope, maintenance: NodeMainten
     });
     return [...own, ...others];
   });
+}
+
+/** Deletes a maintenance that has been finished for its time; else returns when that is over. */
+export async function removeFinished(
+  { client, clock, log }: ControllerContext,
+  maintenance: NodeMaintenance,
+  signal: AbortSignal,
+): Promise<{ readonly againMs?: number }> {
+  const leftMs = (finishedUntil(maintenance) ?? Infinity) - clock.now();
+  if (leftMs > 0) return leftMs === Infinity ? {} : { againMs: leftMs };
+  const { name, uid, resourceVersion } = maintenance.metadata;
+  const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
+  const body = { preconditions: { uid, resourceVersion } };
+  const deleted = await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal);
+  if (deleted !== undefined) log.info({ maintenance: name }, 'finished maintenance deleted');
+  return {};
 }

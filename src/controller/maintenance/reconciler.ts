@@ -14,7 +14,7 @@ import type { Reconcile } from '../../kube/queue.ts';
 import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { createPodNotifier, type PodNotifier } from '../deadline.ts';
-import { isGivenBack, refusedGiveBack, stillCordoned } from './completion.ts';
+import { isGivenBack, refusedGiveBack, removeFinished, stillCordoned } from './completion.ts';
 import {
   reportCompleted,
   reportDrain,
@@ -185,6 +185,7 @@ export function createMaintenanceReconciler(
     if (stage === 'Cordon') return againOf(await cordon(parts, maintenance, signal));
     const hasFinalizer = maintenance.metadata.finalizers?.includes(COMPLETION_FINALIZER) === true;
     const again = againOf(await complete(parts, maintenance, signal));
-    return hasFinalizer ? { againMs: OBSERVE_AGAIN_MS, ...again } : again;
+    if (hasFinalizer) return { againMs: OBSERVE_AGAIN_MS, ...again };
+    return { ...(await removeFinished(context, maintenance, signal)), ...again };
   };
 }

@@ -11,6 +11,23 @@ import { isRequestedBy, otherRequesters } from '../eviction/requester.ts';
 import { type DrainPod, drainPodOf } from '../pod.ts';
 import { drainsOfNode, type NodeDrain, selectsNode, stageOf } from '../maintenance/maintenance.ts';
 import type { NodeState } from '../maintenance/node-conditions.ts';
+import { timeOf } from '../time.ts';
+
+/** For how long a finished maintenance can be read, in milliseconds: a week. */
+const FINISHED_MS = 7 * 86_400_000;
+
+/**
+ * Until when a maintenance that is finished is kept, in milliseconds since the epoch; undefined where it is not finished or
+ * nobody knows since when. One whose name a person chose is kept for ever: a program that made it might make it anew, and drain.
+ */
+export function finishedUntil({ metadata, spec, status }: NodeMaintenance): number | undefined {
+  const { name, finalizers = [], deletionTimestamp } = metadata;
+  const isOurs = /^(?:maintenance|shutdown|notice)-/.test(name);
+  if (!isOurs || spec.stage !== 'Complete' || finalizers.length > 0 || deletionTimestamp !== undefined)
+    return undefined;
+  const since = timeOf(status?.stageStatuses?.find((each) => each.name === 'Complete')?.startTimestamp);
+  return since === undefined ? undefined : since + FINISHED_MS;
+}
 
 /** Whether the maintenance drains and has begun to on this very Node object. */
 function isBegunOn(maintenance: NodeMaintenance, { metadata }: Node): boolean {

@@ -45,7 +45,7 @@ export const VALIDATING_POLICIES: Readonly<Record<string, string>> = {
   'nodemaint-eviction-requests': 'osJW_QnG2920XJE_H1GbXppXvDI72_EGYPjeXY2zmmQ',
   'nodemaint-held-pods': '9HR_3AURt7WYjQ5kF1AY7V1BoY1QEB_St7zAgIntDNA',
   'nodemaint-held-pods-in-time': 'dPm4HrrlAHhWFCEvF7i0F65VY9f_A5rCQO0O6BYmOK0',
-  'nodemaint-node-maintenances': 'jCM6Kp5YwgPjfacYzTiPrOPn2YW06eYQ6u0x2UUxypo',
+  'nodemaint-node-maintenances': 'JonGQPLvvCwnZu1twSTyC0RIGVNKJcMWix0W-CAzSmo',
   'nodemaint-pod-interceptors': 'P1rnOf0lisNPcGz3jjaatU7V0vNnoz2te8ge3j0WYFs',
 };
 

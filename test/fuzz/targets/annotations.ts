@@ -10,6 +10,7 @@ import { commonVersion, fleetNode } from '../../../src/show/fleet/node-state.ts'
 import { readPresence } from '../../../src/decide/presence/presence.ts';
 import { readNodeNote } from '../../../src/decide/maintenance/node-note.ts';
 import { drainsOfNode } from '../../../src/decide/maintenance/maintenance.ts';
+import { presenceAt } from '../../support/agent/presence.ts';
 import { mutatedJson } from '../mutate.ts';
 import { assertFinite, type FuzzTarget, objectIn, textTarget } from '../target.ts';
 
@@ -33,17 +34,7 @@ const NOTE = {
     },
   ],
 };
-const PRESENCE = {
-  version: '0.1.0',
-  phase: 'watching',
-  phaseSince: TIME,
-  lock: 'held',
-  lockSince: TIME,
-  doctor: 'ok',
-  reason: '',
-  at: TIME,
-  everySec: 3600,
-};
+const PRESENCE = { ...presenceAt(TIME), at: TIME, everySec: 3600 };
 const FIELD = { 'f:metadata': { 'f:annotations': { [`f:${EVICTION_IN_PROGRESS_ANNOTATION}`]: {} } } };
 
 /** The targets that are annotations and other words in objects. */

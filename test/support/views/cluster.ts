@@ -5,22 +5,15 @@ import type { FleetNode } from '../../../src/show/fleet/node-state.ts';
 import { rfc3339 } from '../../../src/decide/time.ts';
 import { type DrainPreview, previewDrain } from '../../../src/show/preview/drain-preview.ts';
 import { selectorOfNodes } from '../../../src/decide/maintenance/new-maintenance.ts';
+import { presenceAt } from '../agent/presence.ts';
 import { drainScene, NODE, NOW } from './drain.ts';
 
 /** What an agent says of itself where all is well. */
 export const AGENT = {
-  version: '0.1.0',
-  phase: 'watching',
-  phaseSince: rfc3339(NOW - 60_000),
-  lock: 'held',
-  lockSince: rfc3339(NOW - 40 * 86_400_000),
-  doctor: 'ok',
-  checks: [],
-  config: '3f9a0c41',
-  reason: '',
+  ...presenceAt(rfc3339(NOW - 60_000), { lockSince: rfc3339(NOW - 40 * 86_400_000), config: '3f9a0c41' }),
   at: rfc3339(NOW - 600_000),
   everySec: 3_600,
-} as const;
+};
 
 /** Nodes of each state. */
 export const FLEET: readonly FleetNode[] = [

@@ -72,6 +72,9 @@ const OBJECTS: Family = {
     tries('takes its own finalizer away in the middle of the work', FINALIZERS, OF_N3, {
       metadata: { finalizers: ['example.com/hold'] },
     }),
+    refused('controller', 'deletes one that is not finished', policy(MAINTENANCES, /may not drain node/u), () =>
+      dry('DELETE', objectPath(NODE_MAINTENANCES, OF_N1)),
+    ),
     tries('completes one that no agent made, though it names a boot', STAGE, MARKED_BY_PERSON, {
       spec: { stage: 'Complete' },
     }),

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { COMPLETION_FINALIZER } from '../../../../src/api/names.ts';
+import { rfc3339 } from '../../../../src/decide/time.ts';
 import { changeMaintenance } from '../../../support/maintenance/change.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
 import { createMemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
@@ -40,6 +42,28 @@ describe('the finalizers of a maintenance', () => {
     changeMaintenance(cluster, 'm', { stage: 'Complete' });
     await waitFor('the completion', () => !finalizers().includes(COMPLETION_FINALIZER), QUICK);
     assert.deepEqual(finalizers(), [theirs]);
+  });
+});
+
+describe('a maintenance that is finished', () => {
+  it('one that nodemaint named is deleted a week after its completion, and no other one', async () => {
+    const cluster = createMemoryCluster();
+    const finished = (name: string, days: number, metadata: object = {}): void => {
+      const startTimestamp = rfc3339(Date.now() - days * 86_400_000 - 1_000);
+      const status = { stageStatuses: [{ name: 'Complete', startTimestamp }] } as const;
+      const { metadata: own, ...rest } = drainOf(name, ['one'], { stage: 'Complete' });
+      const object: NodeMaintenance = { ...rest, metadata: { ...own, ...metadata }, status };
+      cluster.put('Maintenance', object);
+    };
+    finished('maintenance-one-2', 6);
+    finished('maintenance-one-3', 7, { finalizers: ['gitops.example.com/keep'] });
+    finished('disk-swap', 7);
+    cluster.put('Maintenance', drainOf('maintenance-one-4', ['one']));
+    finished('maintenance-one', 7);
+    await using _ = cluster.lead();
+    await waitFor('it is gone', () => cluster.get('Maintenance', 'maintenance-one') === undefined, QUICK);
+    for (const name of ['maintenance-one-2', 'maintenance-one-3', 'disk-swap', 'maintenance-one-4'])
+      assert.ok(cluster.get('Maintenance', name) !== undefined, name);
   });
 });
 

@@ -8,19 +8,14 @@ import {
   presenceText,
   readPresence,
 } from '../../../../src/decide/presence/presence.ts';
+import { presenceAt } from '../../../support/agent/presence.ts';
 
-const PRESENCE: Presence = {
-  version: '0.1.0',
-  phase: 'watching',
-  phaseSince: '2026-01-01T00:00:00Z',
-  lock: 'held',
-  lockSince: '2026-01-01T00:00:00Z',
+const PRESENCE = presenceAt('2026-01-01T00:00:00Z', {
   doctor: 'fail',
   checks: ['kubelet shutdown'],
   config: '0123456789ab',
   last: { result: 'forced', at: '2025-12-31T23:00:00Z' },
-  reason: '',
-};
+});
 const MINUTE = 60_000;
 
 describe('the presence of an agent', () => {
