@@ -17,6 +17,7 @@ import { createSteppingClock, type SteppingClock } from '../../support/stand-ins
 import { openTestState } from '../../support/agent/state.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { drainingPhase } from '../../support/agent/phase-facts.ts';
 
 const CONFIG = '{apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1, kind: AgentConfiguration}';
 const HOUR = 3_600_000;
@@ -58,15 +59,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
         staticPods: { stuck: () => new Set() },
       } as unknown as HandOverParts;
       const handOver = createHandOver(context);
-      const phase = {
-        kind: 'draining',
-        mode: 'offline',
-        maintenance: 'shutdown-n1-x',
-        origin: 'logind',
-        reason: '',
-        since: clock.now(),
-        bootId: 'b',
-      } as const;
+      const phase = drainingPhase('offline', { maintenance: 'shutdown-n1-x', since: clock.now() });
       return Promise.resolve(async () => {
         await handOver.attempt({ phase, offlineTargets: [] }, SIGNAL);
         return count;

@@ -13,21 +13,14 @@ import { freePort } from '../../../control-plane/port.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
 import { openTestState } from '../../../support/agent/state.ts';
 import { waitFor } from '../../../support/wait-for.ts';
+import { drainingPhase } from '../../../support/agent/phase-facts.ts';
 
 const SPOT: Notice = { id: 'aws/spot', kind: 'preempt', reason: 'spot', provider: 'aws' };
 
 const SINCE = Date.UTC(2026, 0, 1);
 const STATUS: AgentStatus = {
   node: 'n',
-  phase: {
-    kind: 'draining',
-    maintenance: 'shutdown-n-0',
-    mode: 'cluster',
-    origin: 'logind',
-    reason: 'reboot',
-    since: SINCE,
-    bootId: 'boot-1',
-  },
+  phase: drainingPhase('cluster', { maintenance: 'shutdown-n-0', reason: 'reboot', since: SINCE }),
   summary: '',
   lock: { kind: 'unit', held: true, message: 'held', delay: { limitMs: 90_000 } },
   scheduled: null,
