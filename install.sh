@@ -113,6 +113,7 @@ put() {
 }
 
 version_of() { basename "$(readlink "$1" || true)"; }
+uptime_sec() { cut -d . -f 1 /proc/uptime; }
 
 # The text of the drop-in in the file $1: one that says nothing where the file is empty, or not there.
 drop_in_of() { if [ -s "$1" ]; then cat "$1"; else echo "$head"; fi; }
@@ -181,7 +182,7 @@ check_config() {
   [ -e "$config" ] || write_config > "$trial/config.yaml"
   [ ! -e "$config" ] || cp -p "$config" "$trial/config.yaml"
   read_places "$1" "$trial/config.yaml" 2> /dev/null || used=''
-  case $used in /root/* | /home/* | /run/user/*) fail "the agent's unit cannot read $used, because it sees no home directories; put the kubeconfig elsewhere" ;; esac
+  [ ! -e "$used" ] || case $used in /root/* | /home/* | /run/user/*) fail "the agent's unit cannot read $used, because it sees no home directories; put the kubeconfig elsewhere" ;; esac
   answer=$("$1/nodemaint" config check --config "$trial/config.yaml" 2>&1) && return 0
   if [ "$package" = yes ] && [ -n "$used" ] && [ ! -e "$used" ] && ! is_up; then
     # The package was installed or upgraded before the node has joined its cluster, or in the image of a machine.
@@ -278,11 +279,10 @@ bring_up() {
     timeout "$((3 * up_sec))" tail --pid=$$ -f /dev/null 9>&- > /dev/null 2>&1 &
   why='systemd cannot start the agent'
   timeout 180 systemctl restart nodemaint.service
-  left=$up_sec
+  end=$(($(uptime_sec) + up_sec))
   until is_up; do
     why="the agent does not hold the lock after $up_sec s (its phase, kind of lock, and whether it is held: $answer)"
-    left=$((left - 1))
-    [ "$left" -gt 0 ]
+    [ "$(uptime_sec)" -lt "$end" ]
     sleep 1
   done
   why='the agent, or the holder of its lock, ended again after its start'
