@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import { ROWS } from '../../../.ci/mixin/panels.ts';
 import { dashboardText, rulesText } from '../../../.ci/mixin/texts.ts';
 import { createAgentMetrics } from '../../../src/telemetry/agent-metrics.ts';
-import { countMaintenances } from '../../../src/show/counts/maintenances.ts';
 import { createControllerMetrics } from '../../../src/telemetry/controller-metrics.ts';
 import { dashboardQueries, MONITORING, usedMetrics } from '../../support/monitoring.ts';
 import { NO_COUNTS } from '../../support/stand-ins/memory-cluster.ts';
@@ -66,10 +66,15 @@ describe('the monitoring', () => {
     assert.equal(new Set(shown.map(({ title }) => title)).size, shown.length);
   });
 
-  it('the words that have a colour among the pods of drains are those that the metric has', () => {
-    const [, panel = ''] = /"title": "Pods of drains"([^]*?)"targets"/.exec(dashboardText()) ?? [];
-    const words = [...panel.matchAll(/"byName",\s+"options": "(\w+)"/g)].map(([, word]) => word);
-    assert.deepEqual(words, [...countMaintenances([], 0).pods.keys()]);
+  it('the words that have a colour in a panel are values that its metric has', async () => {
+    const texts = [await createAgentMetrics().text(), await createControllerMetrics(() => NO_COUNTS).text()].join('\n');
+    const checked = ROWS.flatMap(({ panels }) => panels).filter(({ title, words = [], queries: [[query] = ['']] }) => {
+      const [, metric = ''] = /(nodemaint\w+)\{/.exec(query) ?? [];
+      const values = [...texts.matchAll(new RegExp(`^${metric}\\{\\w+="([\\w-]+)"`, 'gm'))].map(([, value]) => value);
+      assert.ok(values.length === 0 || words.every((word) => values.includes(word)), title);
+      return words.length > 0 && values.length > 0;
+    });
+    assert.ok(checked.length >= 6, String(checked.length));
   });
 
   it('each alert has a section on the page of its runbook', async () => {
