@@ -81,7 +81,7 @@ const ADVICE: readonly Advice[] = [
   {
     check: 'lock delay',
     provoke:
-      "printf '[Login]\\nInhibitDelayMaxSec=5\\n' > /etc/systemd/logind.conf.d/zzz.conf && systemctl kill -s HUP systemd-logind",
+      "mkdir -p /etc/systemd/logind.conf.d && printf '[Login]\\nInhibitDelayMaxSec=5\\n' > /etc/systemd/logind.conf.d/zzz.conf && systemctl kill -s HUP systemd-logind",
     words: /^remove it, or mask it by a link to \/dev\/null .*; then systemctl kill -s HUP systemd-logind$/,
     follow: ({ fix, message }) => {
       assert.ok(message.includes('/etc/systemd/logind.conf.d/zzz.conf'), message);
@@ -91,7 +91,7 @@ const ADVICE: readonly Advice[] = [
   {
     check: 'lock delay',
     provoke:
-      "printf '[Login]\\nInhibitDelayMaxSec=5\\n' > /etc/systemd/logind.conf.d/zzz.conf && systemctl kill -s HUP systemd-logind && sleep 1 && rm /etc/systemd/logind.conf.d/zzz.conf",
+      "mkdir -p /etc/systemd/logind.conf.d && printf '[Login]\\nInhibitDelayMaxSec=5\\n' > /etc/systemd/logind.conf.d/zzz.conf && systemctl kill -s HUP systemd-logind && sleep 1 && rm /etc/systemd/logind.conf.d/zzz.conf",
     words: /^systemctl kill -s HUP systemd-logind$/,
     follow: ({ fix }) => fix,
   },
