@@ -14,8 +14,6 @@ export interface NodeIndex extends ObjectCache<Node> {
 export interface ObservedNodeChange {
   /** The control plane has other members now, or other healthy ones; its pods are not looked at here. */
   readonly isOtherControlPlane: boolean;
-  /** It was cordoned or uncordoned, and its drains may begin or have to wait. */
-  readonly isOtherwiseCordoned: boolean;
   /** What the requests of its pods go by has changed: not only what is in its conditions and annotations. */
   readonly isOtherForRequests: boolean;
 }
@@ -36,7 +34,6 @@ export function createNodeIndex(cache: ObjectCache<Node>): NodeIndex {
   /** What is known of each member, by its name. */
   const members = new Map<string, string>();
   let sorted: readonly string[] = [];
-  const cordoned = new Set<string>();
   const texts = new Map<string, string>();
   const isOtherText = (name: string, node: Node | undefined): boolean => {
     const [before, after] = [texts.get(name), node === undefined ? undefined : textForRequests(node)];
@@ -51,16 +48,12 @@ export function createNodeIndex(cache: ObjectCache<Node>): NodeIndex {
       const node = cache.get(name);
       const before = members.get(name);
       const after = node !== undefined && isControlPlane(node) ? memberText(node) : undefined;
-      const isCordoned = cordoned.has(name);
-      if (node?.spec?.unschedulable === true) cordoned.add(name);
-      else cordoned.delete(name);
-      const isOtherwiseCordoned = isCordoned !== cordoned.has(name);
       const isOtherForRequests = isOtherText(name, node);
-      if (before === after) return { isOtherControlPlane: false, isOtherwiseCordoned, isOtherForRequests };
+      const isOtherControlPlane = before !== after;
       if (after === undefined) members.delete(name);
       else members.set(name, after);
-      sorted = [...members.keys()].toSorted();
-      return { isOtherControlPlane: true, isOtherwiseCordoned, isOtherForRequests };
+      if (isOtherControlPlane) sorted = [...members.keys()].toSorted();
+      return { isOtherControlPlane, isOtherForRequests };
     },
   };
 }

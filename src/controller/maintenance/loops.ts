@@ -58,10 +58,7 @@ function concernsOf({ maintenances, requests, pods }: ControllerContext): Loop<C
       ...(maintenances.drains.begun.has(name) ? [] : [name]),
       ...soon(maintenances.groups.of(name).members),
     ],
-    Node: ({ name, maintenances: others, isOtherwiseCordoned }) => [
-      ...others,
-      ...(isOtherwiseCordoned ? nowOn(name) : soonOn(name)),
-    ],
+    Node: ({ name, maintenances: others }) => [...others, ...soonOn(name)],
     Pod: ({ nodes, turned }) => nodes.flatMap((node) => (turned.includes(node) ? nowOn(node) : soonOn(node))),
     Request: (change) => soonOn(...change.nodes, ...change.pods.flatMap((key) => nodesOf(pods.get(key)))),
     Reach: (node) => soonOn(node),
