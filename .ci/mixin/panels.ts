@@ -196,7 +196,7 @@ const EVICTIONS: Row = {
     },
     {
       title: 'Attempts at the Eviction API per minute',
-      description: 'By the answer: 429 is a budget that does not allow the eviction now.',
+      description: 'By the answer. Blocked: a budget or a webhook refuses the eviction now.',
       kind: 'lines',
       queries: [
         [

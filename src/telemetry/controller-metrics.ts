@@ -131,7 +131,7 @@ function createInstruments(registers: Registry[]) {
     /** Attempts at the Eviction API. */
     attempts: new Counter({
       name: `${EVICTIONS}_imperative_evictions_total`,
-      help: 'Attempts at the Eviction API by outcome; "blocked" is a failed one.',
+      help: 'Attempts at the Eviction API by outcome; "blocked": a budget or a webhook refuses.',
       labelNames: ['outcome'],
       registers,
     }),
