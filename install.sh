@@ -377,7 +377,7 @@ do_install() {
     case $said in *Wrote*) systemctl try-restart kubelet.service nodemaint.service ;; esac
   fi
   # What else would keep a shutdown from waiting for the pods.
-  [ "$start" = no ] || "$lib/nodemaint" doctor --config "$config" 2> /dev/null | grep '^fail' >&2 || true
+  [ "$start" = no ] || timeout 30 "$lib/nodemaint" doctor --config "$config" 2> /dev/null | grep '^fail' >&2 || true
 }
 
 do_rollback() {
