@@ -111,7 +111,7 @@ export const ROLES: readonly RolesOf[] = [
       `${HOME}/nodemaint-leader-election`,
     ],
   },
-  { part: 'webhook', roles: ['clusterroles/nodemaint-webhook', `${HOME}/nodemaint-webhook`] },
+  { part: 'webhook', roles: [`${HOME}/nodemaint-webhook`] },
   { part: 'release', roles: ['clusterroles/nodemaint-agent-release', `${HOME}/nodemaint-agent-release`] },
 ];
 

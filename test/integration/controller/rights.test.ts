@@ -40,13 +40,8 @@ describe("the controller's own token", () => {
     await make({ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } });
     await make(webPod('web'));
     const { metadata, spec } = podOfDaemonSet({ app: 'agent' }, NODE) as { metadata: object; spec: object };
-    const ofSet = {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { ...metadata, name: 'agent' },
-      spec: { ...spec, nodeName: NODE },
-    };
-    await make(ofSet);
+    const ofSet = { metadata: { ...metadata, name: 'agent' }, spec: { ...spec, nodeName: NODE } };
+    await make({ apiVersion: 'v1', kind: 'Pod', ...ofSet });
     const gates = { schedulingGates: [{ name: GATE }, { name: 'example.com/quota' }], nodeName: '' };
     // As many fields as an object can have: comparing them must not cost more than the API server allows a policy.
     const env = Array.from({ length: 25_000 }, (_, index) => ({ name: `V${index}`, value: 'x' }));
@@ -54,16 +49,13 @@ describe("the controller's own token", () => {
     await make(webPod('held', { ...gates, containers }));
     await kubectl(['label', 'pod', 'held', `${HELD_FOR}=${NODE}`]);
     const inForce = async (): Promise<boolean> => {
-      const answers = await Promise.all(
-        ATTACKS_ON_OTHERS.map(({ request }) => send({ ...request, path: dry(request) })),
-      );
+      const tries = ATTACKS_ON_OTHERS.map(({ request }) => send({ ...request, path: dry(request) }));
+      const answers = await Promise.all(tries);
       return answers.every(({ status }) => status === 403 || status === 422);
     };
     await waitFor('the policies are in force', inForce, { timeoutMs: 20_000 }).catch(() => undefined);
   });
-  after(async () => {
-    await stack.disposeAsync();
-  });
+  after(() => stack.disposeAsync());
 
   /** The request as a dry run, so that waiting for the policies changes nothing. */
   function dry({ path: target }: KubeRequest): string {
@@ -72,11 +64,8 @@ describe("the controller's own token", () => {
 
   it('the token is that of the account that the policies name', async () => {
     const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
-    const { body: answer } = await send({
-      method: 'POST',
-      path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',
-      body,
-    });
+    const target = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+    const { body: answer } = await send({ method: 'POST', path: target, body });
     assert.equal((answer as { status: { userInfo: { username: string } } }).status.userInfo.username, ACCOUNT);
   });
 
@@ -99,13 +88,23 @@ describe("the controller's own token", () => {
   for (const { what, request } of ATTACKS_ON_OTHERS) {
     it(`the API server refuses the token: ${what}`, async () => {
       const answer = await send(request);
-      assert.ok(
-        answer.status === 403 || answer.status === 422,
-        `${answer.status}: ${statusMessage(answer).slice(0, 500)}`,
-      );
-      assert.match(statusMessage(answer).slice(0, 500), /ValidatingAdmissionPolicy 'nodemaint-controller-/);
+      const said = statusMessage(answer).slice(0, 500);
+      assert.ok(answer.status === 403 || answer.status === 422, `${answer.status}: ${said}`);
+      assert.match(said, /ValidatingAdmissionPolicy 'nodemaint-controller-/);
     });
   }
+
+  it('its Lease is in the level of leader elections, and its other calls in that of important workloads', async () => {
+    type Schema = { metadata: { uid: string }; spec: { priorityLevelConfiguration: { name: string } } };
+    const { items } = JSON.parse(await kubectl(['get', 'flowschemas', '-o', 'json'])) as { items: readonly Schema[] };
+    const levelOf = async (target: string): Promise<string | undefined> => {
+      const uid = (await send({ method: 'GET', path: target })).headers['x-kubernetes-pf-flowschema-uid'];
+      return items.find(({ metadata }) => metadata.uid === uid)?.spec.priorityLevelConfiguration.name;
+    };
+    const lease = '/apis/coordination.k8s.io/v1/namespaces/nodemaint-system/leases/nodemaint-controller';
+    await waitFor('the Lease has its level', async () => (await levelOf(lease)) === 'leader-election');
+    await waitFor('the rest has its own', async () => (await levelOf('/api/v1/nodes')) === 'workload-high');
+  });
 
   it('the token is enough for what the controller does', async () => {
     const done = async (request: KubeRequest): Promise<void> => {
