@@ -90,7 +90,6 @@ export const SUITES: Readonly<Record<string, Suite>> = {
         'shutdown/logind',
         'shutdown/story',
         'static-pods/disk',
-        'static-pods/interceptor',
         'static-pods/static-pods',
       ],
     },

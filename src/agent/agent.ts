@@ -205,6 +205,7 @@ export class Agent {
       handedOver: this.#handOver.isDone(),
       handingOver: this.#handOver.isUnderWay(),
       lastPass: this.#lastPass,
+      waitingFor: phase.kind === 'draining' ? this.status().waitingFor.map(({ what }) => what) : [],
     };
   }
 

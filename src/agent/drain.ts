@@ -13,7 +13,7 @@ import { LastLook } from './drain/last-look.ts';
 import { ProgressObserver } from './drain/observer.ts';
 import { createOfflineDrainer } from './drain/offline/offline-drain.ts';
 import type { OfflinePods } from './drain/offline/offline-pods.ts';
-import { createRuntimeSilence } from './drain/runtime-silence.ts';
+import { RuntimeSilence } from './drain/runtime-silence.ts';
 import { SelfDrainer } from './drain/self/self-drain.ts';
 import { ToldPods } from './drain/told-pods.ts';
 import { createGiveBack } from './drain/uncordon-and-ungate.ts';
@@ -38,7 +38,7 @@ interface DrainParts {
 export function openDrain(parts: DrainParts, lifetime: AbortSignal): DrainStep {
   const { config, offlinePods: pods, staticPods, runtime, clock, cluster, announce } = parts;
   const { drainPlan } = config;
-  const silence = createRuntimeSilence(clock, parts.startRuntime);
+  const silence = new RuntimeSilence(clock, parts.startRuntime);
   const offline = createOfflineDrainer({ pods, staticPods, silence, drainPlan, clock });
   const lastLook = new LastLook(parts);
   if (cluster === undefined) {

@@ -1,10 +1,10 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
+import { decideStaticDeadline } from '../../decide/deadline/static-pods.ts';
 import { chooseDrainer, type DrainerKind, isOffline } from '../../decide/shutdown/drainer.ts';
 import { isAlone } from '../../decide/shutdown/running-pods.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
-import { leaveByTargets } from '../static-pods/view.ts';
-import { staticDeadlineOf } from './deadline.ts';
+import { drainPodsOf, leaveByTargets } from '../static-pods/view.ts';
 import type { Drainer, DrainerFacts, DrainPass, PassFacts } from './drainer.ts';
 import type { LastLook } from './last-look.ts';
 import { type DrainSight, NOTHING_KNOWN, type ProgressObserver } from './observer.ts';
@@ -27,8 +27,8 @@ function withDeadline(
   drainPlan: readonly DrainPlanEntry[],
   now: number,
 ): DrainPass {
-  const deadline = staticDeadlineOf(phase, view, drainPlan, now);
-  if (deadline === undefined || phase.kind !== 'draining') return pass;
+  if (phase.kind !== 'draining' || phase.deadline === undefined) return pass;
+  const deadline = decideStaticDeadline(phase.deadline, drainPodsOf(view), drainPlan, now);
   const due = leaveByTargets(view, deadline.due, phase);
   return {
     ...pass,

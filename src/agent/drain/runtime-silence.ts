@@ -2,47 +2,32 @@ import { LONGEST_UNSEEN_MS, leftUnseen } from '../../decide/shutdown/offline-vie
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
 import type { Waiting } from '../../decide/node/waits.ts';
 
-/** What a drain is told while the pods of the node cannot be seen. */
-interface Unseen {
-  /** Why nobody waits for them any more; absent while they are waited for. */
-  readonly left?: string;
-  readonly waiting: Waiting;
-}
-
 /** How a drain waits while it does not know the pods of the node, because its container runtime does not tell. */
-export interface RuntimeSilence {
-  /** They cannot be seen now. */
-  unseen(reason: string): Unseen;
-  /** The pods were seen: the wait is over. */
-  end(): void;
-}
+export class RuntimeSilence {
+  readonly #clock: Clock;
+  readonly #startRuntime: () => void;
+  #from: Moment | undefined;
 
-/** Waits from the first time on, and then starts the runtime once. */
-export function createRuntimeSilence(clock: Clock, startRuntime: () => void = () => undefined): RuntimeSilence {
-  let from: Moment | undefined;
-  return {
-    unseen: (reason) => {
-      const now = momentOf(clock);
-      if (from === undefined) startRuntime();
-      from ??= now;
-      const left = leftUnseen(reason, now.monotonic - from.monotonic);
-      const since = asOfNow(from, now);
-      const message = `are not known: ${reason}`;
-      const expectedAt = since + LONGEST_UNSEEN_MS;
-      return {
-        ...(left === undefined ? {} : { left }),
-        waiting: {
-          wait: 'unseen-pods',
-          what: 'the pods of this node',
-          on: 'container runtime',
-          message,
-          since,
-          expectedAt,
-        },
-      };
-    },
-    end: () => {
-      from = undefined;
-    },
-  };
+  /** Waits from the first time on, and then starts the runtime once. */
+  constructor(clock: Clock, startRuntime: () => void = () => undefined) {
+    this.#clock = clock;
+    this.#startRuntime = startRuntime;
+  }
+
+  /** The pods cannot be seen now: what is waited for, or why they are left. */
+  unseen(reason: string): { readonly left?: string; readonly waiting: Waiting } {
+    const now = momentOf(this.#clock);
+    if (this.#from === undefined) this.#startRuntime();
+    this.#from ??= now;
+    const left = leftUnseen(reason, now.monotonic - this.#from.monotonic);
+    const since = asOfNow(this.#from, now);
+    const times = { since, expectedAt: since + LONGEST_UNSEEN_MS };
+    const [what, on, message] = ['the pods of this node', 'container runtime', `are not known: ${reason}`];
+    return { ...(left === undefined ? {} : { left }), waiting: { wait: 'unseen-pods', what, on, message, ...times } };
+  }
+
+  /** They were seen: the wait is over. */
+  end(): void {
+    this.#from = undefined;
+  }
 }

@@ -1,15 +1,14 @@
-import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { earliestDeadline } from '../../decide/deadline/maintenance.ts';
 import { isTerminal } from '../../decide/pod.ts';
 import type { DrainerKind } from '../../decide/shutdown/drainer.ts';
 import { drainEnd, leftOf } from '../../decide/staying-pod/left-pods.ts';
 import { type GoingDown, readySinceOf } from '../../decide/staying-pod/staying-pods.ts';
-import { decideToldPods, isOverdue, type ToldStep } from '../../decide/staying-pod/told-pods.ts';
+import { decideToldPods, isLookDue, type ToldStep } from '../../decide/staying-pod/told-pods.ts';
 import { podKey } from '../../decide/static-pod/moves.ts';
 import { describeError } from '../../errors.ts';
 import { createSandboxStops, stopInPlaceOfKubelet } from '../../host/cri/pod-stops.ts';
-import type { ContainerRuntime, PodSandbox } from '../../host/cri/runtime.ts';
+import { type ContainerRuntime, type PodSandbox, SilentRuntimeError } from '../../host/cri/runtime.ts';
 import { deletePod } from '../../kube/eviction/evictor.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { ClusterDependencies } from '../cluster/dependencies.ts';
@@ -34,11 +33,19 @@ interface ToldPodParts {
   readonly dependencies: ClusterDependencies;
 }
 
+/** What the pods are looked at by. */
+interface Scene {
+  readonly view: StaticPodView;
+  readonly goesDown: boolean;
+}
+
 /** What was seen of the node in one pass. */
 interface Sight {
   readonly kubelet: KubeletState;
-  /** Undefined where it was not asked; a sentence where it does not answer. */
-  readonly live: readonly PodSandbox[] | string | undefined;
+  /** What lives in the runtime, or the UIDs of the pods with processes where that is silent; undefined where nothing tells it. */
+  readonly live?: readonly PodSandbox[] | Set<string> | undefined;
+  /** Why the runtime is silent; absent where it is not, or was not asked. */
+  readonly silent?: string;
 }
 
 /** An object that could not be removed is tried again after this time. */
@@ -51,6 +58,8 @@ export class ToldPods {
   readonly #stops;
   /** When the removal of an object was last tried, by UID, on the monotonic clock. */
   readonly #removals = new Map<string, number>();
+  /** Whether the runtime was silent when it was asked last. */
+  #isSilent = false;
 
   constructor(parts: ToldPodParts) {
     this.#parts = parts;
@@ -77,10 +86,11 @@ export class ToldPods {
       ?.list()
       .filter((pod) => !isTerminal(pod));
     if (pods === undefined) return pass;
-    const sight = await this.#look(pods, view, { goesDown, leaves: pass.leave.size > 0 }, signal);
-    if (typeof sight.live === 'object') await this.#act(pods, { view, goesDown, sight, live: sight.live }, signal);
+    const scene = { view, goesDown };
+    const sight = await this.#look(pods, scene, pass.leave.size > 0, signal);
+    await this.#act(pods, { ...scene, ...sight }, signal);
     if (!goesDown || pass.drained) return pass;
-    const unseen = typeof sight.live === 'string' ? silence.unseen(sight.live) : undefined;
+    const unseen = sight.silent === undefined ? undefined : silence.unseen(sight.silent);
     if (unseen === undefined) silence.end();
     // Once it is over, what others were asked for is waited for alone.
     const awaited = unseen === undefined || unseen.left !== undefined ? [] : [unseen.waiting];
@@ -88,9 +98,8 @@ export class ToldPods {
     const seen = { ...pass, waiting: [...waiting, ...pass.waiting] };
     if (pass.awaitsVolumes === true) return seen;
     const scope = { since: pass.downSince, now: dependencies.clock.now(), nobodyEnds: unseen?.left };
-    const end = drainEnd(
-      leftOf(pods, manifestsOf(view), { ...scope, readySince: await this.#readySince(pods, signal) }),
-    );
+    const readySince = await this.#readySince(pods, signal);
+    const end = drainEnd(leftOf(pods, manifestsOf(view), { ...scope, readySince }));
     return end.left === undefined ? seen : { ...seen, ...end };
   }
 
@@ -103,52 +112,43 @@ export class ToldPods {
 
   #hasDeadline(): boolean {
     const { maintenances } = this.#parts;
-    const drains = maintenances.drains().map(({ maintenance }) => maintenances.get(maintenance));
-    return earliestDeadline(drains.filter((each): each is NodeMaintenance => each !== undefined)) !== undefined;
+    const drains = maintenances.drains().flatMap(({ maintenance }) => maintenances.get(maintenance) ?? []);
+    return earliestDeadline(drains) !== undefined;
   }
 
   /** Asks the kubelet where somebody has to end, and the runtime where the kubelet does not end it. */
-  async #look(
-    pods: readonly Pod[],
-    view: StaticPodView,
-    { goesDown, leaves }: { readonly goesDown: boolean; readonly leaves: boolean },
-    signal: AbortSignal,
-  ): Promise<Sight> {
+  async #look(pods: readonly Pod[], { view, goesDown }: Scene, leaves: boolean, signal: AbortSignal): Promise<Sight> {
     const { kubelet: ask, runtime, dependencies } = this.#parts;
     const isParked = view.parked.some(({ thisBoot }) => thisBoot);
     const told = pods.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
     const isEnding = goesDown && (isParked || leaves || told.length > 0);
     const kubelet: KubeletState = isEnding ? await ask(signal) : { kind: 'up' };
     const now = dependencies.clock.now();
-    const isDue = kubelet.kind === 'down' || told.some((pod) => isOverdue(pod, now));
-    if (!isDue && !(isParked && view.live === undefined)) return { kubelet, live: undefined };
+    const isDue = kubelet.kind === 'down' || told.some((pod) => this.#isSilent || isLookDue(pod, now));
+    if (!isDue && !isParked) return { kubelet };
     try {
-      return { kubelet, live: await runtime.livePods(signal) };
+      const live = await runtime.livePods(signal);
+      this.#isSilent = false;
+      return { kubelet, live };
     } catch (error) {
       signal.throwIfAborted();
-      return { kubelet, live: describeError(error) };
+      this.#isSilent = true;
+      const live = error instanceof SilentRuntimeError ? error.withProcesses : undefined;
+      return { kubelet, live, silent: describeError(error) };
     }
   }
 
   async #act(
     pods: readonly Pod[],
-    {
-      view,
-      goesDown,
-      sight: { kubelet },
-      live,
-    }: {
-      readonly view: StaticPodView;
-      readonly goesDown: boolean;
-      readonly sight: Sight;
-      readonly live: readonly PodSandbox[];
-    },
+    { view, goesDown, kubelet, live }: Scene & Sight,
     signal: AbortSignal,
   ): Promise<void> {
+    if (live === undefined) return;
     const { clock } = this.#parts.dependencies;
     const now = clock.now();
     const kubeletDownMs = kubelet.kind === 'down' ? now - kubelet.since : 0;
-    const ended = new Set(view.parked.filter((pod) => pod.thisBoot && !isRunning(pod, view)).map(podKey));
+    const parked = view.parked.filter((pod) => pod.thisBoot && (live instanceof Set || !isRunning(pod, view)));
+    const ended = new Set(parked.map(podKey));
     const scope = { now, goesDown, hasDeadline: this.#hasDeadline(), kubeletDownMs, live, ended };
     for (const step of decideToldPods(pods, scope)) {
       if (step.kind === 'stop') this.#stop(step, signal);

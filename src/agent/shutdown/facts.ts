@@ -35,7 +35,7 @@ export interface PhaseFactParts {
 }
 
 /** What earlier iterations have come to. */
-interface KnownFacts extends Pick<PhaseFacts, 'askedSinceBootMs' | 'handedOver' | 'handingOver'> {
+interface KnownFacts extends Pick<PhaseFacts, 'askedSinceBootMs' | 'handedOver' | 'handingOver' | 'waitingFor'> {
   /** The last pass over the pods. */
   readonly lastPass: StaticPodPass | undefined;
 }

@@ -1,12 +1,13 @@
 /** The static pods of the node at one moment: read from their directories, and from the runtime where it is needed. */
 import { SOURCE_ANNOTATION } from '../../api/names.ts';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
+import type { DeadlinePod } from '../../decide/deadline/static-pods.ts';
 import { targetsCover } from '../../decide/maintenance/drain-plan.ts';
 import type { DrainPod } from '../../decide/pod.ts';
 import { type Leave, type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
 import { isOfAnotherCluster } from '../../decide/static-pod/parked.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
-import type { ContainerRuntime } from '../../host/cri/runtime.ts';
+import { type ContainerRuntime, SilentRuntimeError } from '../../host/cri/runtime.ts';
 import type { Disk } from '../../static-pods/disk/disk.ts';
 import { readInPlace, readParked } from '../../static-pods/inventory.ts';
 import type { ParkStep } from '../../static-pods/journal/journal.ts';
@@ -44,16 +45,13 @@ export function isRunning(pod: ParkedPod, { live }: StaticPodView): boolean {
 }
 
 /** The pods of the view that still run or would run, as the drain plan sees them. */
-export function drainPodsOf(view: StaticPodView): readonly DrainPod[] {
+export function drainPodsOf(view: StaticPodView): readonly (DrainPod & DeadlinePod)[] {
   const running = view.parked.filter((pod) => isRunning(pod, view));
-  return [...view.inPlace, ...running].map((pod) => ({
-    namespace: pod.namespace,
-    name: pod.podName,
-    uid: pod.file,
-    podType: 'Static',
-    priority: pod.priority,
-    labels: pod.labels,
-  }));
+  const all: readonly (Manifest & Partial<Pick<ParkedPod, 'parkedAt'>>)[] = [...view.inPlace, ...running];
+  return all.map(({ namespace, podName: name, file: uid, priority, labels, graceSec, parkedAt }) => {
+    const pod = { namespace, name, uid, podType: 'Static', priority, labels, graceSec } as const;
+    return parkedAt === undefined ? pod : { ...pod, parkedAt };
+  });
 }
 
 /**
@@ -113,7 +111,7 @@ async function readManifests(
   }
 }
 
-/** Reads the IDs of the sandboxes that are live, by pod key; undefined where the runtime does not answer. */
+/** Reads the IDs of the sandboxes that are live, by pod key; undefined where the runtime does not answer, and some may be. */
 export async function readLive(
   { runtime, onRuntime }: StaticPodReader,
   signal: AbortSignal,
@@ -131,7 +129,8 @@ export async function readLive(
   } catch (error) {
     signal.throwIfAborted();
     onRuntime(describeError(error));
-    return undefined;
+    // Where no pod has a process, none of them runs.
+    return error instanceof SilentRuntimeError && error.withProcesses?.size === 0 ? new Map() : undefined;
   }
 }
 

@@ -3,7 +3,7 @@ import { type Deadline, dueTiers, type GracefulPod, graceSecFor } from './budget
 import { effectiveDrainPlan } from '../maintenance/drain-plan.ts';
 
 /** What a deadline means for a drain without an API server. */
-export interface OfflineDeadline {
+interface OfflineDeadline {
   /** How many entries of the effective plan are reached, whatever is still there. */
   readonly position: number;
   /** Grace periods in seconds, by UID, of pods that are stopped now. */

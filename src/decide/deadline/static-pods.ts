@@ -4,13 +4,14 @@ import { effectiveDrainPlan } from '../maintenance/drain-plan.ts';
 
 /** A static pod whose manifest is in place, or parked while its containers still run. */
 export type DeadlinePod = GracefulPod & {
-  readonly file: string;
+  /** The file of its manifest. */
+  readonly uid: string;
   /** Milliseconds since the epoch; absent for one in place. */
   readonly parkedAt?: number;
 };
 
 /** What a deadline means for the static pods of a node. */
-export interface StaticDeadline {
+interface StaticDeadline {
   /** Grace periods of parked pods in seconds, by file. */
   readonly graces: ReadonlyMap<string, number>;
   /** Static pods that leave now whatever is still there before them: there is no more time to wait for others. */
@@ -20,16 +21,15 @@ export interface StaticDeadline {
 /** Decides it at a moment, in milliseconds since the epoch. `plan` is as configured. */
 export function decideStaticDeadline(
   deadline: Deadline,
-  pods: readonly Omit<DeadlinePod, 'podType'>[],
+  statics: readonly DeadlinePod[],
   plan: readonly DrainPlanEntry[],
   now: number,
 ): StaticDeadline {
-  const statics = pods.map((pod): DeadlinePod => ({ ...pod, podType: 'Static' }));
   const graces = new Map<string, number>();
   for (const pod of statics) {
     // As of its parking: what was given to it then is not taken away again while the time runs.
     if (pod.parkedAt !== undefined)
-      graces.set(pod.file, graceSecFor(pod, { pods: statics, plan }, deadline, pod.parkedAt));
+      graces.set(pod.uid, graceSecFor(pod, { pods: statics, plan }, deadline, pod.parkedAt));
   }
   const tiers = tiersOf(effectiveDrainPlan(plan), statics);
   const dues = tierDues(

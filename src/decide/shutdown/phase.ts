@@ -142,6 +142,8 @@ export interface PhaseFacts {
    * the NodeMaintenance, and only where the runtime has answered.
    */
   readonly running: readonly string[] | undefined;
+  /** What the machine waits for, as the status names it; absent where that is nothing. */
+  readonly waitingFor?: readonly string[];
   /** Whether manifests cannot be moved, so that only this agent, with the kubelet stopped, can end their pods. */
   readonly manifestsStuck: boolean;
   /** The reason that an operator gave with `nodemaint release`; undefined without such a command. */

@@ -3,6 +3,7 @@
  * lost. Each transition has a name that the log, the documentation and the tests use.
  */
 import { printable, shortened } from '../../printable.ts';
+import { firstNames } from '../name-list.ts';
 import { maintenanceReason, shutdownNames } from '../maintenance/agent-names.ts';
 import { goingOnAlone, leftAlone } from './running-pods.ts';
 import { mayHandOver, type Phase, type PhaseFacts, remakeAt, type Shutdown, type ShutdownDeadline } from './phase.ts';
@@ -79,13 +80,15 @@ function releasedMs({ releasedAt, releasedSinceBootMs }: Released, { now, sinceB
 /** Why the machine waits no longer although pods are left; undefined while it waits. */
 function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefined {
   const { release, maxHoldMs } = facts;
-  if (release !== undefined) return release;
+  const withNames = (why: string): string =>
+    facts.waitingFor?.length ? `${why}; it still waited for ${firstNames(facts.waitingFor, 10)}` : why;
+  if (release !== undefined) return withNames(release);
   const isLeft = shutdown.mode === 'offline' ? !facts.handingOver : facts.endsAlone === undefined;
   if (facts.drained && isLeft && facts.left !== undefined) return facts.left;
   const left = leftAlone(shutdown, facts);
   if (left !== undefined) return left;
   if (maxHoldMs === undefined || heldMs(shutdown, facts) < maxHoldMs) return undefined;
-  return `it was held for ${maxHoldMs / 1000} s, the most that maxHoldSec allows`;
+  return withNames(`it was held for ${maxHoldMs / 1000} s, the most that maxHoldSec allows`);
 }
 
 /** The drain of a shutdown that is detected now; undefined where the machine stays up, or may do so. */

@@ -2,8 +2,8 @@
 export type ControlPlaneComponent = 'proxy' | 'kube-apiserver' | 'etcd';
 
 const COMPONENTS: readonly ControlPlaneComponent[] = ['proxy', 'kube-apiserver', 'etcd'];
-/** What carries a local or a virtual address of the API server (kubespray, kubeadm's page on high availability). */
-const PROXIES = ['nginx', 'haproxy', 'kube-vip', 'keepalived', 'envoy'];
+/** What carries a local or a virtual address of the API server (kubespray, k0s, kubeadm's page on high availability). */
+const PROXIES = /^(?:nginx|haproxy|kube-vip|keepalived|envoy)(?:-|$)/;
 /** The labels in which kubeadm, OpenShift and other distributions name the component of a pod. */
 const LABELS = ['component', 'app', 'k8s-app'];
 
@@ -37,7 +37,7 @@ function programsIn(containers: unknown): readonly string[] {
 export function componentOfManifest({ name, labels, containers }: PodDescription): ControlPlaneComponent | undefined {
   const programs = programsIn(containers);
   return COMPONENTS.find((component) => {
-    if (component === 'proxy') return programs.some((program) => PROXIES.includes(program));
+    if (component === 'proxy') return programs.some((program) => PROXIES.test(program));
     const isNamed = name === component || name.startsWith(`${component}-`);
     return programs.includes(component) || (isNamed && LABELS.some((label) => labels[label] === component));
   });

@@ -12,6 +12,7 @@ import {
   type WireContainer,
   type WireSandbox,
 } from './connection.ts';
+import { podsWithProcesses } from '../pod-groups.ts';
 
 /** A pod of the container runtime. */
 export interface PodSandbox {
@@ -31,13 +32,24 @@ export interface PodSandbox {
   readonly graceSec?: number;
 }
 
+/** The runtime does not tell which pods live. */
+export class SilentRuntimeError extends NodemaintError {
+  /** The UIDs of the pods that have processes all the same, by their control groups; undefined where those do not tell it. */
+  readonly withProcesses: Set<string> | undefined;
+
+  constructor(cause: unknown, withProcesses: Set<string> | undefined) {
+    super('RUNTIME_UNAVAILABLE', describeError(cause), { cause });
+    this.withProcesses = withProcesses;
+  }
+}
+
 /** Every method throws NodemaintError RUNTIME_UNAVAILABLE, or the signal's reason when it is aborted. */
 export interface ContainerRuntime {
   /** Takes at most 10 s. */
   version(signal: AbortSignal): Promise<{ readonly runtimeName: string; readonly runtimeVersion: string }>;
   /**
    * Lists the sandboxes that are ready or have a running container, without those that `stopPod` has stopped. Takes at most
-   * 30 s.
+   * 30 s. Throws a SilentRuntimeError.
    */
   livePods(signal: AbortSignal): Promise<readonly PodSandbox[]>;
   /**
@@ -76,7 +88,10 @@ export function createContainerRuntime(endpoint: string, callMs = CALL_MS): Cont
     version: async (signal) =>
       await ask(runtime, { method: 'Version', request: {}, doing: 'ask for the version' }, signal),
     livePods: async (signal) => {
-      const pods = await readLivePods(runtime, signal);
+      const pods = await readLivePods(runtime, signal).catch(async (error: unknown) => {
+        signal.throwIfAborted();
+        throw new SilentRuntimeError(error, await podsWithProcesses(signal));
+      });
       const listed = new Set(pods.map(({ id }) => id));
       for (const id of stopped) if (!listed.has(id)) stopped.delete(id);
       // A runtime that cannot write to its disk lists a stopped container as running for ever.

@@ -1,9 +1,8 @@
 import { AGENT_STATUS_ANNOTATION, IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { DrainPlanEntry, PodType, KeptPods, NodeMaintenance } from '../../api/node-maintenance.ts';
-import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import type { Node, Pod, PodDisruptionBudget, Taint, Toleration } from '../../api/pod.ts';
 import { counted } from '../../decide/counted.ts';
 import { allowedBy, budgetCovers, whyUncountable } from '../../decide/disruption-budget/covers.ts';
-import { couldTakeNow, tolerates } from '../../decide/disruption-budget/placement.ts';
 import { interceptorsOf } from '../../decide/eviction/interceptors.ts';
 import { flagOfLoss } from '../../decide/kept-pods/consent.ts';
 import { isKept, withoutKept } from '../../decide/kept-pods/kept-pods.ts';
@@ -135,11 +134,14 @@ function nodeFindings(facts: PreviewFacts): readonly Finding[] {
 }
 
 /** What a drain does with the pod where it is a replica; `others` are the nodes that are not drained, where they are known. */
+function takesPods(node: Node): boolean {
+  return readyConditionOf(node)?.status === 'True' && node.spec?.unschedulable !== true;
+}
+
 function replicaFindings(pod: Pod, others: readonly Node[] | undefined): readonly Finding[] {
   if (!isOwnController(pod)) return [];
   const place = 'it is a replica of the nodemaint controller: it leaves as the last Default pod of the node';
-  if (others === undefined || others.some((node) => couldTakeNow(node, pod)))
-    return [{ level: 'note', message: place }];
+  if (others === undefined || others.some(takesPods)) return [{ level: 'note', message: place }];
   const alone = 'no other node can take it, so that agents drain their own nodes when it has left';
   return [{ level: 'note', message: `${place}; ${alone}` }];
 }
@@ -251,6 +253,14 @@ function groupFindings(pod: Pod): readonly Finding[] {
   if (!isInPodGroup(pod)) return [];
   const message = 'it is of a Workload or PodGroup: its interceptors are not asked before its eviction';
   return [{ level: 'note', message }];
+}
+
+/** Whether the toleration accepts the taint (corev1, Toleration). An operator that is not known may accept it. */
+function tolerates({ key = '', operator = '', value = '', effect = '' }: Toleration, taint: Taint): boolean {
+  if (effect !== '' && effect !== taint.effect) return false;
+  if (key !== '' && key !== taint.key) return false;
+  if (operator === '' || operator === 'Equal') return key !== '' && value === (taint.value ?? '');
+  return true;
 }
 
 function returnFindings({ metadata: { ownerReferences = [] }, spec }: Pod, podType: PodType): readonly Finding[] {

@@ -23,7 +23,6 @@ import { decideNodeConditions } from '../../../src/decide/maintenance/node-condi
 import { awaitingPodOf, drainPodsOfNode, resolveSelfDrains } from '../../../src/decide/drain/self-drain.ts';
 import { decideShorterEnd } from '../../../src/decide/deadline/terminating-pod.ts';
 import { decideToldPods } from '../../../src/decide/staying-pod/told-pods.ts';
-import { couldTakeNow } from '../../../src/decide/disruption-budget/placement.ts';
 import { nodesThatStay } from '../../../src/decide/disruption-budget/staying-node.ts';
 import { membersOfControlPlane } from '../../../src/decide/maintenance/control-plane-members.ts';
 import { nodeGoneForGood, rebootNodeOf, takesTurns } from '../../../src/decide/shutdown/machine-going-down.ts';
@@ -174,7 +173,6 @@ function goingDown({ maintenances, pods, nodes: all }: World): void {
       const [began, since] = [drainBegan(maintenance, node), goesDownSince(maintenances, node, all[0])];
       assertFinite([whyReturning(pod, began, since) ?? 0, evictionPausedUntil(pod, began, NOW) ?? 0], 'returning');
     }
-    for (const node of all) couldTakeNow(node, pod);
   }
 }
 

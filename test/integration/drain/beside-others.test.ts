@@ -13,8 +13,7 @@ describe('a maintenance beside other programs', () => {
   const node = async (): Promise<Node> => JSON.parse(await kubectl('get', 'node', NODE, '-o', 'json')) as Node;
   const isCordoned = async (): Promise<boolean> => (await node()).spec?.unschedulable === true;
   const start = async (name: string): Promise<void> => {
-    const maintenance = JSON.stringify(drainOf(name, [NODE]));
-    await rig.controlPlane.kubectl(['apply', '-f', '-'], maintenance);
+    await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(drainOf(name, [NODE])));
   };
   const isDrained = async (name: string): Promise<boolean> => {
     const path = 'jsonpath={.status.conditions[?(@.type=="Drained")].status}';
@@ -49,18 +48,6 @@ describe('a maintenance beside other programs', () => {
     assert.equal(await isCordoned(), true);
     await kubectl('uncordon', NODE);
     assert.equal(await isCordoned(), false);
-  });
-
-  it('a node that a maintenance had cordoned before kured came is uncordoned by the maintenance', async () => {
-    await rig.createPod('web');
-    await start('second');
-    await waitFor('the cordon', isCordoned, SLOW);
-    // kured remembers that the node was unschedulable; its cordon changes nothing, and it leaves the node so.
-    await kubectl('cordon', NODE);
-    await rig.endPod('web');
-    await waitFor('it is drained', () => isDrained('second'), SLOW);
-    await end('second');
-    await waitFor('the node is uncordoned', async () => !(await isCordoned()), SLOW);
   });
 
   it('a node that system-upgrade-controller uncordons in mid-drain is cordoned again, and is uncordoned once at the end', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { createDisk } from '../../../src/static-pods/disk/disk.ts';
@@ -11,26 +11,6 @@ import { createMountRoot } from '../../support/disks/mounts.ts';
 const POD = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n';
 
 describe('the place for parked manifests', () => {
-  it('the place for parked manifests is the configured one, else beside the static pod directory', async (t) => {
-    const { root } = await createMountRoot(t);
-    const state = { staticPodPath: path.join(root, 'manifests'), stateDirectory: path.join(root, 'state') };
-    assert.equal((await findPlaces(state)).parkedPath, path.join(root, 'nodemaint-parked'));
-    const elsewhere = path.join(root, 'parked');
-    assert.equal((await findPlaces({ ...state, parkedPath: elsewhere })).parkedPath, elsewhere);
-  });
-
-  it('the place for parked manifests is beside the directory that a link leads to', async (t) => {
-    const { root } = await createMountRoot(t);
-    await mkdir(path.join(root, 'real', 'manifests'), { recursive: true });
-    await symlink(path.join(root, 'real', 'manifests'), path.join(root, 'link'));
-    const places = await findPlaces({
-      staticPodPath: path.join(root, 'link'),
-      stateDirectory: path.join(root, 'state'),
-    });
-    assert.equal(places.staticPodPath, path.join(root, 'real', 'manifests'));
-    assert.equal(places.parkedPath, path.join(root, 'real', 'nodemaint-parked'));
-  });
-
   it('the place for parked manifests is beside the one file that the static pod path is, parked or not', async (t) => {
     const { root } = await createMountRoot(t);
     const staticPodPath = path.join(root, 'manifests', 'only.yaml');

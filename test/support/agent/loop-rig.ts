@@ -2,7 +2,7 @@ import { Agent } from '../../../src/agent/agent.ts';
 import { DrainStep } from '../../../src/agent/drain/drain.ts';
 import { type Drainer, EMPTY_PASS } from '../../../src/agent/drain/drainer.ts';
 import type { LastLook } from '../../../src/agent/drain/last-look.ts';
-import { createRuntimeSilence } from '../../../src/agent/drain/runtime-silence.ts';
+import { RuntimeSilence } from '../../../src/agent/drain/runtime-silence.ts';
 import { createOfflineDrainer } from '../../../src/agent/drain/offline/offline-drain.ts';
 import type { OfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
 import type { AgentParts } from '../../../src/agent/parts.ts';
@@ -236,7 +236,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
   const offline = createOfflineDrainer({
     pods: offlinePods,
     staticPods,
-    silence: createRuntimeSilence(clock),
+    silence: new RuntimeSilence(clock),
     drainPlan: [],
     clock,
   });

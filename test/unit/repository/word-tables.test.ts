@@ -23,7 +23,6 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ['src/controller/webhook/certificate.ts data[key]', 'the keys are our own'],
   ['src/kube/leader/readiness.ts copies[name]', 'after Object.keys'],
   ['src/kube/maintenance/cordon.ts annotations[key]', 'is compared with a text'],
-  ['src/decide/disruption-budget/placement.ts labels[key]', 'is compared with a text'],
   ['src/decide/static-pod/control-plane-pod.ts labels[label]', 'is compared with a text; the keys are our own'],
   ['src/decide/maintenance/control-plane-members.ts labels[label]', 'the keys are our own'],
   ['src/decide/selector.ts labels[key]', 'after Object.hasOwn'],

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { DrainPlanEntry } from '../../../api/node-maintenance.ts';
 import { effectiveDrainPlan } from '../../../decide/maintenance/drain-plan.ts';
+import { decideOfflineDeadline } from '../../../decide/deadline/offline.ts';
 import { resolveDrain } from '../../../decide/drain/resolution.ts';
 import { drainEnd, type Left, manifestsRefused, nobodyEnds } from '../../../decide/staying-pod/left-pods.ts';
 import { NO_PODS, type SeenPods } from '../../../decide/shutdown/offline-view.ts';
@@ -12,7 +13,6 @@ import type { Clock } from '../../../host/clock.ts';
 import type { Manifest } from '../../../static-pods/manifest/manifest.ts';
 import type { StaticPods } from '../../static-pods/static-pods.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView } from '../../static-pods/view.ts';
-import { offlineDeadlineOf } from '../deadline.ts';
 import { type Drainer, type DrainPass, EMPTY_PASS } from '../drainer.ts';
 import type { OfflinePods } from './offline-pods.ts';
 import type { RuntimeSilence } from '../runtime-silence.ts';
@@ -73,8 +73,10 @@ export function createOfflineDrainer(dependencies: OfflineDrainDependencies): Dr
       if (isUnseen(view)) return unseen('the container runtime does not tell whether static pods have ended');
       silence.end();
       // Where nobody can end the others, static pods do not wait for them.
-      const left = [...(whyNone === undefined ? seen.pods : []), ...drainPodsOf(view)];
-      const deadline = offlineDeadlineOf(phase, { pods: seen.pods, view, drainPlan }, clock.now());
+      const statics = drainPodsOf(view);
+      const left = [...(whyNone === undefined ? seen.pods : []), ...statics];
+      const deadline =
+        phase.deadline && decideOfflineDeadline(phase.deadline, [...seen.pods, ...statics], drainPlan, clock.now());
       const { drainTargets, evicting, staying: later } = resolveDrain(plan, left, offlineTargets, deadline?.position);
       if (!isDeepStrictEqual(drainTargets, offlineTargets)) await saveTargets(drainTargets);
       const leave = leaveByTargets(view, drainTargets, phase);

@@ -12,7 +12,7 @@ import { drainedFor, type Drainer, type DrainerFacts, type DrainPass, manifestsO
 import type { ProgressObserver } from '../observer.ts';
 import { createSelfCordon } from './cordon.ts';
 import { createSelfEvictions } from './evictions.ts';
-import { createInterceptorSilence } from './interceptor-silence.ts';
+import { InterceptorSilence } from './interceptor-silence.ts';
 import { createOtherNodes } from './other-nodes.ts';
 import { createPodRemoval, createSelfRemovals } from './pod-removal.ts';
 import { createSelfStatus } from './status.ts';
@@ -167,7 +167,7 @@ export class SelfDrainer implements Drainer {
     this.#removals = createSelfRemovals(dependencies);
     const hands = { client, clock, evictions: this.#evictions, removals: this.#removals };
     this.#ender = createPodRemoval(hands, lifetime);
-    this.#silence = createInterceptorSilence(clock);
+    this.#silence = new InterceptorSilence(clock);
     this.#volumes = createSelfVolumes(dependencies);
     this.#others = createOtherNodes(dependencies);
   }

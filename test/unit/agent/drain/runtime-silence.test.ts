@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createRuntimeSilence } from '../../../../src/agent/drain/runtime-silence.ts';
+import { RuntimeSilence } from '../../../../src/agent/drain/runtime-silence.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
 describe('the wait for pods that cannot be seen', () => {
   it('the wait tells since when, and until when, whatever is done to the clock', () => {
     const clock = createSteppingClock();
-    const wait = createRuntimeSilence(clock);
+    const wait = new RuntimeSilence(clock);
     const since = clock.now();
     assert.deepEqual(
       [wait.unseen('no answer').waiting],
@@ -30,7 +30,7 @@ describe('the wait for pods that cannot be seen', () => {
   it('the wait is over after two minutes, and begins anew when the pods were seen; each begins with a start of the runtime', () => {
     const clock = createSteppingClock();
     let starts = 0;
-    const wait = createRuntimeSilence(clock, () => {
+    const wait = new RuntimeSilence(clock, () => {
       starts += 1;
     });
     wait.unseen('no answer');

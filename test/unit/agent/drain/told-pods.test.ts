@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createNodePods } from '../../../../src/agent/cluster/on-demand-watch.ts';
 import { type DrainPass, EMPTY_PASS, type PassFacts } from '../../../../src/agent/drain/drainer.ts';
-import { createRuntimeSilence } from '../../../../src/agent/drain/runtime-silence.ts';
+import { RuntimeSilence } from '../../../../src/agent/drain/runtime-silence.ts';
 import { ToldPods } from '../../../../src/agent/drain/told-pods.ts';
 import { DEADLINE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
-import type { ContainerRuntime, PodSandbox } from '../../../../src/host/cri/runtime.ts';
+import { type ContainerRuntime, type PodSandbox, SilentRuntimeError } from '../../../../src/host/cri/runtime.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 import { createObjectServer, withOpenWatches } from '../../../support/stand-ins/object-server.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
@@ -64,7 +64,7 @@ function open(world: World) {
   const told = new ToldPods({
     runtime,
     kubelet: () => Promise.resolve(world.isKubeletUp === false ? { kind: 'down', since } : { kind: 'up' }),
-    silence: createRuntimeSilence(clock),
+    silence: new RuntimeSilence(clock),
     maintenances,
     pods: createNodePods(dependencies, lifetime.signal),
     ownNode: { observe: () => Promise.resolve({ kind: 'unknown' }) },
@@ -133,6 +133,16 @@ describe('the pods of a node that were told to end', () => {
     lifetime.abort();
     assert.equal(last.drained, true);
     assert.match(last.left ?? '', /could not be seen for 120 s.*no socket.*default\/early, default\/late/);
+  });
+
+  it('their runtime is away for good: one without a process is taken away at once, and one that has some is waited for', async () => {
+    const silent = new SilentRuntimeError(new Error('no socket'), new Set(['uid-early']));
+    const { server, passes, lifetime } = open({ livePods: () => Promise.reject(silent) });
+    const last = await passes('draining');
+    lifetime.abort();
+    const removed = server.requests.filter(({ method }) => method === 'DELETE').map(({ path }) => path);
+    assert.deepEqual(removed, ['/api/v1/namespaces/default/pods/late']);
+    assert.deepEqual([last.drained, last.waiting[0]?.wait], [false, 'unseen-pods']);
   });
 
   it('volumes have an end of their own', async () => {

@@ -38,7 +38,7 @@ describe('the end of a pod that is terminating already', () => {
 
 describe('the end of a static pod that is parked already', () => {
   it('the end of a parked static pod is shortened by a deadline that comes later, and again by one that is earlier', () => {
-    const pod = { file: 'db.yaml', priority: 0, labels: {}, graceSec: 600, parkedAt: NOW };
+    const pod = { uid: 'db.yaml', podType: 'Static', priority: 0, labels: {}, graceSec: 600, parkedAt: NOW } as const;
     const graceBy = (since: number, at: number): number | undefined =>
       decideStaticDeadline({ since: NOW + since, at: NOW + at }, [pod], [], NOW + since).graces.get('db.yaml');
     const [far = Number.NaN, near = Number.NaN] = [graceBy(10_000, 200_000), graceBy(20_000, 60_000)];

@@ -202,8 +202,11 @@ describe('a shutdown', () => {
   }
 
   it('says why a machine may go down with pods still there', () => {
-    const bound = phaseAfter(DRAINING, { ...FACTS, goingDown: YES, now: 1_060_000, maxHoldMs: 60_000 });
-    assert.match(describePhase(bound), /not drained, .*held for 60 s, the most that maxHoldSec allows/);
+    const held = { ...FACTS, goingDown: YES, now: 1_060_000, maxHoldMs: 60_000 };
+    const bound = phaseAfter(DRAINING, { ...held, waitingFor: ['default/stuck', 'default/other'] });
+    const what =
+      /not drained, .*held for 60 s, the most that maxHoldSec allows; it still waited for default\/stuck, default\/other/;
+    assert.match(describePhase(bound), what);
     const asked = phaseAfter(DRAINING, { ...FACTS, goingDown: YES, release: 'in a hurry' });
     assert.equal(asked.kind === 'released' ? asked.forced : '', 'in a hurry');
     const back = phaseAfter(asked, { ...FACTS, bootId: 'boot-2' });

@@ -14,6 +14,7 @@ describe('the control plane of a node', () => {
       'kube-apiserver',
     ],
     ['the image of a proxy', withImage('docker.io/library/nginx:1.29-alpine'), 'proxy'],
+    ['the image of the proxy of k0s', withImage('quay.io/k0sproject/envoy-distroless:v1.34.1'), 'proxy'],
     ['label and name', { name: 'etcd', labels: { component: 'etcd' }, containers: [{}] }, 'etcd'],
     ['label and name of OpenShift', { name: 'etcd-m0', labels: { 'k8s-app': 'etcd' }, containers: [] }, 'etcd'],
     ['a label alone', { name: 'web', labels: { component: 'etcd' }, containers: [] }, undefined],

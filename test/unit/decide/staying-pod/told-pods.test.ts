@@ -14,10 +14,11 @@ function told(inSec: number, annotations: Readonly<Record<string, string>> = {})
 
 const MIRROR = { 'kubernetes.io/config.mirror': 'x' };
 const untold: Pod = { metadata: { name: 'p', namespace: 'd', uid: 'u', annotations: MIRROR }, spec: {} };
-const sandbox = (runningContainers: number): ToldScope['live'][number] => {
+const sandbox = (runningContainers: number): Exclude<ToldScope['live'], Set<string>>[number] => {
   return { id: 's', namespace: 'd', podName: 'p', podUid: 'u', labels: {}, annotations: {}, runningContainers };
 };
 const RUNS = [sandbox(1)];
+const SILENT = { goesDown: true, live: new Set<string>() };
 const DOWN = { goesDown: true, kubeletDownMs: 30_000 };
 
 describe('what an agent does for pods that were told to end', () => {
@@ -34,6 +35,18 @@ describe('what an agent does for pods that were told to end', () => {
     ['it runs on', told(-60), { goesDown: true, live: RUNS }, 'nothing'],
     ['a deadline has shortened its time', told(-2), { hasDeadline: true, live: RUNS }, 'stop s 0'],
     ['a deadline leaves it a second', told(-1), { hasDeadline: true, live: RUNS }, 'nothing'],
+    ['the runtime is silent, and it has no process', told(10), { goesDown: true, live: new Set(['v']) }, 'remove'],
+    ['the runtime is silent, and it has one', told(-60), { goesDown: true, live: new Set(['u']) }, 'nothing'],
+    ['the runtime of a machine that stays up is silent', told(-60), { live: new Set() }, 'nothing'],
+    ['it was not told to end, and has no process', { ...told(0), metadata: { name: 'p' } }, SILENT, 'nothing'],
+    ['it is static and parked, and has no process', untold, { ...SILENT, ended: new Set(['d/p']) }, 'remove'],
+    [
+      'it is static, and has one by its own UID',
+      untold,
+      { ...SILENT, live: new Set(['x']), ended: new Set(['d/p']) },
+      'nothing',
+    ],
+    ['it is static and in place, and has no process', untold, SILENT, 'nothing'],
     ['it is static, has ended, and the kubelet is away', untold, { ...DOWN, ended: new Set(['d/p']) }, 'remove'],
     ['it is static, and the kubelet is away', told(-60, MIRROR), { ...DOWN, hasDeadline: true, live: RUNS }, 'nothing'],
   ];

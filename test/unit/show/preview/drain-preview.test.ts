@@ -117,7 +117,11 @@ describe('the preview of a drain', () => {
       const [first] = findings({ pods: [pod('web', { ...own, spec: { tolerations: [toleration] } })] });
       assert.deepEqual([first?.level, /tolerates the cordon/.test(first?.message ?? '')], ['may block', true]);
     }
-    const others = [{ key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' }];
+    const others = [
+      { key: 'node.kubernetes.io/not-ready', operator: 'Exists' },
+      { key, value: 'x' },
+      { key, effect: 'NoExecute' },
+    ];
     assert.deepEqual(findings({ pods: [pod('web', { ...own, spec: { tolerations: others } })] }), []);
   });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { DrainerFacts } from '../../../../../src/agent/drain/drainer.ts';
-import { createRuntimeSilence } from '../../../../../src/agent/drain/runtime-silence.ts';
+import { RuntimeSilence } from '../../../../../src/agent/drain/runtime-silence.ts';
 import { createOfflineDrainer } from '../../../../../src/agent/drain/offline/offline-drain.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
 import { DRAINING } from '../../../../support/agent/phase-facts.ts';
@@ -18,7 +18,7 @@ describe('the drain after a completion by somebody else, where the kubelet is no
         whyNone: () => 'the key "kubeletUnit" is ""',
       },
       staticPods: { stuck: () => new Set() },
-      silence: createRuntimeSilence(createSteppingClock()),
+      silence: new RuntimeSilence(createSteppingClock()),
       drainPlan: [],
       clock: createSteppingClock(),
     });

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { DrainerFacts } from '../../../../../src/agent/drain/drainer.ts';
-import { createRuntimeSilence } from '../../../../../src/agent/drain/runtime-silence.ts';
+import { RuntimeSilence } from '../../../../../src/agent/drain/runtime-silence.ts';
 import { createOfflineDrainer } from '../../../../../src/agent/drain/offline/offline-drain.ts';
 import { createOfflinePods, type OfflineStop } from '../../../../../src/agent/drain/offline/offline-pods.ts';
 import type { DrainPlanEntry } from '../../../../../src/api/node-maintenance.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
 import type { RuntimePod } from '../../../../../src/decide/shutdown/runtime-pods.ts';
-import type { ContainerRuntime, PodSandbox } from '../../../../../src/host/cri/runtime.ts';
+import { type ContainerRuntime, type PodSandbox, SilentRuntimeError } from '../../../../../src/host/cri/runtime.ts';
 import { SILENT_LOG } from '../../../../support/silent-log.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
 import { drainingPhase } from '../../../../support/agent/phase-facts.ts';
@@ -57,7 +57,7 @@ function open(
       whyNone: () => whyNone,
     },
     staticPods: { stuck: () => new Set(stuck) },
-    silence: createRuntimeSilence(createSteppingClock()),
+    silence: new RuntimeSilence(createSteppingClock()),
     drainPlan: [],
     clock: createSteppingClock(),
   });
@@ -149,7 +149,7 @@ describe('the drain without an API server where nobody can end the pods', () => 
     const drainer = createOfflineDrainer({
       pods,
       staticPods: { stuck: () => new Set() },
-      silence: createRuntimeSilence(clock),
+      silence: new RuntimeSilence(clock),
       drainPlan: [],
       clock,
     });
@@ -196,11 +196,11 @@ const CNI = sandboxOf('cni', { 'pod-template-generation': '1' });
 /** Pods over a runtime that shows these, and does not answer while it is silent; under a kubelet that stops or does not. */
 function openPods(kubeletStops: boolean, live: readonly PodSandbox[] = [DB]) {
   const stopped: string[] = [];
-  const world = { live: [...live], isSilent: false };
+  const world = { live: [...live], isSilent: false, withProcesses: undefined as Set<string> | undefined };
   const runtime = {
     livePods: () =>
-      world.isSilent
-        ? Promise.reject(new NodemaintError('RUNTIME_UNAVAILABLE', 'the runtime restarts'))
+      world.isSilent || world.withProcesses !== undefined
+        ? Promise.reject(new SilentRuntimeError(new Error('the runtime restarts'), world.withProcesses))
         : Promise.resolve(world.live),
     stopPod: (id: string, graceSec: number) => {
       stopped.push(`${id} within ${graceSec} s`);
@@ -225,13 +225,7 @@ function openPods(kubeletStops: boolean, live: readonly PodSandbox[] = [DB]) {
   const onChange = (): void => undefined;
   const pods = createOfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, SIGNAL);
   const staticPods = { stuck: () => new Set<string>() };
-  const drainer = createOfflineDrainer({
-    pods,
-    staticPods,
-    silence: createRuntimeSilence(clock),
-    drainPlan: [],
-    clock,
-  });
+  const drainer = createOfflineDrainer({ pods, staticPods, silence: new RuntimeSilence(clock), drainPlan: [], clock });
   const stopAll = async (): Promise<readonly string[]> => {
     const view = await pods.observe(SIGNAL);
     assert.equal(view.kind, 'seen');
@@ -314,6 +308,14 @@ describe('a drain whose container runtime does not answer', () => {
     assert.match(last.left ?? '', /^the pods could not be seen for 120 s, .*\(the runtime restarts\)$/);
   });
 
+  it('a runtime that stays silent holds nothing up where no pod has a process', async () => {
+    const { pods, world } = openPods(true);
+    world.withProcesses = new Set();
+    assert.deepEqual(await pods.observe(SIGNAL), { kind: 'seen', pods: [], staticPods: [] });
+    world.withProcesses.add('u-db');
+    assert.equal((await pods.observe(SIGNAL)).kind, 'unseen');
+  });
+
   it('a runtime that answers now and then does not use up the two minutes', async () => {
     const { drainer, world, clock } = openPods(true, [DB]);
     for (const isSilent of [true, false, true]) {
@@ -334,7 +336,7 @@ describe('a drain whose container runtime does not answer', () => {
     const drainer = createOfflineDrainer({
       pods,
       staticPods,
-      silence: createRuntimeSilence(clock),
+      silence: new RuntimeSilence(clock),
       drainPlan: [],
       clock,
     });

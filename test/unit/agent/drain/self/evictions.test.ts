@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createSelfRemovals } from '../../../../../src/agent/drain/self/pod-removal.ts';
 import { createSelfEvictions } from '../../../../../src/agent/drain/self/evictions.ts';
-import { createInterceptorSilence } from '../../../../../src/agent/drain/self/interceptor-silence.ts';
+import { InterceptorSilence } from '../../../../../src/agent/drain/self/interceptor-silence.ts';
 import { createPodRemoval } from '../../../../../src/agent/drain/self/pod-removal.ts';
 import { CONTROLLER_NAMESPACE } from '../../../../../src/api/lease.ts';
 import type { EvictionRequest, EvictionRequestStatus } from '../../../../../src/api/eviction-request.ts';
@@ -54,7 +54,7 @@ function open(
   const evictions = createSelfEvictions(dependencies, () => settings);
   const parts = { client: server.client, clock, evictions, removals: createSelfRemovals(dependencies) };
   const ender = createPodRemoval(parts, SIGNAL);
-  const silence = createInterceptorSilence(clock);
+  const silence = new InterceptorSilence(clock);
   const plan = (node?: Node): NodePlan =>
     decideNode({
       nodeName: 'n1',

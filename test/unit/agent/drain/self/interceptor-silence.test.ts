@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createInterceptorSilence } from '../../../../../src/agent/drain/self/interceptor-silence.ts';
+import { InterceptorSilence } from '../../../../../src/agent/drain/self/interceptor-silence.ts';
 import type { EvictionRequest } from '../../../../../src/api/eviction-request.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
 
@@ -19,7 +19,7 @@ function requestAt(heartbeatTime: string, name = 'x.example.com'): EvictionReque
 describe('the silence of an interceptor', () => {
   it('lasts 20 minutes at most, whatever is done to the clock', () => {
     const clock = createSteppingClock();
-    const silence = createInterceptorSilence(clock);
+    const silence = new InterceptorSilence(clock);
     const leftMs = (): number => silence.until(POD, requestAt('1')) - clock.now();
     assert.equal(leftMs(), 20 * MINUTE);
     clock.pass(15 * MINUTE);
@@ -31,7 +31,7 @@ describe('the silence of an interceptor', () => {
 
   it('begins anew with each report, and with the next interceptor', () => {
     const clock = createSteppingClock();
-    const silence = createInterceptorSilence(clock);
+    const silence = new InterceptorSilence(clock);
     const signs = [undefined, requestAt('1'), requestAt('2'), requestAt('2', 'y.example.com')];
     for (const request of signs) {
       assert.equal(silence.until(POD, request) - clock.now(), 20 * MINUTE);
