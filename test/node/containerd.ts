@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -54,6 +55,35 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
 
 const CGROUPS = '/sys/fs/cgroup';
 
+/** The hierarchies of control groups: version 1 has a folder for each controller, version 2 has none. */
+async function hierarchies(): Promise<readonly string[]> {
+  const folders = (await readdir(CGROUPS, { withFileTypes: true })).filter((each) => each.isDirectory());
+  const all = [CGROUPS, ...folders.map(({ name }) => path.join(CGROUPS, name))];
+  return existsSync(path.join(CGROUPS, 'cgroup.procs')) ? [CGROUPS] : all.slice(1);
+}
+
+/** A control group of a node, in all hierarchies. */
+export interface CgroupRoot extends AsyncDisposable {
+  /** As the kubelet's configuration has it. */
+  readonly name: string;
+  /** Kills all processes in it and below. */
+  kill(): Promise<void>;
+}
+
+/** Makes a control group below which a kubelet can have those of its pods. */
+export async function makeCgroupRoot(name: string): Promise<CgroupRoot> {
+  const groups = (await hierarchies()).map((place) => path.join(place, name));
+  for (const group of groups) await mkdir(group);
+  const kill = async (): Promise<void> => {
+    const all = `find ${groups.join(' ')} -name cgroup.procs -exec cat {} + | sort -u | xargs -r kill -9 || true`;
+    await run('sh', ['-c', all]);
+  };
+  const remove = async (): Promise<void> => {
+    for (const group of groups) await removeTree(group);
+  };
+  return { name: `/${name}`, kill, [Symbol.asyncDispose]: remove };
+}
+
 async function removeTree(folder: string): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   for (const entry of entries.filter((candidate) => candidate.isDirectory())) {
@@ -66,10 +96,7 @@ async function removeTree(folder: string): Promise<void> {
 export async function removeContainerCgroups(folder: string): Promise<void> {
   const bundles = path.join(folder, 'state', 'io.containerd.runtime.v2.task', 'k8s.io');
   const ids = await readdir(bundles).catch(() => []);
-  // Version 1 has a folder for each controller, version 2 has none.
-  for (const place of ['.', ...(await readdir(CGROUPS))]) {
-    for (const id of ids) await removeTree(path.join(CGROUPS, place, 'k8s.io', id));
-  }
+  for (const place of await hierarchies()) for (const id of ids) await removeTree(path.join(place, 'k8s.io', id));
 }
 
 /** Starts containerd, with the test image in it, in a node's namespace; its containers end with the namespace. */

@@ -11,11 +11,13 @@ export interface KubeletSettings {
   readonly caFile: string;
   readonly kubeconfig: string;
   readonly endpoint: string;
+  /** A control group below which its pods have theirs; without one they have none of their own. */
+  readonly cgroupRoot?: string | undefined;
 }
 
 /** A kubelet's configuration, with the ports of its API and of its health. */
 export function configurationOf(settings: KubeletSettings, port: number, healthzPort: number): object {
-  const { folder, staticPodPath, caFile, endpoint } = settings;
+  const { folder, staticPodPath, caFile, endpoint, cgroupRoot } = settings;
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
@@ -28,7 +30,7 @@ export function configurationOf(settings: KubeletSettings, port: number, healthz
     healthzPort,
     cgroupDriver: 'cgroupfs',
     // Neither a cgroup tree of its own nor limits: the machine is shared with the tests, and may have cgroup v1 only.
-    cgroupsPerQOS: false,
+    ...(cgroupRoot === undefined ? { cgroupsPerQOS: false } : { cgroupsPerQOS: true, cgroupRoot }),
     enforceNodeAllocatable: [],
     failCgroupV1: false,
     failSwapOn: false,

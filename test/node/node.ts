@@ -51,7 +51,12 @@ async function sizeOf(file: string): Promise<number> {
 }
 
 /** Starts a node and waits until the API server has it as Ready. */
-export async function startNode(controlPlane: ControlPlane, name: string, signal: AbortSignal): Promise<TestNode> {
+export async function startNode(
+  controlPlane: ControlPlane,
+  name: string,
+  signal: AbortSignal,
+  cgroupRoot?: string,
+): Promise<TestNode> {
   await using stack = new AsyncDisposableStack();
   const base = await makeTestFolder('node');
   const containerdFolder = path.join(base, 'containerd');
@@ -66,7 +71,7 @@ export async function startNode(controlPlane: ControlPlane, name: string, signal
   const kubeconfig = await controlPlane.kubeconfigFor(`system:node:${name}`, ['system:nodes']);
   const { endpoint, socket } = containerd;
   const { caFile } = controlPlane;
-  const plan = await prepareKubelet({ name, folder, staticPodPath, caFile, kubeconfig, endpoint });
+  const plan = await prepareKubelet({ name, folder, staticPodPath, caFile, kubeconfig, endpoint, cgroupRoot });
 
   let kubelet: Program | undefined;
   const logFile = path.join(folder, 'kubelet.log');

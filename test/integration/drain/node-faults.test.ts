@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { readAgentStatus, startNodemaint } from '../../support/commands/nodemaint.ts';
+import { readAgentStatus } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import * as reboot from '../../support/rigs/offline-reboot.ts';
 import { isThorough } from '../../support/thorough.ts';
@@ -24,42 +24,22 @@ metadata: { name: no-mirrors }
 spec: { policyName: no-mirrors, validationActions: [Deny] }
 `;
 
-type Prepare = (rig: reboot.OfflineRig) => Promise<void>;
-
-/** Starts a node with all its pods, a controller and an agent, and asks for its reboot. */
-async function askForReboot(stack: AsyncDisposableStack, keys: object, prepare?: Prepare, fault?: Prepare) {
-  const rig = await reboot.buildRig(stack, 2, keys);
-  await prepare?.(rig);
-  const log = path.join(rig.folder, 'controller.log');
-  stack.use(startNodemaint(['controller', '--kubeconfig', rig.controllerKubeconfig], log));
-  const program = await reboot.startAgent(stack, rig, await reboot.runningPods(rig.controlPlane));
-  const read = () => readAgentStatus(rig.runDirectory);
-  await waitFor('the agent has heard the API server', async () => (await read()).cluster.heardAt !== undefined, SLOW);
-  await fault?.(rig);
-  await rig.logind.reboot();
-  const release = async (): Promise<string> => {
-    const isReleased = async (): Promise<boolean> => (await read()).phase.kind === 'released';
-    await waitFor('the machine is released', isReleased, { timeoutMs: 400_000, program });
-    return JSON.stringify((await read()).phase);
-  };
-  return { rig, read, release };
-}
-
 const IN_CLUSTER = /"mode":"cluster"/;
 
 describe('a part of the node is away or wrong while its machine goes down with the cluster', () => {
   it('the API server refuses the mirrors of the static pods: they leave in their order all the same', async () => {
     await using stack = new AsyncDisposableStack();
-    const { rig, release } = await askForReboot(stack, {}, async ({ controlPlane, node }) => {
-      await controlPlane.kubectl(['apply', '-f', '-'], NO_MIRRORS);
-      const mirrors = [`low-${node.name}`, `high-${node.name}`];
-      const stayAway = async (): Promise<boolean> => {
-        await controlPlane.kubectl(['delete', 'pod', '-n', 'kube-system', '--ignore-not-found', '--force', ...mirrors]);
-        return (await reboot.runningPods(controlPlane)) === reboot.ORDER.length - mirrors.length;
-      };
-      await waitFor('no mirror comes back', stayAway, SLOW);
-    });
-    assert.match(await release(), IN_CLUSTER);
+    const rig = await reboot.buildRig(stack, 2);
+    const { controlPlane, node } = rig;
+    await controlPlane.kubectl(['apply', '-f', '-'], NO_MIRRORS);
+    const mirrors = [`low-${node.name}`, `high-${node.name}`];
+    const stayAway = async (): Promise<boolean> => {
+      await controlPlane.kubectl(['delete', 'pod', '-n', 'kube-system', '--ignore-not-found', '--force', ...mirrors]);
+      return (await reboot.runningPods(controlPlane)) === reboot.ORDER.length - mirrors.length;
+    };
+    await waitFor('no mirror comes back', stayAway, SLOW);
+    const release = await reboot.askForReboot(stack, rig);
+    assert.match((await release(400_000)).phase, IN_CLUSTER);
     await reboot.assertOrder(rig);
     assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
   });
@@ -68,32 +48,46 @@ describe('a part of the node is away or wrong while its machine goes down with t
     await using stack = new AsyncDisposableStack();
     const folder = await makeTestFolder('exec');
     const kubeconfig = path.join(folder, 'exec.conf');
-    const { rig, release } = await askForReboot(stack, { nodeName: undefined, kubeconfig }, async ({ node }) => {
-      const config = JSON.parse(await readFile(node.kubeconfig, 'utf8')) as {
-        users: { name: string; user: Record<string, string> }[];
-      };
-      const decoded = (field: string): string => Buffer.from(config.users[0]?.user[field] ?? '', 'base64').toString();
-      const [clientCertificateData, clientKeyData] = ['client-certificate-data', 'client-key-data'].map(decoded);
-      const apiVersion = 'client.authentication.k8s.io/v1';
-      const credential = { apiVersion, kind: 'ExecCredential', status: { clientCertificateData, clientKeyData } };
-      const file = path.join(folder, 'credential.json');
-      await writeFile(file, JSON.stringify(credential));
-      const exec = { apiVersion, command: '/bin/cat', args: [file], interactiveMode: 'Never' };
-      await writeFile(kubeconfig, JSON.stringify({ ...config, users: [{ name: 'test', user: { exec } }] }));
-    });
-    assert.match(await release(), IN_CLUSTER);
+    const rig = await reboot.buildRig(stack, 2, { nodeName: undefined, kubeconfig });
+    const config = JSON.parse(await readFile(rig.node.kubeconfig, 'utf8')) as {
+      users: { name: string; user: Record<string, string> }[];
+    };
+    const decoded = (field: string): string => Buffer.from(config.users[0]?.user[field] ?? '', 'base64').toString();
+    const [clientCertificateData, clientKeyData] = ['client-certificate-data', 'client-key-data'].map(decoded);
+    const apiVersion = 'client.authentication.k8s.io/v1';
+    const credential = { apiVersion, kind: 'ExecCredential', status: { clientCertificateData, clientKeyData } };
+    const file = path.join(folder, 'credential.json');
+    await writeFile(file, JSON.stringify(credential));
+    const exec = { apiVersion, command: '/bin/cat', args: [file], interactiveMode: 'Never' };
+    await writeFile(kubeconfig, JSON.stringify({ ...config, users: [{ name: 'test', user: { exec } }] }));
+    const release = await reboot.askForReboot(stack, rig);
+    assert.match((await release(400_000)).phase, IN_CLUSTER);
     assert.equal((await readAgentStatus(rig.runDirectory)).node, rig.node.name);
     await reboot.assertOrder(rig);
+  });
+
+  it('the container runtime is away for good, and so are its containers: their control groups prove the end of the pods', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await reboot.buildRig(stack, 2);
+    const release = await reboot.askForReboot(stack, rig, async () => {
+      await rig.node.stopRuntime();
+      await rig.podGroups.kill();
+    });
+    const { phase, tookSec } = await release(180_000);
+    assert.match(phase, IN_CLUSTER);
+    assert.doesNotMatch(phase, /"forced"/);
+    assert.ok(tookSec < 100, `released after ${tookSec} s`);
+    assert.deepEqual(await reboot.lines(rig), [], 'none was told to end');
   });
 
   if (isThorough('a container runtime that stays away, which is waited for two minutes'))
     it('the container runtime stays away: the status says so, and the machine goes after minutes, with names', async () => {
       await using stack = new AsyncDisposableStack();
-      const stop: Prepare = ({ node }) => node.stopRuntime();
-      const { read, release } = await askForReboot(stack, {}, undefined, stop);
+      const rig = await reboot.buildRig(stack, 2);
+      const release = await reboot.askForReboot(stack, rig, () => rig.node.stopRuntime());
       const isNamed = async (): Promise<boolean> =>
-        (await read()).waitingFor.some(({ wait }) => wait === 'unseen-pods');
+        (await readAgentStatus(rig.runDirectory)).waitingFor.some(({ wait }) => wait === 'unseen-pods');
       await waitFor('the status names the container runtime', isNamed, { timeoutMs: 120_000 });
-      assert.match(await release(), /"forced":"[^"]*default\/vip/);
+      assert.match((await release(400_000)).phase, /"forced":"[^"]*default\/vip/);
     });
 });

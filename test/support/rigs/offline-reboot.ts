@@ -7,6 +7,7 @@ import { type ContainerRuntime, createContainerRuntime } from '../../../src/host
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { Program } from '../../control-plane/process.ts';
 import { holdLockFor, type Logind, startLogind } from '../../logind/rig.ts';
+import { type CgroupRoot, makeCgroupRoot } from '../../node/containerd.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, type PodShape, podSpec, staticPod } from '../../node/pods.ts';
 import { keysOfNode, writeAgentFiles } from '../agent/files.ts';
@@ -28,6 +29,8 @@ export interface OfflineRig {
   /** Between the agent and the API server. */
   readonly api: ApiProxy;
   readonly node: TestNode;
+  /** With the control groups of its pods. */
+  readonly podGroups: CgroupRoot;
   readonly runtime: ContainerRuntime;
   /** Between the agent and containerd; the kubelet and this test reach it without. */
   readonly proxy: SocketProxy;
@@ -57,7 +60,8 @@ export async function buildRig(stack: AsyncDisposableStack, loggerSec: number, k
     await rm(folder, { recursive: true, force: true });
   });
   const { controlPlane, controllerKubeconfig } = stack.use(await startInstalledCluster({}, signal));
-  const node = stack.use(await startNode(controlPlane, NODE, signal));
+  const podGroups = stack.use(await makeCgroupRoot(path.basename(folder)));
+  const node = stack.use(await startNode(controlPlane, NODE, signal, podGroups.name));
   const api = stack.use(await startApiProxy(controlPlane, node.kubeconfig));
   const witness = path.join(folder, 'witness');
   await mkdir(witness);
@@ -93,7 +97,19 @@ export async function buildRig(stack: AsyncDisposableStack, loggerSec: number, k
     ...keys,
   });
   holdLockFor(logind, files.runDirectory);
-  return { folder, controlPlane, controllerKubeconfig, api, node, runtime, proxy, logind, ...files, witness };
+  return {
+    folder,
+    controlPlane,
+    controllerKubeconfig,
+    api,
+    node,
+    podGroups,
+    runtime,
+    proxy,
+    logind,
+    ...files,
+    witness,
+  };
 }
 
 /** Starts the agent, and waits until it holds its lock and has noted as many pods as the API server knows. */
@@ -110,6 +126,27 @@ export async function startAgent(stack: AsyncDisposableStack, rig: OfflineRig, k
   };
   await waitFor('the agent has noted the priorities of the pods', knowsPods, { ...SLOW, program: agent });
   return agent;
+}
+
+/** Starts a controller and an agent that drains with it, lets `fault` happen, and asks for a reboot; the phase is told as JSON. */
+export async function askForReboot(
+  stack: AsyncDisposableStack,
+  rig: OfflineRig,
+  fault?: () => Promise<unknown>,
+): Promise<(timeoutMs: number) => Promise<{ readonly phase: string; readonly tookSec: number }>> {
+  const log = path.join(rig.folder, 'controller.log');
+  stack.use(startNodemaint(['controller', '--kubeconfig', rig.controllerKubeconfig], log));
+  const program = await startAgent(stack, rig, await runningPods(rig.controlPlane));
+  const read = () => readAgentStatus(rig.runDirectory);
+  await waitFor('the agent has heard the API server', async () => (await read()).cluster.heardAt !== undefined, SLOW);
+  await fault?.();
+  const began = Date.now();
+  await rig.logind.reboot();
+  return async (timeoutMs) => {
+    const isReleased = async (): Promise<boolean> => (await read()).phase.kind === 'released';
+    await waitFor('the machine is released', isReleased, { timeoutMs, program });
+    return { phase: JSON.stringify((await read()).phase), tookSec: (Date.now() - began) / 1000 };
+  };
 }
 
 export async function phaseIs(rig: OfflineRig, kind: string, mode: string): Promise<boolean> {
