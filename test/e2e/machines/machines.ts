@@ -117,7 +117,7 @@ export class Machines {
     await kubectl(['apply', '-k', path.join(ROOT, 'manifests')]);
     for (const object of workloads()) await kubectl(['apply', '-f', '-'], JSON.stringify(object));
     // As where the control plane is managed.
-    const attacher = path.join(import.meta.dirname, 'csi-attacher.ts');
+    const attacher = path.join(ROOT, 'test', 'support', 'stand-ins', 'csi-attacher.ts');
     const command = [process.execPath, '--disable-warning=ExperimentalWarning', attacher, adminKubeconfig] as const;
     this.#stack.use(startProgram(command, path.join(this.#folder, 'attacher.log')));
     await this.untilSettled([...this.#nodes.keys()]);

@@ -1,7 +1,4 @@
-/**
- * What csi-attacher does, in the place of one: attaches at once, and takes a second to detach. It runs with the kubeconfig
- * that its argument names.
- */
+/** A program that does what csi-attacher does: attaches at once, and takes a second to detach. Its argument is its kubeconfig. */
 import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { KubeObject } from '../../../src/api/meta.ts';
