@@ -51,9 +51,6 @@ const RELEASE_GRACE_MS = 60_000;
 /** Less is no step of the clock. */
 const CLOCK_STEP_MS = 10_000;
 
-/** A longer reason has no room in an Event. */
-const MAX_REFUSAL = 512;
-
 /** A kubelet that registers its node anew does so in seconds; without a Node object no controller drains the machine. */
 const NODE_GONE_MS = 30_000;
 
@@ -79,16 +76,14 @@ function releasedMs({ releasedAt, releasedSinceBootMs }: Released, { now, sinceB
 
 /** Why the machine waits no longer although pods are left; undefined while it waits. */
 function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefined {
-  const { release, maxHoldMs } = facts;
-  const withNames = (why: string): string =>
-    facts.waitingFor?.length ? `${why}; it still waited for ${firstNames(facts.waitingFor, 10)}` : why;
-  if (release !== undefined) return withNames(release);
+  const { release, maxHoldMs, waitingFor = [] } = facts;
+  const still = waitingFor.length > 0 ? `; it still waited for ${firstNames(waitingFor, 10)}` : '';
+  if (release !== undefined) return `${release}${still}`;
   const isLeft = shutdown.mode === 'offline' ? !facts.handingOver : facts.endsAlone === undefined;
   if (facts.drained && isLeft && facts.left !== undefined) return facts.left;
   const left = leftAlone(shutdown, facts);
-  if (left !== undefined) return left;
-  if (maxHoldMs === undefined || heldMs(shutdown, facts) < maxHoldMs) return undefined;
-  return withNames(`it was held for ${maxHoldMs / 1000} s, the most that maxHoldSec allows`);
+  if (left !== undefined || maxHoldMs === undefined || heldMs(shutdown, facts) < maxHoldMs) return left;
+  return `it was held for ${maxHoldMs / 1000} s, the most that maxHoldSec allows${still}`;
 }
 
 /** The drain of a shutdown that is detected now; undefined where the machine stays up, or may do so. */
@@ -173,7 +168,8 @@ function goingOnOffline(phase: Draining, facts: PhaseFacts): Draining | undefine
   const { askedSinceBootMs = Infinity, stall, endsAlone } = facts;
   const offline: Draining = { ...phase, mode: 'offline' };
   const refusedFor = (refusal: string): Draining => {
-    return { ...offline, refusal: shortened(printable(refusal), MAX_REFUSAL) };
+    // A longer reason has no room in an Event.
+    return { ...offline, refusal: shortened(printable(refusal), 512) };
   };
   if (endsAlone !== undefined) return refusedFor(endsAlone);
   if (facts.nodeGoneMs >= NODE_GONE_MS || facts.manifestsStuck) return offline;

@@ -48,9 +48,6 @@ function isUnseen({ parked, live }: StaticPodView): boolean {
 /** Lets static pods leave by their manifests, and all others over the container runtime. */
 export function createOfflineDrainer(dependencies: OfflineDrainDependencies): Drainer {
   const { pods, staticPods, silence, drainPlan, clock } = dependencies;
-  /** Manifests that do not move, under a kubelet that cannot be stopped: these pods end with the machine. */
-  const hopelessIn = (view: StaticPodView, stuck: ReadonlySet<string>): readonly Manifest[] =>
-    pods.whyNone() === undefined ? [] : view.inPlace.filter(({ file }) => stuck.has(file));
   const plan = effectiveDrainPlan(drainPlan);
   /** No pod leaves while none can be seen, and the drain is over only where that has lasted too long. */
   const unseen = (reason: string): DrainPass => {
@@ -65,7 +62,8 @@ export function createOfflineDrainer(dependencies: OfflineDrainDependencies): Dr
       const whyNone = pods.whyNone();
       if (whyNone !== undefined && isAlone(phase)) return { ...EMPTY_PASS, drained: true };
       const stuck = staticPods.stuck();
-      const hopeless = hopelessIn(all, stuck);
+      // Manifests that do not move, under a kubelet that cannot be stopped: these pods end with the machine.
+      const hopeless = whyNone === undefined ? [] : all.inPlace.filter(({ file }) => stuck.has(file));
       const view = { ...all, inPlace: all.inPlace.filter((pod) => !hopeless.includes(pod)) };
       const look = await pods.observe(signal);
       if (look.kind === 'unseen' && whyNone === undefined) return unseen(look.reason);
