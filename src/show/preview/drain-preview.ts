@@ -133,11 +133,11 @@ function nodeFindings(facts: PreviewFacts): readonly Finding[] {
   return findings;
 }
 
-/** What a drain does with the pod where it is a replica; `others` are the nodes that are not drained, where they are known. */
 function takesPods(node: Node): boolean {
   return readyConditionOf(node)?.status === 'True' && node.spec?.unschedulable !== true;
 }
 
+/** What a drain does with the pod where it is a replica; `others` are the nodes that are not drained, where they are known. */
 function replicaFindings(pod: Pod, others: readonly Node[] | undefined): readonly Finding[] {
   if (!isOwnController(pod)) return [];
   const place = 'it is a replica of the nodemaint controller: it leaves as the last Default pod of the node';
