@@ -11,6 +11,8 @@ const READ_MS = 1_000;
 /** What a client in Go does with a connection on which nothing comes: it asks after 30 s, and ends it 15 s later. */
 const SILENT_MS = 45_000;
 const OBJECT = '/api/v1/namespaces/default/configmaps';
+/** Writes of one object at once hinder each other: a slow one would make all that follow slow. */
+const OBJECTS = 200;
 
 /** What was seen since the figures were taken last; times in milliseconds. */
 export interface Seen {
@@ -32,7 +34,7 @@ export interface Seen {
 }
 
 function nothingSeen(): Seen {
-  const figures = {
+  return {
     longestFailure: 0,
     failedReads: 0,
     longestGetFailure: 0,
@@ -42,8 +44,8 @@ function nothingSeen(): Seen {
     failedWrites: 0,
     slowestWrite: 0,
     longestGap: 0,
+    reasons: new Map(),
   };
-  return { ...figures, reasons: new Map() };
 }
 
 /** Where the balancer is, and who asks. */
@@ -63,7 +65,8 @@ async function optionsOf({ host, port, caFile, client }: Access): Promise<Reques
 async function ask(options: RequestOptions, body?: object): Promise<string> {
   return await new Promise((resolve, reject) => {
     const text = body === undefined ? '' : JSON.stringify(body);
-    const sent = request(options, (response) => {
+    const headers = { 'content-type': `application/${options.method === 'PATCH' ? 'merge-patch+' : ''}json` };
+    const sent = request({ ...options, headers }, (response) => {
       let answer = '';
       response.setEncoding('utf8').on('data', (part: string) => (answer += part));
       response.on('end', () =>
@@ -87,6 +90,11 @@ export interface Clients extends Disposable {
 /** Begins to write, to read and to watch. */
 export async function startClients(access: Access): Promise<Clients> {
   const options = await optionsOf(access);
+  const name = `written-${process.pid}`;
+  for (let index = 0; index < OBJECTS; index += 1) {
+    const object = { metadata: { name: `${name}-${index}`, labels: { [name]: '' } } };
+    await ask({ ...options, path: OBJECT, method: 'POST' }, object);
+  }
   let seen = nothingSeen();
   let lastAnswer = performance.now();
   const succeed = (): void => {
@@ -98,15 +106,11 @@ export async function startClients(access: Access): Promise<Clients> {
     const reason = `${what}: ${error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error)}`;
     seen.reasons.set(reason, (seen.reasons.get(reason) ?? 0) + 1);
   };
-  const name = `written-${process.pid}`;
-  const body = (count: number): object => ({ metadata: { name }, data: { count: String(count) } });
-  await ask({ ...options, path: OBJECT, method: 'POST', headers: { 'content-type': 'application/json' } }, body(0));
   let count = 0;
   const write = async (): Promise<void> => {
     const begun = performance.now();
-    const headers = { 'content-type': 'application/merge-patch+json' };
-    const patch = { ...options, path: `${OBJECT}/${name}`, method: 'PATCH', headers };
-    const mine = body((count += 1));
+    const mine = { data: { count: String((count += 1)) } };
+    const patch = { ...options, path: `${OBJECT}/${name}-${count % OBJECTS}`, method: 'PATCH' };
     try {
       await ask(patch, mine).catch(async (error: unknown) => {
         seen.triedAgain += 1;
@@ -141,7 +145,7 @@ export async function startClients(access: Access): Promise<Clients> {
     };
   };
   const read = reader('/readyz', 'failedReads', 'longestFailure');
-  const get = reader(`${OBJECT}/${name}`, 'failedGets', 'longestGetFailure');
+  const get = reader(`${OBJECT}/${name}-0`, 'failedGets', 'longestGetFailure');
   const stop = new AbortController();
   let lastEvent = performance.now();
   const noteEvents = (text: string): void => {
@@ -152,18 +156,15 @@ export async function startClients(access: Access): Promise<Clients> {
   };
   const watch = (): void => {
     if (stop.signal.aborted) return;
-    const again = (): void => void setTimeout(watch, 10);
-    const path = `${OBJECT}?watch=1&fieldSelector=metadata.name%3D${name}`;
+    const path = `${OBJECT}?watch=1&labelSelector=${name}`;
     const onAnswer = (response: IncomingMessage): void => {
-      response
-        .setEncoding('utf8')
-        .on('data', noteEvents)
-        .on('error', () => undefined);
+      response.setEncoding('utf8').on('data', noteEvents);
+      response.on('error', () => undefined);
     };
     const call = request({ ...options, path, timeout: SILENT_MS, signal: stop.signal }, onAnswer);
     call.on('timeout', () => call.destroy());
     call.on('error', () => undefined);
-    call.on('close', again);
+    call.on('close', () => void setTimeout(watch, 10));
     call.end();
   };
   watch();
