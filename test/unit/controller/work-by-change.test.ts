@@ -187,6 +187,5 @@ it('a drain writes at most four times for a pod, six times and an Event for a no
   const counts = Map.groupBy(cluster.requests, ({ method, path }) => `${method} ${path.replaceAll(/n-\d+/g, 'n')}`);
   const shown = [...counts].map(([what, all]) => `${what} ${all.length}`).join(', ');
   // A busy machine adds a few: a status is written in two steps, or a second time after a conflict. One more for each node is FEW.
-  const most = FEW * (4 * PODS_PER_NODE + 6 + 1) + FEW / 3;
-  assert.ok(cluster.requests.length + cluster.events.length <= most, shown);
+  assert.ok(cluster.requests.length + cluster.events.length <= FEW * (4 * PODS_PER_NODE + 6 + 1) + FEW / 3, shown);
 });
