@@ -272,7 +272,7 @@ const AGENTS: Row = {
       description: 'How long the agent that has waited longest for an answer of the API server has waited.',
       kind: 'lines',
       unit: 's',
-      queries: [[`max(time() - nodemaint_api_server_last_answer_timestamp_seconds{${ON_NODE}})`, 'longest']],
+      queries: [[`max(time() - (nodemaint_api_server_last_answer_timestamp_seconds{${ON_NODE}} > 0))`, 'longest']],
     },
   ],
 };
