@@ -59,6 +59,8 @@ describe('install.sh, broken off', { concurrency: 3 }, () => {
       await container.must(`cd ${PLACES}; rm -f where; echo 0 > count; echo ${at} ${how} > at`);
       const { code } = await container.run(`export ${COMPILED}; setsid --wait ${command}`);
       const where = (await container.must(`cd ${PLACES}; echo 0 > at; cat where 2> /dev/null || :`)).trim();
+      // The end of the series: nothing was broken off. Else the machine was too slow, and there are more places.
+      if (where === '') assert.equal(code, 0);
       if (where === '') break;
       places += 1;
       successes += code === 0 ? 1 : 0;
