@@ -134,16 +134,8 @@ describe('nodemaint release NODE', () => {
     const why = 'released through the cluster by night-shift: the database is stopped';
     assert.equal(phase.kind === 'released' && phase.forced, `${why}; it still waited for ${metadata.name}`);
     assert.ok((await agent.log()).includes(why));
-    const forced = [
-      'get',
-      'events',
-      '-A',
-      '--field-selector',
-      'reason=ShutdownForced',
-      '-o',
-      'jsonpath={.items[*].message}',
-    ];
-    await waitFor('an Event says it', async () => (await kubectl(...forced)).includes('night-shift'));
+    const forced = 'get events -A --field-selector reason=ShutdownForced -o jsonpath={.items[*].message}';
+    await waitFor('an Event says it', async () => (await kubectl(...forced.split(' '))).includes('night-shift'));
     const again = await release('--yes');
     assert.deepEqual([again.code, again.stdout], [0, 'node/held is released already: its machine goes down\n']);
     assert.match(
