@@ -30,12 +30,8 @@ export interface MaintenanceIndex extends ObjectCache<NodeMaintenance> {
   sizeOf(name: string): number;
   /** The drains that share nodes. */
   readonly groups: Pick<DrainGroups, 'of' | 'touchNode'>;
-  /** All drains, and those that have begun. The revision grows with each change by which others may begin or go on. */
-  readonly drains: {
-    readonly names: ReadonlySet<string>;
-    readonly begun: ReadonlySet<string>;
-    readonly revision: number;
-  };
+  /** All drains. The revision grows with each change by which others may begin or go on. */
+  readonly drains: { readonly names: ReadonlySet<string>; readonly revision: number };
   /** Whether what the one drain may do goes by what the other one has reached, so that they are looked at one by one. */
   areDecidedTogether(name: string, other: string): boolean;
   /** Whether a drain has little time: its machine goes down, or it has a deadline. */
@@ -74,7 +70,7 @@ interface Surroundings {
   readonly recorded: RecordedStatuses;
   readonly selections: Selections;
   readonly groups: DrainGroups;
-  readonly drains: { readonly names: Set<string>; readonly begun: Set<string>; revision: number };
+  readonly drains: { readonly names: Set<string>; revision: number };
 }
 
 /** Makes what notes changes: the drains of a group, and those of the control plane, may have something else to do after them. */
@@ -103,12 +99,9 @@ function createNotes(
       if (order === undefined) {
         orderTexts.delete(name);
         drains.names.delete(name);
-        drains.begun.delete(name);
       } else {
         orderTexts.set(name, order);
         drains.names.add(name);
-        if (hasBegun(maintenance?.status)) drains.begun.add(name);
-        else drains.begun.delete(name);
       }
       const selectsOthers = selections.noteMaintenance(name);
       if (selectsOthers || isOtherStage) groups.regroup(name);
@@ -140,7 +133,7 @@ export function createMaintenanceIndex(cache: ObjectCache<NodeMaintenance>, node
   };
   const recorded = createRecordedStatuses();
   const selections = createSelections({ maintenances: cache, nodes });
-  const drains = { names: new Set<string>(), begun: new Set<string>(), revision: 0 };
+  const drains = { names: new Set<string>(), revision: 0 };
   const groups = createDrainGroups(selections, (name) => drains.names.has(name));
   const on = (node: string): readonly NodeMaintenance[] => {
     const names = new Set([...selections.by(node), ...recorded.by(node)]);

@@ -1,6 +1,6 @@
 import type { Pod } from '../../api/pod.ts';
 import { componentOf, isServing } from '../../decide/maintenance/control-plane-members.ts';
-import { type DrainPod, isTerminal, targetNodeOf } from '../../decide/pod.ts';
+import { isTerminal, targetNodeOf } from '../../decide/pod.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 import type { Clock } from '../../host/clock.ts';
 import { createGrouping } from '../../kube/copy/grouping.ts';
@@ -72,15 +72,6 @@ export interface PodIndex extends ObjectCache<Pod> {
 /** The key of the EvictionRequest of a pod, which is named by the UID of the pod: NAMESPACE/UID. */
 export function requestKeyOf({ metadata: { namespace = 'default', uid = '' } }: Pod): string {
   return `${namespace}/${uid}`;
-}
-
-/** The copy of a pod; undefined where the pod is not there any more, or another one has its name. */
-export function podByUid(
-  pods: Pick<PodIndex, 'get'>,
-  { namespace, name, uid }: Pick<DrainPod, 'namespace' | 'name' | 'uid'>,
-): Pod | undefined {
-  const found = pods.get(`${namespace}/${name}`);
-  return found?.metadata.uid === uid ? found : undefined;
 }
 
 /** Indexes the cached pods; each change has to be noted. */

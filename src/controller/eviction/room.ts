@@ -2,22 +2,22 @@ import type { Pod } from '../../api/pod.ts';
 import { EvictionCounts, type EvictionPlace, type Flight, flightOf } from '../../decide/eviction/limits.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
-import { podByUid, requestKeyOf } from '../cache/pods.ts';
+import { keyOf } from '../../kube/resource.ts';
+import { requestKeyOf } from '../cache/pods.ts';
+import { targetOf } from '../cache/targets.ts';
 import type { ControllerContext } from '../context.ts';
+
+/** Evictions of other nodes, which make room within the limits when they end, are not told to each pod or drain that waits. */
+export const LIMITED_AGAIN_MS = 1_000;
 
 /** So long a count is good: pods that wait for a place ask one after the other. */
 const COUNTED_MS = 100;
 
-/** A target as `podByUid` takes it. */
-function targetOf({ metadata: { namespace = 'default', name, uid = '' } }: Pod): Parameters<typeof podByUid>[1] {
-  return { namespace, name, uid };
-}
-
 /** The room for evictions within the limits of those that are in flight, whoever asked for these (KEP-1397). */
 export class EvictionRoom {
   readonly #context: Pick<ControllerContext, 'pods' | 'requests' | 'options' | 'clock'>;
-  /** Those that have a place although no request of them is in our copies, by their UIDs. */
-  readonly #begun = new Map<string, Pod>();
+  /** Those that have a place although no request of them is in our copies, by the keys of their requests. */
+  readonly #begun = new Set<string>();
   #counted: { readonly at: number; readonly counts: EvictionCounts } | undefined;
 
   constructor(context: ControllerContext) {
@@ -28,22 +28,22 @@ export class EvictionRoom {
   take(pod: Pod): boolean {
     if (!this.#isLimited()) return true;
     if (this.isWaiting(pod)) return false;
-    const { uid = '' } = pod.metadata;
-    if (this.#isRequested(pod) || this.#begun.has(uid)) return true;
-    this.#begun.set(uid, pod);
+    const key = requestKeyOf(pod);
+    if (this.#isRequested(pod) || this.#begun.has(key)) return true;
+    this.#begun.add(key);
     if (this.#flightOf(pod) !== 'overdue') this.#counts().count(this.#placeOf(pod));
     return true;
   }
 
   /** Whether nobody has begun its eviction, and there is no place for it. */
   isWaiting(pod: Pod): boolean {
-    if (!this.#isLimited() || this.#begun.has(pod.metadata.uid ?? '')) return false;
+    if (!this.#isLimited() || this.#begun.has(requestKeyOf(pod))) return false;
     return this.#flightOf(pod) === 'not-begun' && !this.#counts().hasRoom(this.#placeOf(pod), this.#context.options);
   }
 
   /** Gives the place of a pod back that no drain wants any more, by the key of its request. */
   release(key: string): void {
-    this.#begun.delete(key.replace(/^.*\//, ''));
+    this.#begun.delete(key);
   }
 
   #isLimited(): boolean {
@@ -64,8 +64,7 @@ export class EvictionRoom {
   #flightOf(pod: Pod | undefined, key = pod === undefined ? '' : requestKeyOf(pod)): Flight {
     const { pods, requests, options, clock } = this.#context;
     const overdueBefore = options.maxEvictionTime === 0 ? -Infinity : clock.now() - options.maxEvictionTime;
-    const { namespace = 'default', name = '' } = pod?.metadata ?? {};
-    const inBackgroundSince = pods.inBackground.sinceOf(`${namespace}/${name}`);
+    const inBackgroundSince = pod && pods.inBackground.sinceOf(keyOf(pod));
     return flightOf({ pod, request: requests.get(key), inBackgroundSince }, overdueBefore);
   }
 
@@ -76,9 +75,9 @@ export class EvictionRoom {
     if (this.#counted !== undefined && at - this.#counted.at < COUNTED_MS) return this.#counted.counts;
     const places = new Map<string, EvictionPlace>();
     for (const request of requests.list()) {
-      const { namespace = 'default', name } = request.metadata;
-      const pod = podByUid(pods, { namespace, ...request.spec.target.pod });
-      if (isFinished(request) || this.#flightOf(pod, `${namespace}/${name}`) !== 'in-flight') continue;
+      const { namespace = 'default' } = request.metadata;
+      const pod = targetOf(pods, request);
+      if (isFinished(request) || this.#flightOf(pod, keyOf(request)) !== 'in-flight') continue;
       places.set(request.spec.target.pod.uid, {
         node: pod?.spec.nodeName ?? requestNodeOf(request.metadata),
         namespace,
@@ -88,10 +87,10 @@ export class EvictionRoom {
     // A pod that somebody else has deleted is nobody's eviction.
     for (const pod of others.filter(({ metadata }) => metadata.deletionTimestamp === undefined))
       if (this.#flightOf(pod) === 'in-flight') places.set(pod.metadata.uid ?? '', this.#placeOf(pod));
-    for (const [uid, begun] of this.#begun) {
-      const pod = podByUid(pods, targetOf(begun));
-      if (pod === undefined || this.#isRequested(pod)) this.#begun.delete(uid);
-      else if (this.#flightOf(pod) !== 'overdue') places.set(uid, this.#placeOf(pod));
+    for (const key of this.#begun) {
+      const pod = pods.ofRequest(key);
+      if (pod === undefined || this.#isRequested(pod)) this.#begun.delete(key);
+      else if (this.#flightOf(pod) !== 'overdue') places.set(pod.metadata.uid ?? '', this.#placeOf(pod));
     }
     const counts = new EvictionCounts();
     for (const place of places.values()) counts.count(place);

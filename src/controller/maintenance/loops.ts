@@ -2,6 +2,7 @@
 import type { Pod } from '../../api/pod.ts';
 import { after, type DueKey, type Loop, type Tell } from '../../kube/loop/loops.ts';
 import { targetedPods } from '../../decide/node/leaving.ts';
+import { hasBegun } from '../../decide/maintenance/recorded-node.ts';
 import { drainPodOf } from '../../decide/pod.ts';
 import { requestKeyOf } from '../cache/pods.ts';
 import type { Changes } from '../changes.ts';
@@ -35,6 +36,11 @@ export function createDrains(context: ControllerContext, tell: Tell<Changes>): D
   return { refused, room: new EvictionRoom(context) };
 }
 
+/** Whether it is a drain that has begun. */
+function isUnderWay(maintenances: ControllerContext['maintenances'], name: string): boolean {
+  return maintenances.drains.names.has(name) && hasBegun(maintenances.get(name)?.status);
+}
+
 /** Those of a node are not looked at where they are complete. */
 function concernsOf({ maintenances, requests, pods }: ControllerContext): Loop<Changes>['concerns'] {
   const on = (node: string): readonly string[] => maintenances.unsettledOn(node);
@@ -55,7 +61,7 @@ function concernsOf({ maintenances, requests, pods }: ControllerContext): Loop<C
   return {
     // Drains that share nodes go by what each of them has reached. Of one that has begun most changes are our own writes.
     Maintenance: (name) => [
-      ...(maintenances.drains.begun.has(name) ? [] : [name]),
+      ...(isUnderWay(maintenances, name) ? [] : [name]),
       ...soon(maintenances.groups.of(name).members),
     ],
     Node: ({ name, maintenances: others }) => [...others, ...soonOn(name)],
@@ -67,8 +73,7 @@ function concernsOf({ maintenances, requests, pods }: ControllerContext): Loop<C
 }
 
 function orderOf({ maintenances, options }: ControllerContext): Required<Loop<Changes>>['order'] {
-  const { names, begun } = maintenances.drains;
-  const isNew = (name: string): boolean => names.has(name) && !begun.has(name);
+  const isNew = (name: string): boolean => maintenances.drains.names.has(name) && !isUnderWay(maintenances, name);
   /** Where the number of nodes is limited, drains begin one by one, each after what the one before it has written. */
   const isBeginning = (name: string): boolean => {
     return options.maxParallelNodes !== undefined && isNew(name);

@@ -22,7 +22,7 @@ import { drainPodOf } from '../../decide/pod.ts';
 import { goesDownSince, whyReturning } from '../../decide/staying-pod/returning-pod.ts';
 import { whyNobodyEnds } from '../../decide/presence/no-agent.ts';
 import { requestKeyOf } from '../cache/pods.ts';
-import type { EvictionRoom } from '../eviction/room.ts';
+import { type EvictionRoom, LIMITED_AGAIN_MS } from '../eviction/room.ts';
 import type { ControllerContext } from '../context.ts';
 import { type Refusals, refusedPod } from './refusals.ts';
 import { createGroupResolver, type Draining, type Verdict } from './drain-verdicts.ts';
@@ -51,9 +51,6 @@ function createBudgetsAsked({
     return view.staying.some((name) => name !== node);
   };
 }
-
-/** Evictions of other nodes, which make room within the limits when they end, are not told to each drain that waits. */
-const LIMITED_AGAIN_MS = 1_000;
 
 /** A maintenance in the Drain stage as it is in our copies. */
 export interface DrainObservation {
@@ -120,8 +117,7 @@ function observeDrain(
   now: number,
 ): DrainObservation {
   const { plan, resolution } = draws;
-  const requestOf = ({ metadata }: Pod): EvictionRequest | undefined =>
-    context.requests.get(`${metadata.namespace}/${metadata.uid}`);
+  const requestOf = (pod: Pod): EvictionRequest | undefined => context.requests.get(requestKeyOf(pod));
   const beganOn = (node: string): number | undefined => drainBegan(maintenance, nodeOf(context, node));
   let isLimited = false;
   const observeNode = (node: NodeResolution): NodeObservation => {

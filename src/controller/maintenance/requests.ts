@@ -27,15 +27,13 @@ import { deadlineAnnotations, graceOptions, hasDeadline } from '../deadline.ts';
 import { createUndoneWrites, type UndoneWrites } from '../undone-writes.ts';
 import { createRequestCleanup } from './request-cleanup.ts';
 import type { GroupedEvictions } from '../eviction/grouped-pods.ts';
-import type { EvictionRoom } from '../eviction/room.ts';
+import { type EvictionRoom, LIMITED_AGAIN_MS } from '../eviction/room.ts';
 import type { Refusals } from './refusals.ts';
 
 /** For what no change tells: an end that a deadline shortens, a pod that lives on, a request deleted while the watch was away. */
 const AGAIN_MS = 15_000;
 /** In this time after a request was written its absence from our copy says nothing. */
 const COPY_LATE_MS = 1_000;
-/** Evictions of other nodes, which make room within the limits when they end, are not told to each pod that waits. */
-const LIMITED_AGAIN_MS = 1_000;
 
 /** What is remembered of a request: the labels that were applied with it last. */
 interface Applied {

@@ -9,6 +9,7 @@ import { begunNode, recordedNode } from '../maintenance/recorded-node.ts';
 import { isFinished } from '../eviction/request.ts';
 import { isRequestedBy, otherRequesters } from '../eviction/requester.ts';
 import { type DrainPod, drainPodOf } from '../pod.ts';
+import { isAgentsName } from '../maintenance/agent-names.ts';
 import { drainsOfNode, type NodeDrain, selectsNode, stageOf } from '../maintenance/maintenance.ts';
 import type { NodeState } from '../maintenance/node-conditions.ts';
 import { timeOf } from '../time.ts';
@@ -22,7 +23,7 @@ const FINISHED_MS = 7 * 86_400_000;
  */
 export function finishedUntil({ metadata, spec, status }: NodeMaintenance): number | undefined {
   const { name, finalizers = [], deletionTimestamp } = metadata;
-  const isOurs = /^(?:maintenance|shutdown|notice)-/.test(name);
+  const isOurs = isAgentsName(name) || name.startsWith('maintenance-');
   if (!isOurs || spec.stage !== 'Complete' || finalizers.length > 0 || deletionTimestamp !== undefined)
     return undefined;
   const since = timeOf(status?.stageStatuses?.find((each) => each.name === 'Complete')?.startTimestamp);
