@@ -125,7 +125,8 @@ export class ToldPods {
     const kubelet: KubeletState = isEnding ? await ask(signal) : { kind: 'up' };
     const now = dependencies.clock.now();
     const isDue = kubelet.kind === 'down' || told.some((pod) => this.#isSilent || isLookDue(pod, now));
-    if (!isDue && !isParked) return { kubelet };
+    // Where the view has a sandbox, the runtime has answered in this pass.
+    if (!isDue && !(isParked && (view.live?.size ?? 0) === 0)) return { kubelet };
     try {
       const live = await runtime.livePods(signal);
       this.#isSilent = false;

@@ -7,7 +7,7 @@ import type { DrainPod } from '../../decide/pod.ts';
 import { type Leave, type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
 import { isOfAnotherCluster } from '../../decide/static-pod/parked.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
-import { type ContainerRuntime, SilentRuntimeError } from '../../host/cri/runtime.ts';
+import { type ContainerRuntime, isSilentWithoutPods } from '../../host/cri/runtime.ts';
 import type { Disk } from '../../static-pods/disk/disk.ts';
 import { readInPlace, readParked } from '../../static-pods/inventory.ts';
 import type { ParkStep } from '../../static-pods/journal/journal.ts';
@@ -129,8 +129,7 @@ export async function readLive(
   } catch (error) {
     signal.throwIfAborted();
     onRuntime(describeError(error));
-    // Where no pod has a process, none of them runs.
-    return error instanceof SilentRuntimeError && error.withProcesses?.size === 0 ? new Map() : undefined;
+    return isSilentWithoutPods(error) ? new Map() : undefined;
   }
 }
 

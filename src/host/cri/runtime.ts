@@ -43,6 +43,11 @@ export class SilentRuntimeError extends NodemaintError {
   }
 }
 
+/** Whether the runtime is silent and no pod has a process: then none of them runs. */
+export function isSilentWithoutPods(error: unknown): boolean {
+  return error instanceof SilentRuntimeError && error.withProcesses?.size === 0;
+}
+
 /** Every method throws NodemaintError RUNTIME_UNAVAILABLE, or the signal's reason when it is aborted. */
 export interface ContainerRuntime {
   /** Takes at most 10 s. */

@@ -10,7 +10,7 @@ import { isFromManifest, type RuntimePod, runtimePodsOf } from '../../../decide/
 import { describeError, NodemaintError } from '../../../errors.ts';
 import type { Clock } from '../../../host/clock.ts';
 import { createSandboxStops, type StopEvents } from '../../../host/cri/pod-stops.ts';
-import { type ContainerRuntime, SilentRuntimeError } from '../../../host/cri/runtime.ts';
+import { type ContainerRuntime, isSilentWithoutPods } from '../../../host/cri/runtime.ts';
 import type { KubeletUnit } from '../../../host/kubelet/unit.ts';
 import { createLogOnce } from '../../../telemetry/log-once.ts';
 import type { Log } from '../../../telemetry/log.ts';
@@ -150,8 +150,7 @@ async function readPods(
     return { kind: 'seen', pods: all.filter((pod) => !isStatic(pod)), staticPods: all.filter(isStatic) };
   } catch (error) {
     signal.throwIfAborted();
-    // Where no pod has a process, none of them runs.
-    if (error instanceof SilentRuntimeError && error.withProcesses?.size === 0) return NO_PODS;
+    if (isSilentWithoutPods(error)) return NO_PODS;
     return { kind: 'unseen', reason: describeError(error) };
   }
 }
