@@ -69,7 +69,7 @@ const CONTROLLER_ALERTS: readonly Alert[] = [
     expr: `${ofReplicas(OUTDATED)} >= (${ofReplicas(`${OUTDATED} offset 2h`)} > 0)`,
     for: '15m',
     summary: 'The agents of some nodes have had an older version than the controller for hours.',
-    description: '{{ $value }} nodes are outdated, and in two hours it became none less.',
+    description: '{{ $value }} nodes are outdated, and their number has not fallen for two hours.',
   },
   {
     alert: 'NodemaintNodesForced',

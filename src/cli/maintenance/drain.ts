@@ -52,7 +52,7 @@ async function writeBegun(
     for (const preview of await previews(cluster, begun, terminal.stop))
       terminal.say(formatPreview(preview, columnsOf(terminal)));
   } else if (terminal.isTerminal) {
-    for (const { maintenance } of begun) terminal.say(adviceFor(maintenance.metadata.name, flags));
+    for (const { maintenance } of begun) terminal.say(adviceFor(maintenance, flags));
   }
 }
 

@@ -10,6 +10,7 @@ import { openStore } from '../../agent/static-pods/find-directory.ts';
 import { NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createContainerRuntime } from '../../host/cri/runtime.ts';
+import { isNameOfAgent } from '../../decide/maintenance/agent-names.ts';
 import { MANUAL } from '../../decide/static-pod/parked.ts';
 import { createDisk } from '../../static-pods/disk/disk.ts';
 import { lastSteps, parkSteps, readJournal } from '../../static-pods/journal/journal.ts';
@@ -108,6 +109,12 @@ async function moveHere(
   }
 }
 
+/** What becomes of manifests that are put back during a maintenance. Completing that of a shutdown lets the machine go down. */
+export function whyParkedAgain(name: string, nodeName: string): string {
+  const how = isNameOfAgent(name, nodeName) ? 'see: nodemaint status' : `to end it: nodemaint complete nm/${name}`;
+  return `as long as nodemaintenance/${name} drains this node, the agent parks them again; ${how}`;
+}
+
 /** Moves manifests; returns the exit code. Throws USAGE, CONFIG_INVALID, PATH_NOT_TRUSTED, and what the mover throws. */
 export async function moveStaticPodsCommand(
   verb: MoveVerb,
@@ -146,11 +153,6 @@ export async function moveStaticPodsCommand(
   }
   const to = verb === 'park' ? node.paths.parkedPath : node.paths.staticPodPath;
   for (const file of files) terminal.write(`${file} ${verb === 'park' ? 'parked in' : 'restored to'} ${to}\n`);
-  for (const cause of causes) {
-    const name = printable(cause);
-    terminal.warn(
-      `nodemaint: as long as nodemaintenance/${name} drains this node, the agent parks them again; to end it: nodemaint complete nm/${name}\n`,
-    );
-  }
+  for (const cause of causes) terminal.warn(`nodemaint: ${whyParkedAgain(printable(cause), node.nodeName)}\n`);
   return EXIT.done;
 }

@@ -26,31 +26,15 @@ const OF_THE_REVIEW: readonly Case[] = [
   ['drain n1 K --context nope', 2, /context "nope" does not exist in the kubeconfig .*; it has ctx/],
   ['drain pod/x', 2, /"pod\/x" is neither a node nor a NodeMaintenance: write NAME, node\/NAME or nm\/NAME/],
   ['drain w --no-wait --timeout 1h', 2, /--timeout cannot be used with --no-wait/],
-  [
-    'cancel --run-directory D',
-    1,
-    /no agent answers at D\/control\.sock .*is nodemaint\.service running, and are you root\?/,
-  ],
+  ['cancel --run-directory D', 1, /no agent answers at D\/control\.sock .*is nodemaint\.service running, and are you/],
   ['trigger --reason x --deadline 5', 2, /--deadline 5: write numbers and units, such as 90s, 20m or 1h30m/],
-  [
-    'controller --kubeconfig D/none',
-    2,
-    /--kubeconfig D\/none: .*; name a readable kubeconfig, or leave the flag out in a pod/,
-  ],
-  [
-    'release --run-directory D',
-    1,
-    /no agent answers, and the lock .* cannot be released: .*; by hand, as root: systemctl stop nodemaint-inhibitor\.service/,
-  ],
+  ['controller --kubeconfig D/none', 2, /D\/none: .*; name a readable kubeconfig, or leave the flag out in a pod/],
+  ['release --run-directory D', 1, /the lock .* cannot be released: .*: systemctl stop nodemaint-inhibitor\.service/],
   ['preview n1 --timeout 3s', 2, /unknown option '--timeout'/],
   ['drain n1 --plan D/empty.yaml K', 2, /--plan D\/empty\.yaml: it has no drainPlan/],
   ['completion tcsh', 2, /'tcsh' is no shell\. Allowed choices are bash, zsh, fish, kubectl/],
   ['drain n1 K', 1, /no answer from https:\/\/127\.0\.0\.1:1 to GET \/api\/v1\/nodes\/n1/],
-  [
-    'config check D/none.yaml',
-    2,
-    /there is no D\/none\.yaml: no agent is installed on this machine, or --config names the wrong file; install the package of the release/,
-  ],
+  ['config check D/none.yaml', 2, /there is no D\/none\.yaml: no agent is .*, or .*; install the package of the release/],
 ];
 
 const MORE: readonly Case[] = [

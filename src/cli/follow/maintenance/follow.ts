@@ -1,4 +1,5 @@
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
+import { agentNodeOf } from '../../../decide/maintenance/maintenance.ts';
 import { createSystemClock } from '../../../host/clock.ts';
 import type { ChangeFlags, ClusterClients } from '../../cluster/cluster.ts';
 import { commandLine } from '../../cluster/command-line.ts';
@@ -7,14 +8,7 @@ import { EXIT } from '../../terminal/exit-code.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { drainOutput } from './output.ts';
 import { STOP_REASONS } from '../follower.ts';
-import { type DrainWatchResult, watchDrains } from './watch.ts';
-
-/** A maintenance to follow. */
-interface FollowTarget {
-  readonly maintenance: NodeMaintenance;
-  /** Its nodes as far as they are known before the controller names them. */
-  readonly nodes: readonly string[];
-}
+import { type DrainWatchResult, type DrainWatchTarget, watchDrains } from './watch.ts';
 
 /**
  * Watches maintenances to their end, `timeoutMs` milliseconds at most (undefined: no limit), and says how each ended. Returns the
@@ -22,23 +16,19 @@ interface FollowTarget {
  */
 export async function followMaintenances(
   { client }: Pick<ClusterClients, 'client'>,
-  followed: readonly FollowTarget[],
+  followed: readonly DrainWatchTarget[],
   { timeoutMs, ...flags }: ChangeFlags & { readonly timeoutMs: number | undefined },
   terminal: Terminal,
 ): Promise<number> {
   const context = { client, clock: createSystemClock(), ...drainOutput(terminal, flags.output) };
-  const targets = followed.map(({ maintenance: { metadata }, nodes }) => {
-    return { name: metadata.name, uid: metadata.uid ?? '', nodes };
-  });
-  const results = await watchDrains(targets, context, timeoutMs, terminal.stop);
-  const codes = results.map((result, index) => concludeFollow(result, targets[index]?.name ?? '', flags, terminal));
+  const results = await watchDrains(followed, context, timeoutMs, terminal.stop);
+  const codes = results.map((result) => concludeFollow(result, flags, terminal));
   return codes.includes(EXIT.failed) ? EXIT.failed : Math.max(...codes);
 }
 
-/** Says how following the maintenance `name` ended; the exit code. */
+/** Says how following the maintenance ended; the exit code. */
 export function concludeFollow(
-  { ending, view }: DrainWatchResult,
-  name: string,
+  { maintenance, ending, view }: DrainWatchResult,
   flags: ChangeFlags,
   terminal: Pick<Terminal, 'say' | 'warn'>,
 ): number {
@@ -46,28 +36,33 @@ export function concludeFollow(
   const notYet = left.length === 0 ? '' : `; not drained yet: ${nodeList(left)}`;
   switch (ending) {
     case 'drained':
-      if (flags.output === 'table')
-        terminal.say(`End the maintenance with:  ${commandLine(flags, 'complete', `nm/${name}`)}\n`);
+      if (flags.output === 'table') terminal.say(endOf(maintenance, flags));
       return EXIT.done;
     case 'completed':
     case 'deleted':
       if (view?.drained === true || (ending === 'completed' && left.length === 0)) return EXIT.done;
-      terminal.warn(`nodemaint: nodemaintenance/${name} was ${ending}${notYet}\n`);
+      terminal.warn(`nodemaint: nodemaintenance/${maintenance.metadata.name} was ${ending}${notYet}\n`);
       return EXIT.failed;
     case 'timeout':
     case 'interrupted': {
       const goesOn = `the maintenance goes on without this command${notYet}`;
-      terminal.warn(`nodemaint: ${STOP_REASONS[ending]}; ${goesOn}\n${adviceFor(name, flags)}`);
+      terminal.warn(`nodemaint: ${STOP_REASONS[ending]}; ${goesOn}\n${adviceFor(maintenance, flags)}`);
       return ending === 'timeout' ? EXIT.timedOut : EXIT.failed;
     }
   }
 }
 
-/** The commands that watch a maintenance, or end it. */
-export function adviceFor(name: string, flags: UserAccessFlags): string {
-  const watch = commandLine(flags, 'status', `nm/${name}`, '--watch');
-  const complete = commandLine(flags, 'complete', `nm/${name}`);
-  return `Watch it with:  ${watch}\nEnd it with:  ${complete}\n`;
+/** How a maintenance is ended: that of a machine's shutdown by its agent, for completing it lets the machine go down. */
+function endOf(maintenance: NodeMaintenance, flags: UserAccessFlags): string {
+  const agent = agentNodeOf(maintenance);
+  if (agent !== undefined) return `The agent of node/${agent} ends the maintenance, unless its key onBoot is wait\n`;
+  return `End the maintenance with:  ${commandLine(flags, 'complete', `nm/${maintenance.metadata.name}`)}\n`;
+}
+
+/** How a maintenance is watched, and ended. */
+export function adviceFor(maintenance: NodeMaintenance, flags: UserAccessFlags): string {
+  const watch = commandLine(flags, 'status', `nm/${maintenance.metadata.name}`, '--watch');
+  return `Watch it with:  ${watch}\n${endOf(maintenance, flags)}`;
 }
 
 /** Nodes as kubectl names them, in one line. */

@@ -43,9 +43,8 @@ function followDrainRequests(follower: Follower, nodes: readonly string[] | unde
 }
 
 /** A maintenance to watch, and its nodes as far as they are known before the controller names them. */
-interface DrainWatchTarget {
-  readonly name: string;
-  readonly uid: string;
+export interface DrainWatchTarget {
+  readonly maintenance: NodeMaintenance;
   readonly nodes: readonly string[];
 }
 
@@ -56,7 +55,7 @@ interface DrainWatchContext extends FollowContext {
 }
 
 /** How watching ended; `deleted` also where the maintenance was replaced by another of its name. */
-export interface DrainWatchResult {
+export interface DrainWatchResult extends Pick<DrainWatchTarget, 'maintenance'> {
   readonly ending: 'drained' | 'completed' | 'deleted' | FollowStop;
   readonly view?: DrainView;
 }
@@ -76,7 +75,7 @@ function openCopies(targets: readonly DrainWatchTarget[], follower: Follower): C
   const isFew = nodes.length > 0 && nodes.length <= MAX_WATCHES;
   const podCopy = (scope: { readonly fieldSelector?: string }): ObjectCache<Pod> =>
     follower.copy<Pod>({ resource: PODS, ...scope }, transformPod);
-  const only = targets.length === 1 ? { fieldSelector: `metadata.name=${targets[0]?.name}` } : {};
+  const only = targets.length === 1 ? { fieldSelector: `metadata.name=${targets[0]?.maintenance.metadata.name}` } : {};
   return {
     maintenances: follower.copy({ resource: NODE_MAINTENANCES, ...only }),
     requests: followDrainRequests(follower, isFew ? nodes : undefined),
@@ -120,8 +119,9 @@ export async function watchDrains(
   const views = new Map<DrainWatchTarget, DrainView>();
   const endings = new Map<DrainWatchTarget, DrainWatchResult['ending']>();
   const lookAt = (target: DrainWatchTarget): DrainWatchResult['ending'] | undefined => {
-    const maintenance = copies.maintenances.get(target.name);
-    if (maintenance?.metadata.uid !== target.uid) return 'deleted';
+    const { name, uid } = target.maintenance.metadata;
+    const maintenance = copies.maintenances.get(name);
+    if (maintenance === undefined || maintenance.metadata.uid !== uid) return 'deleted';
     const { nodes, pods } = podsAndNodes(maintenance, target, copies);
     const requests = copies.requests();
     const requestOf = ({ metadata: { uid = '' } }: Pod): EvictionRequest | undefined => requests.get(uid);
@@ -148,6 +148,6 @@ export async function watchDrains(
   return targets.map((target) => {
     const view = views.get(target);
     const ending = endings.get(target) ?? (stopped === 'over' ? 'deleted' : stopped);
-    return { ending, ...(view === undefined ? {} : { view }) };
+    return { maintenance: target.maintenance, ending, ...(view === undefined ? {} : { view }) };
   });
 }

@@ -49,6 +49,7 @@ describe('the maintenance that a command means', () => {
     assert.equal(decideMaintenanceStep({ ...intent, stage: 'Cordon' }, [drain]).kind, 'already');
     const agent = ownMaintenanceOf('n');
     assert.equal(decideMaintenanceStep(intent, [agent]).kind, 'create');
+    assert.equal(decideMaintenanceStep({ ...intent, name: agent.metadata.name }, [agent]).kind, 'refused');
     const deleted = maintenance('m', { stage: 'Drain' }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
     assert.equal(decideMaintenanceStep(intent, [deleted]).kind, 'create');
     const more = maintenance('m', { stage: 'Drain', nodeSelector: selectorOfNodes(['n', 'o']) });
