@@ -34,7 +34,7 @@ const OF_THE_REVIEW: readonly Case[] = [
   ['drain n1 --plan D/empty.yaml K', 2, /--plan D\/empty\.yaml: it has no drainPlan/],
   ['completion tcsh', 2, /'tcsh' is no shell\. Allowed choices are bash, zsh, fish, kubectl/],
   ['drain n1 K', 1, /no answer from https:\/\/127\.0\.0\.1:1 to GET \/api\/v1\/nodes\/n1/],
-  ['config check D/none.yaml', 2, /there is no D\/none\.yaml: no agent is .*, or .*; install the package of the release/],
+  ['config check D/none.yaml', 2, /there is no D\/none\.yaml: no agent is .*; install the package of the release/],
 ];
 
 const MORE: readonly Case[] = [
