@@ -15,15 +15,10 @@ export interface Changes {
   readonly Request: RequestChange & { readonly key: string };
   /** A pod did. */
   readonly Pod: Pick<PodChange, 'nodes' | 'turned'> & { readonly key: string };
-  /** A node did. */
+  /** A node did, or what maintenances do to it: its requests and gated pods go by their stages, targets, deadlines and turns too. */
   readonly Node: Omit<NodeChange, 'nodes'> & { readonly name: string };
   /** A PodDisruptionBudget did, NAMESPACE/NAME. */
   readonly Budget: string;
-  /**
-   * For the node of this name some maintenance is another one now: its stage, its reason, its deadline or its targets; or its
-   * drains may begin or go on now, or have to wait.
-   */
-  readonly Reach: string;
   /** The API server refuses a write of the object of this key of `Refusals`, for another reason than before, or no longer. */
   readonly Refused: string;
 }
@@ -34,13 +29,13 @@ export type ChangeNotes = Readonly<Record<CopiedResource, (key: string) => void>
 /** Notes changes of objects in the indexes, and then tells the loops what follows from them. */
 export function createChangeNotes(context: ControllerContext, tell: Tell<Changes>): ChangeNotes {
   const { maintenances, requests, pods, ungated } = context;
-  const reach = createAffectedNodes();
-  const tellReach = (nodes: readonly string[]): void => {
-    for (const node of nodes) tell('Reach', node);
+  const affected = createAffectedNodes();
+  const tellNodes = (names: readonly string[]): void => {
+    for (const name of new Set(names)) tell('Node', { name, maintenances: [], isOtherForRequests: true });
   };
-  const reachedBy = (name: string): readonly string[] => {
+  const affectedBy = (name: string): readonly string[] => {
     const selected = maintenances.nodesOf(name).map(({ metadata }) => metadata.name);
-    return reach.note(name, maintenances.get(name), selected);
+    return affected.note(name, maintenances.get(name), selected);
   };
   return {
     Request: (key) => {
@@ -50,18 +45,18 @@ export function createChangeNotes(context: ControllerContext, tell: Tell<Changes
       const { nodes, turned, isOtherControlPlane } = pods.note(key);
       for (const node of nodes) maintenances.groups.touchNode(node);
       tell('Pod', { key, nodes, turned });
-      if (isOtherControlPlane) tellReach(maintenances.noteControlPlane());
+      if (isOtherControlPlane) tellNodes(maintenances.noteControlPlane());
     },
     Maintenance: (name) => {
       const others = maintenances.note(name);
       tell('Maintenance', name);
-      tellReach([...new Set([...others, ...reachedBy(name)])]);
+      tellNodes([...others, ...affectedBy(name)]);
       ungated.forget((node) => drainsOfNode(maintenances.on(node), node).length > 0);
     },
     Node: (name) => {
       const { nodes, ...change } = maintenances.noteNode(name);
       tell('Node', { name, ...change });
-      tellReach([...new Set([...change.maintenances.flatMap(reachedBy), ...nodes])]);
+      tellNodes([...change.maintenances.flatMap(affectedBy), ...nodes]);
     },
     Budget: (key) => {
       tell('Budget', key);

@@ -103,7 +103,7 @@ export function gateLoop({ pods }: ControllerContext, gate: DaemonSetGate): Loop
     reconcile: gate.reconcile,
     concerns: {
       Pod: ({ key }) => (gate.podChanged(key) ? [key] : []),
-      Reach: (node) => pods.meantFor(node).map(keyOf),
+      Node: ({ name, isOtherForRequests }) => (isOtherForRequests ? pods.meantFor(name).map(keyOf) : []),
     },
   };
 }

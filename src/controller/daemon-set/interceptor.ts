@@ -1,21 +1,15 @@
 import { DAEMON_SET_INTERCEPTOR } from '../../api/names.ts';
 import { daemonSetOf } from '../../decide/daemon-set/gate.ts';
 import { HEARTBEAT_EVERY_MS } from '../../decide/eviction/heartbeat.ts';
-import { targetKeyOf } from '../../decide/eviction/request.ts';
-import { endOf, graceSecOf, podTypeOf } from '../../decide/pod.ts';
+import { endOf, graceSecOf } from '../../decide/pod.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import { deletePod } from '../../kube/eviction/evictor.ts';
 import type { Interceptor } from '../../kube/eviction/interceptor.ts';
-import type { Loop } from '../../kube/loop/loops.ts';
 import { keyOf } from '../../kube/resource.ts';
-import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
-import { interceptorLoop } from '../interceptor-loop.ts';
 import { actsWhileInactive, drainOfPod } from '../spent-requests.ts';
 import { endingForMessage } from '../../decide/interceptor/message.ts';
-
-const PARALLEL = 16;
 
 /**
  * The interceptor `daemonset.apps.k8s.io` (KEP-4212, "DaemonSet Controller"): deletes a DaemonSet pod when a maintenance
@@ -57,21 +51,4 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
       };
     },
   };
-}
-
-/** Whether the interceptor may have to do with the request of the key; most requests are none of its own. */
-function mayConcern({ requests, pods }: Pick<ControllerContext, 'requests' | 'pods'>, key: string): boolean {
-  const request = requests.get(key);
-  if (request === undefined || request.metadata.deletionTimestamp !== undefined) return true;
-  if (request.status?.targetInterceptors?.some(({ name }) => name === DAEMON_SET_INTERCEPTOR) === true) return true;
-  const pod = pods.get(targetKeyOf(request));
-  return pod !== undefined && podTypeOf(pod) === 'DaemonSet';
-}
-
-/** The loop of that interceptor. */
-export function daemonSetLoop(context: ControllerContext): Loop<Changes> {
-  const interceptor = createDaemonSetInterceptor(context);
-  return interceptorLoop(context, interceptor, { name: 'daemonset', parallel: PARALLEL }, (key) =>
-    mayConcern(context, key),
-  );
 }

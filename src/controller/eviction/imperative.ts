@@ -4,18 +4,13 @@ import type { EvictionTarget } from '../../decide/eviction/imperative.ts';
 import { createEvictionEngine, type EvictionEngine } from '../../kube/eviction/imperative.ts';
 import type { InterceptorStep } from '../../kube/eviction/interceptor.ts';
 import { type EvictionConcurrency, createEvictionConcurrency } from '../../kube/eviction/concurrency.ts';
-import type { Loop } from '../../kube/loop/loops.ts';
 import { keyOf } from '../../kube/resource.ts';
-import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
-import { interceptorLoop } from '../interceptor-loop.ts';
 import { LAST_REPLICA_MS, neededOn } from './last-replica.ts';
 import { actsWhileInactive, isRequestObsolete } from '../spent-requests.ts';
 import { subjectOf } from './reconciler.ts';
 
-/** Twice as many as webhooks of one namespace can hold up. */
-const PARALLEL = 128;
 /** A drain whose targets our copy does not show yet is seen within this time. */
 const UNWANTED_AGAIN_MS = 1_000;
 
@@ -91,10 +86,4 @@ export function createImperativeEviction(
       await engine.over?.(request, signal);
     },
   };
-}
-
-/** The loop of that interceptor. */
-export function imperativeLoop(context: ControllerContext, engine: EvictionEngine): Loop<Changes> {
-  const loop = interceptorLoop(context, engine, { name: 'imperative', parallel: PARALLEL });
-  return { ...loop, concerns: { ...loop.concerns, Budget: (key) => engine.budgetChanged(key) } };
 }

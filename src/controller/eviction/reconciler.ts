@@ -5,19 +5,27 @@ import { decideLabels, labelsText } from '../../decide/eviction/labels.ts';
 import { isMarked, isTakenOver } from '../../decide/eviction/imperative.ts';
 import { decideEvictionRequest, type EvictionDecision, finishedAt, isFinished } from '../../decide/eviction/request.ts';
 import { writeMark } from '../../kube/eviction/evict-mark.ts';
+import type { EvictionEngine } from '../../kube/eviction/imperative.ts';
+import type { Interceptor } from '../../kube/eviction/interceptor.ts';
+import { InterceptorLoop } from '../../kube/eviction/interceptor-loop.ts';
 import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import { timeOf } from '../../decide/time.ts';
 import type { Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
+import { createRecentWrites } from '../../kube/read-your-writes.ts';
 import { EVICTION_REQUESTS, objectPath, PODS, sendForObject, keyOf } from '../../kube/resource.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import { requestKeyOf } from '../cache/pods.ts';
 import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
+import { heldTargetOf } from '../cache/targets.ts';
 import { actsWhileInactive } from '../spent-requests.ts';
 
-/** More than there are connections for what nobody waits for: its writes wait for one and keep no other step from running. */
-const PARALLEL = 64;
+/**
+ * Twice as many as webhooks of one namespace can hold up, and then more than there are connections for what nobody waits for,
+ * whose writes wait for one.
+ */
+const PARALLEL = 192;
 /** The field manager of the labels that are copied from the pod, so that a label which the pod loses is removed again. */
 const LABEL_MANAGER = 'evictionrequest-labels';
 
@@ -95,15 +103,15 @@ function outcomeOf({ conditions = [] }: NonNullable<EvictionDecision['status']>)
   return isTrue(EVICTED) ? 'evicted' : isTrue(CANCELED) ? 'canceled' : undefined;
 }
 
-/** Writes what was decided of the request, and an Event for each step that people should know of. */
+/** Writes what was decided of the request, and an Event for each step that people should know of; returns the request as it is then. */
 async function write(
   { client, clock, events, log, metrics }: ControllerContext,
   request: EvictionRequest,
   decision: EvictionDecision,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<EvictionRequest | undefined> {
   const { status } = decision;
-  if (status === undefined) return;
+  if (status === undefined) return undefined;
   // The version guards against a decision from an old copy: a conflict is answered by a newer event.
   const body = { metadata: { resourceVersion: request.metadata.resourceVersion }, status };
   const path = objectPath(EVICTION_REQUESTS, request.metadata, 'status');
@@ -111,8 +119,8 @@ async function write(
   const isBeginning = (status.activeInterceptors ?? []).length > 0;
   const patience = isBeginning ? {} : ({ patient: true } as const);
   const change = { method: 'PATCH', path, body, patch: { kind: 'merge' }, ...patience } as const;
-  const done = await sendForObject(client, change, [404, 409], signal);
-  if (done === undefined) return;
+  const done = await sendForObject<EvictionRequest>(client, change, [404, 409], signal);
+  if (done === undefined) return undefined;
   if (status.targetInterceptors !== undefined) metrics.begun.inc();
   const outcome = finishedAt(request) === undefined ? outcomeOf(status) : undefined;
   const since = timeOf(request.metadata.creationTimestamp);
@@ -123,6 +131,7 @@ async function write(
   const pod = request.spec.target.pod.name;
   log.info({ request: keyOf(request), pod, progress: progress?.message }, 'eviction request moved on');
   for (const text of decision.events) events.record(subjectOf(request), text);
+  return done;
 }
 
 /** Deletes a finished request that its requesters leave behind, `requestTtl` after its end. Returns when to call this again, in milliseconds. */
@@ -151,14 +160,25 @@ export function isMarkObsolete(context: ControllerContext, pod: Pod): boolean {
   return isFinished(request) && !actsWhileInactive(context, 'Default', { request, pod });
 }
 
+/** What the steps of a request are made of, beside the context. */
+interface RequestParts {
+  /** The controller's own interceptors, which act in the same look that decides whose turn it is. */
+  readonly interceptors?: readonly Interceptor[];
+  readonly notes?: RequestNotes<RequestTargets>;
+}
+
 /** The EvictionRequest controller (KEP-4563, "Eviction Request Controller"): one step of one request, and of the mark of its pod. */
 export function createEvictionRequestReconciler(
   context: ControllerContext,
-  notes: RequestNotes<RequestTargets> = createRequestNotes(() => ({ seen: false })),
+  { interceptors = [], notes = createRequestNotes(() => ({ seen: false })) }: RequestParts = {},
 ): Reconcile {
   const scope = { context, notes };
-  const step: Reconcile = async (key, signal) => {
-    let request = context.requests.get(key);
+  const writes = createRecentWrites<EvictionRequest>();
+  const latest = (key: string): EvictionRequest | undefined => writes.latest(key, context.requests.get(key));
+  const decide: Reconcile = async (key, signal) => {
+    const copy = context.requests.get(key);
+    if (copy === undefined || isFinished(copy)) writes.forget(key);
+    let request = writes.latest(key, copy);
     if (request === undefined) notes.forget(key);
     if (request === undefined) return {};
     const endedAt = finishedAt(request);
@@ -167,7 +187,8 @@ export function createEvictionRequestReconciler(
       request = await synchronizeLabels(scope, request, pod, signal);
     }
     const decision = decideEvictionRequest(request, pod, context.clock.now());
-    await write(context, request, decision, signal);
+    const written = await write(context, request, decision, signal);
+    if (written !== undefined) writes.note(key, copy, written);
     if (endedAt !== undefined) {
       notes.forget(key);
       if (request.metadata.deletionTimestamp !== undefined) return {};
@@ -175,16 +196,37 @@ export function createEvictionRequestReconciler(
     }
     return decision.againMs === undefined ? {} : { againMs: decision.againMs };
   };
-  return async (key, signal) => {
-    const again = await step(key, signal);
+  const unmark: Reconcile = async (key, signal) => {
     const pod = context.pods.ofRequest(key);
     if (pod !== undefined && isMarkObsolete(context, pod)) await writeMark(context, pod, 'remove', signal);
-    return again;
+    return {};
+  };
+  const acting = interceptors.map((interceptor) => {
+    const pod = (request: EvictionRequest) => Promise.resolve(heldTargetOf(context.pods, request));
+    return new InterceptorLoop(interceptor, { ...context, request: latest, pod }).reconcile;
+  });
+  return async (key, signal) => {
+    let againMs = Infinity;
+    const failures: unknown[] = [];
+    // What the API server refuses of one of them must not keep the others from their part.
+    for (const step of [decide, unmark, ...acting]) {
+      try {
+        againMs = Math.min(againMs, (await step(key, signal)).againMs ?? Infinity);
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+    return againMs === Infinity ? {} : { againMs };
   };
 }
 
-/** The loop over EvictionRequests, by their keys. */
-export function evictionRequestLoop(context: ControllerContext): Loop<Changes> {
+/** The loop over EvictionRequests, by their keys. `engine` and `daemonSets` are the controller's own interceptors. */
+export function evictionRequestLoop(
+  context: ControllerContext,
+  engine: EvictionEngine,
+  daemonSets: Interceptor,
+): Loop<Changes> {
   const { requests, pods } = context;
   const marked = (key: string): readonly string[] => {
     const pod = pods.get(key);
@@ -193,9 +235,14 @@ export function evictionRequestLoop(context: ControllerContext): Loop<Changes> {
   return {
     name: 'evictionrequests',
     parallel: PARALLEL,
-    reconcile: createEvictionRequestReconciler(context),
+    reconcile: createEvictionRequestReconciler(context, { interceptors: [engine, daemonSets] }),
     // Where many nodes are drained at once, no node waits for all pods of those that were begun before it.
     order: { isUrgent: (key) => requests.isFirstOfNode(key) },
-    concerns: { Request: ({ key }) => [key], Pod: ({ key }) => [...requests.ofPod(key), ...marked(key)] },
+    concerns: {
+      Request: ({ key }) => [key],
+      Pod: ({ key }) => [...requests.ofPod(key), ...marked(key)],
+      Node: ({ name, isOtherForRequests }) => (isOtherForRequests ? requests.onNode(name) : []),
+      Budget: (key) => engine.budgetChanged(key),
+    },
   };
 }

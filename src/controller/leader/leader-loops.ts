@@ -8,9 +8,9 @@ import { byResource } from '../cache/copies.ts';
 import { type ChangeNotes, type Changes, createChangeNotes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import { createDaemonSetGate, gateLoop } from '../daemon-set/gate.ts';
-import { daemonSetLoop } from '../daemon-set/interceptor.ts';
+import { createDaemonSetInterceptor } from '../daemon-set/interceptor.ts';
 import { rolloutLoop } from '../daemon-set/rollout.ts';
-import { createImperativeEviction, imperativeLoop } from '../eviction/imperative.ts';
+import { createImperativeEviction } from '../eviction/imperative.ts';
 import { evictionRequestLoop } from '../eviction/reconciler.ts';
 import { createDrains, maintenanceLoop, requesterLoop } from '../maintenance/loops.ts';
 import { nodeLoop } from '../maintenance/nodes.ts';
@@ -85,9 +85,7 @@ export function createLeader(context: ControllerContext): Leader {
     maintenanceLoop(context, drains),
     nodeLoop(context, drains.refused),
     requesterLoop(context, drains, createGroupedEvictions(context, underWay)),
-    evictionRequestLoop(context),
-    imperativeLoop(context, imperative),
-    daemonSetLoop(context),
+    evictionRequestLoop(context, imperative, createDaemonSetInterceptor(context)),
     gateLoop(context, gate),
     rolloutLoop(context, gate),
   ];

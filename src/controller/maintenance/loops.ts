@@ -67,7 +67,6 @@ function concernsOf({ maintenances, requests, pods }: ControllerContext): Loop<C
     Node: ({ name, maintenances: others }) => [...others, ...soonOn(name)],
     Pod: ({ nodes, turned }) => nodes.flatMap((node) => (turned.includes(node) ? nowOn(node) : soonOn(node))),
     Request: (change) => soonOn(...change.nodes, ...change.pods.flatMap((key) => nodesOf(pods.get(key)))),
-    Reach: (node) => soonOn(node),
     Refused: (key) => [key, ...nodesOf(pods.ofRequest(key)), ...requests.nodesOf(key)].flatMap(on),
   };
 }
@@ -133,7 +132,6 @@ export function requesterLoop(context: ControllerContext, drains: Drains, groupe
         return [...requests.ofPod(key), ...after(SOON_MS.least, isDrained ? [requestKeyOf(pod)] : [])];
       },
       Node: ({ name, isOtherForRequests }) => (isOtherForRequests ? onNode(name) : needed(name)),
-      Reach: onNode,
       Refused: onNode,
     },
   };

@@ -135,7 +135,6 @@ export function nodeLoop(context: ControllerContext, refusals: Refusals): Loop<C
     },
     concerns: {
       Node: ({ name }) => [name],
-      Reach: (name) => [name],
       // Where pods stay, each one that leaves may be the last that was to.
       Pod: ({ nodes: on, turned }) => after(EMPTY_NODE_WAITS_MS, [...turned, ...on.filter(keepsPods)]),
     },
