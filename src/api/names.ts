@@ -59,8 +59,6 @@ export const DEADLINE_ANNOTATION = 'nodemaintenance.x-k8s.io/deadline';
 export const INTERCEPTOR_DEADLINE_ANNOTATION = 'nodemaintenance.x-k8s.io/interceptor-deadline';
 /** On a NodeMaintenance: since when the deadline is known, RFC 3339. */
 export const DEADLINE_SINCE_ANNOTATION = 'nodemaintenance.x-k8s.io/deadline-since';
-/** On a pod, with any value: the pod gets an Event when the drain of its node begins. */
-export const NOTIFY_ANNOTATION = 'nodemaintenance.x-k8s.io/notify';
 /** The scheduling gate that keeps a DaemonSet pod from starting during a maintenance. */
 export const MAINTENANCE_GATE = 'nodemaintenance.x-k8s.io/maintenance';
 /** On a pod with that gate: its target node, if the name is short enough for a label. */

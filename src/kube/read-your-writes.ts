@@ -1,7 +1,7 @@
 import type { KubeObject } from '../api/meta.ts';
 
 /** The results of this process's own writes that a cache does not contain yet, so that no decision uses an older state. */
-interface RecentWrites<T> {
+export interface RecentWrites<T> {
   /** The object as it is known best: as our last write left it, as long as the cache has a copy from before that write. */
   latest(key: string, copy: T | undefined): T | undefined;
   /**

@@ -9,7 +9,7 @@ import type { Reconcile } from '../../kube/queue.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
-import { createMaintenanceRead } from './shared-read.ts';
+import { createMaintenanceRead } from '../cache/fresh-maintenances.ts';
 
 const PARALLEL = 16;
 

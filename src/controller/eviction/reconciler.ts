@@ -5,27 +5,16 @@ import { decideLabels, labelsText } from '../../decide/eviction/labels.ts';
 import { isMarked, isTakenOver } from '../../decide/eviction/imperative.ts';
 import { decideEvictionRequest, type EvictionDecision, finishedAt, isFinished } from '../../decide/eviction/request.ts';
 import { writeMark } from '../../kube/eviction/evict-mark.ts';
-import type { EvictionEngine } from '../../kube/eviction/imperative.ts';
-import type { Interceptor } from '../../kube/eviction/interceptor.ts';
-import { InterceptorLoop } from '../../kube/eviction/interceptor-loop.ts';
 import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import { timeOf } from '../../decide/time.ts';
-import type { Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
-import { createRecentWrites } from '../../kube/read-your-writes.ts';
+import { createRecentWrites, type RecentWrites } from '../../kube/read-your-writes.ts';
 import { EVICTION_REQUESTS, objectPath, PODS, sendForObject, keyOf } from '../../kube/resource.ts';
-import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import { requestKeyOf } from '../cache/pods.ts';
 import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
-import { heldTargetOf } from '../cache/targets.ts';
 import { actsWhileInactive } from '../spent-requests.ts';
 
-/**
- * Twice as many as webhooks of one namespace can hold up, and then more than there are connections for what nobody waits for,
- * whose writes wait for one.
- */
-const PARALLEL = 192;
 /** The field manager of the labels that are copied from the pod, so that a label which the pod loses is removed again. */
 const LABEL_MANAGER = 'evictionrequest-labels';
 
@@ -160,22 +149,17 @@ export function isMarkObsolete(context: ControllerContext, pod: Pod): boolean {
   return isFinished(request) && !actsWhileInactive(context, 'Default', { request, pod });
 }
 
-/** What the steps of a request are made of, beside the context. */
-interface RequestParts {
-  /** The controller's own interceptors, which act in the same look that decides whose turn it is. */
-  readonly interceptors?: readonly Interceptor[];
-  readonly notes?: RequestNotes<RequestTargets>;
-}
-
-/** The EvictionRequest controller (KEP-4563, "Eviction Request Controller"): one step of one request, and of the mark of its pod. */
+/**
+ * The EvictionRequest controller (KEP-4563, "Eviction Request Controller"): one step of one request, and of the mark of its pod.
+ * `writes` are those that our copies do not show yet.
+ */
 export function createEvictionRequestReconciler(
   context: ControllerContext,
-  { interceptors = [], notes = createRequestNotes(() => ({ seen: false })) }: RequestParts = {},
+  writes: RecentWrites<EvictionRequest> = createRecentWrites(),
+  notes: RequestNotes<RequestTargets> = createRequestNotes(() => ({ seen: false })),
 ): Reconcile {
   const scope = { context, notes };
-  const writes = createRecentWrites<EvictionRequest>();
-  const latest = (key: string): EvictionRequest | undefined => writes.latest(key, context.requests.get(key));
-  const decide: Reconcile = async (key, signal) => {
+  const step: Reconcile = async (key, signal) => {
     const copy = context.requests.get(key);
     if (copy === undefined || isFinished(copy)) writes.forget(key);
     let request = writes.latest(key, copy);
@@ -196,53 +180,10 @@ export function createEvictionRequestReconciler(
     }
     return decision.againMs === undefined ? {} : { againMs: decision.againMs };
   };
-  const unmark: Reconcile = async (key, signal) => {
+  return async (key, signal) => {
+    const again = await step(key, signal);
     const pod = context.pods.ofRequest(key);
     if (pod !== undefined && isMarkObsolete(context, pod)) await writeMark(context, pod, 'remove', signal);
-    return {};
-  };
-  const acting = interceptors.map((interceptor) => {
-    const pod = (request: EvictionRequest) => Promise.resolve(heldTargetOf(context.pods, request));
-    return new InterceptorLoop(interceptor, { ...context, request: latest, pod }).reconcile;
-  });
-  return async (key, signal) => {
-    let againMs = Infinity;
-    const failures: unknown[] = [];
-    // What the API server refuses of one of them must not keep the others from their part.
-    for (const step of [decide, unmark, ...acting]) {
-      try {
-        againMs = Math.min(againMs, (await step(key, signal)).againMs ?? Infinity);
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-    if (failures.length > 0) throw failures[0];
-    return againMs === Infinity ? {} : { againMs };
-  };
-}
-
-/** The loop over EvictionRequests, by their keys. `engine` and `daemonSets` are the controller's own interceptors. */
-export function evictionRequestLoop(
-  context: ControllerContext,
-  engine: EvictionEngine,
-  daemonSets: Interceptor,
-): Loop<Changes> {
-  const { requests, pods } = context;
-  const marked = (key: string): readonly string[] => {
-    const pod = pods.get(key);
-    return pod !== undefined && isMarkObsolete(context, pod) ? [requestKeyOf(pod)] : [];
-  };
-  return {
-    name: 'evictionrequests',
-    parallel: PARALLEL,
-    reconcile: createEvictionRequestReconciler(context, { interceptors: [engine, daemonSets] }),
-    // Where many nodes are drained at once, no node waits for all pods of those that were begun before it.
-    order: { isUrgent: (key) => requests.isFirstOfNode(key) },
-    concerns: {
-      Request: ({ key }) => [key],
-      Pod: ({ key }) => [...requests.ofPod(key), ...marked(key)],
-      Node: ({ name, isOtherForRequests }) => (isOtherForRequests ? requests.onNode(name) : []),
-      Budget: (key) => engine.budgetChanged(key),
-    },
+    return again;
   };
 }

@@ -11,7 +11,7 @@ import { createDaemonSetGate, gateLoop } from '../daemon-set/gate.ts';
 import { createDaemonSetInterceptor } from '../daemon-set/interceptor.ts';
 import { rolloutLoop } from '../daemon-set/rollout.ts';
 import { createImperativeEviction } from '../eviction/imperative.ts';
-import { evictionRequestLoop } from '../eviction/reconciler.ts';
+import { evictionRequestLoop } from '../eviction/loop.ts';
 import { createDrains, maintenanceLoop, requesterLoop } from '../maintenance/loops.ts';
 import { nodeLoop } from '../maintenance/nodes.ts';
 import { createGroupedEvictions } from '../eviction/grouped-pods.ts';

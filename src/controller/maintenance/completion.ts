@@ -36,7 +36,7 @@ function isNodeLeft({ context, refused }: CompletionScope, node: Node): boolean 
 function isRequestLeft({ context, refused }: CompletionScope, key: string): boolean {
   const request = context.requests.get(key);
   if (request === undefined || refused.of(key) !== undefined) return false;
-  if (retentionOf(context, request, (node) => context.maintenances.on(node), true) !== 'keep') return true;
+  if (retentionOf(context, request, (node) => context.maintenances.on(node)) !== 'keep') return true;
   // One that was withdrawn from is canceled first, so that its interceptors see it.
   const isNobodys = (request.spec.requesters ?? []).length === 0;
   return isNobodys && !isFinished(request) && request.metadata.deletionTimestamp === undefined;

@@ -13,15 +13,8 @@ import {
 import type { Reconcile } from '../../kube/queue.ts';
 import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
-import { createPodNotifier, type PodNotifier } from '../deadline.ts';
 import { isGivenBack, refusedGiveBack, removeFinished, stillCordoned } from './completion.ts';
-import {
-  reportCompleted,
-  reportDrain,
-  reportFastForwards,
-  reportRefusedGiveBack,
-  reportStillCordoned,
-} from './report-events.ts';
+import { reportCompletion, reportDrain, reportFastForwards } from './report-events.ts';
 import { createDrainObserver, type DrainObserver } from './observer.ts';
 import type { EvictionRoom } from '../eviction/room.ts';
 import type { Refusals } from './refusals.ts';
@@ -37,7 +30,6 @@ interface Parts {
   readonly context: ControllerContext;
   readonly observer: DrainObserver;
   readonly status: MaintenanceStatusWriter;
-  readonly notifier: PodNotifier;
   readonly refused: Pick<Refusals, 'of'>;
 }
 
@@ -70,7 +62,7 @@ function finalizersBody({ metadata }: NodeMaintenance, finalizers: readonly stri
 
 /** The Drain stage. Returns when to observe again, in milliseconds. */
 async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSignal): Promise<number> {
-  const { context, observer, notifier } = parts;
+  const { context, observer } = parts;
   const now = context.clock.now();
   const { status, resolution, againAt = Infinity } = observer.observe(maintenance, now);
   const againMs = Math.min(OBSERVE_AGAIN_MS, againAt - now);
@@ -86,7 +78,6 @@ async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSi
     context.log.info({ maintenance: maintenance.metadata.name, targets }, 'drain targets moved on');
   }
   reportFastForwards(context, maintenance, resolution);
-  notifier.notify(maintenance, new Set(resolution.nodes.map((node) => node.name)));
   return nextMs;
 }
 
@@ -123,14 +114,13 @@ async function complete(
   if ((outcome.kind !== 'recorded' && againMs === 0) || !finalizers.includes(COMPLETION_FINALIZER)) return outcome;
   const scope = { context, refused };
   if (!isGivenBack(scope, maintenance)) return outcome;
-  reportRefusedGiveBack(context, maintenance, refusedGiveBack(scope, maintenance));
+  const leftOver = { refused: refusedGiveBack(scope, maintenance), cordoned: stillCordoned(context, maintenance) };
   const left = finalizers.filter((finalizer) => finalizer !== COMPLETION_FINALIZER);
   const body = { spec: { stage: 'Complete' }, ...finalizersBody(maintenance, left) };
   const done = await patchMaintenance(context, maintenance, body, signal);
   if (done === undefined) return outcome;
   context.log.info({ maintenance: name }, 'maintenance completed');
-  reportCompleted(context, maintenance);
-  reportStillCordoned(context, maintenance, stillCordoned(context, maintenance));
+  reportCompletion(context, maintenance, leftOver);
   return outcome;
 }
 
@@ -163,16 +153,14 @@ export function createMaintenanceReconciler(
   context: ControllerContext,
   { refused, room }: { readonly refused: Refusals; readonly room: EvictionRoom },
 ): Reconcile {
-  const notifier = createPodNotifier(context);
   const status = createMaintenanceStatusWriter(context.client, context.clock, COUNT_EVERY_MS, () => {
     return context.maintenances.drains.names.size;
   });
   const observer = createDrainObserver(context, { refused, room, latest: (copy) => status.peek(copy) });
-  const parts: Parts = { context, observer, status, notifier, refused };
+  const parts: Parts = { context, observer, status, refused };
   return async (key, signal) => {
     const copy = context.maintenances.get(key);
     if (copy === undefined) {
-      notifier.forget(key);
       status.forget(key);
       return {};
     }

@@ -38,35 +38,31 @@ export function reportFastForwards(
   }
 }
 
-/** Reports by an Event that nothing of the maintenance is left. */
-export function reportCompleted(context: ControllerContext, maintenance: NodeMaintenance): void {
-  const message = 'The maintenance is complete: what it took from its nodes and pods is given back.';
-  record(context, maintenance, { type: 'Normal', reason: 'Completed', message });
-}
-
-/** Reports by an Event which nodes stay unschedulable after the maintenance, because it did not cordon them. */
-export function reportStillCordoned(
-  context: ControllerContext,
-  maintenance: NodeMaintenance,
-  nodes: readonly string[],
-): void {
-  if (nodes.length === 0) return;
-  const message = `Unschedulable after the maintenance, because it did not cordon them: ${firstNames(nodes, MAX_NAMED)}. "kubectl uncordon" makes them schedulable.`;
-  record(context, maintenance, { type: 'Normal', reason: 'CordonKept', message });
-}
-
 /** Nodes that an Event names. */
 const MAX_NAMED = 10;
 /** Events about what cannot be given back; the first ones show what is wrong. */
 const MAX_REFUSED = 5;
 
-/** Reports by Events what the API server does not let this controller take back; `refused` has a sentence for each object. */
-export function reportRefusedGiveBack(
+/** What is left when a maintenance is complete. */
+interface LeftOver {
+  /** What the API server does not let this controller take back, a sentence for each object. */
+  readonly refused: readonly string[];
+  /** The nodes that stay unschedulable, because the maintenance did not cordon them. */
+  readonly cordoned: readonly string[];
+}
+
+/** Reports by Events that a maintenance is complete, and what is left. */
+export function reportCompletion(
   context: ControllerContext,
   maintenance: NodeMaintenance,
-  refused: readonly string[],
+  { refused, cordoned }: LeftOver,
 ): void {
   for (const message of refused.slice(0, MAX_REFUSED)) {
     record(context, maintenance, { type: 'Warning', reason: 'GiveBackRefused', message });
   }
+  const done = 'The maintenance is complete: what it took from its nodes and pods is given back.';
+  record(context, maintenance, { type: 'Normal', reason: 'Completed', message: done });
+  if (cordoned.length === 0) return;
+  const message = `Unschedulable after the maintenance, because it did not cordon them: ${firstNames(cordoned, MAX_NAMED)}. "kubectl uncordon" makes them schedulable.`;
+  record(context, maintenance, { type: 'Normal', reason: 'CordonKept', message });
 }

@@ -21,7 +21,6 @@ import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { EVICTION_REQUESTS, keyOf, objectPath, sendForObject } from '../../kube/resource.ts';
 import { requestKeyOf } from '../cache/pods.ts';
-import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
 import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations, graceOptions, hasDeadline } from '../deadline.ts';
 import { createUndoneWrites, type UndoneWrites } from '../undone-writes.ts';
@@ -35,18 +34,45 @@ const AGAIN_MS = 15_000;
 /** In this time after a request was written its absence from our copy says nothing. */
 const COPY_LATE_MS = 1_000;
 
-/** What is remembered of a request: the labels that were applied with it last. */
+/** The last write of a request. */
 interface Applied {
-  labels?: string;
+  readonly uid: string | undefined;
+  readonly labels: string;
+  /** In milliseconds of the monotonic clock. */
+  readonly at: number;
 }
 
 /** What the steps of a request share. */
 interface Scope {
   readonly context: ControllerContext;
-  readonly applied: RequestNotes<Applied>;
+  /** By its key; none of a request that we have deleted, or that no drain wants. */
+  readonly applied: Map<string, Applied>;
   readonly undone: UndoneWrites;
-  /** When each request was written last, by its key, in milliseconds of the monotonic clock; none that we have deleted. */
-  readonly written: Map<string, number>;
+}
+
+/** The labels and annotations that a drain gives the request of the pod. */
+function metadataOf(
+  context: ControllerContext,
+  pod: Pod,
+  { known, by }: { readonly known: EvictionRequest | undefined; readonly by: NodeMaintenance },
+): { readonly labels: Readonly<Record<string, string>>; readonly annotations: Readonly<Record<string, string>> } {
+  const { nodeName: node = '' } = pod.spec;
+  // That of the maintenance that asked first.
+  const asker = known?.metadata.labels?.[MAINTENANCE_UID_LABEL] ?? by.metadata.uid;
+  const own = { [NODE_LABEL]: nodeLabel(node), ...(asker === undefined ? {} : { [MAINTENANCE_UID_LABEL]: asker }) };
+  return {
+    labels: { ...copiedLabels(pod), ...own },
+    annotations: { ...deadlineAnnotations(context, pod, known), ...nodeAnnotation(node) },
+  };
+}
+
+/** Whether the request says already what a drain has to say; the labels of its pod are kept by the loop over requests. */
+function isCurrent(known: EvictionRequest, annotations: Readonly<Record<string, string>>): boolean {
+  const present = new Map(Object.entries(known.metadata.annotations ?? {}));
+  // A deadline that is gone must not cut interceptors short: the apply without it takes its annotations away.
+  const wanted = { [DEADLINE_ANNOTATION]: undefined, [INTERCEPTOR_DEADLINE_ANNOTATION]: undefined, ...annotations };
+  const isSame = Object.entries(wanted).every(([name, text]) => present.get(name) === text);
+  return isSame && isRequestedBy(known, MAINTENANCE_REQUESTER);
 }
 
 /**
@@ -54,35 +80,28 @@ interface Scope {
  * labels of its pod from the first, which would cost another write.
  */
 async function requestEviction(
-  { context, applied, written }: Scope,
+  { context, applied }: Scope,
   pod: Pod,
   by: NodeMaintenance,
   signal: AbortSignal,
 ): Promise<void> {
-  const known = context.requests.get(requestKeyOf(pod));
+  const key = requestKeyOf(pod);
+  const known = context.requests.get(key);
   if (known !== undefined && (isFinished(known) || known.metadata.deletionTimestamp !== undefined)) {
     // It is over although its pod lives on, or names another pod: the pod is to leave by a new one.
     if (!isReplaceable(known, pod, context.clock.now())) return;
-    written.delete(keyOf(known));
+    applied.delete(key);
     await deleteRequest(context.client, known, signal);
     return;
   }
   const { namespace = 'default', name, uid = '' } = pod.metadata;
-  const { nodeName: node = '' } = pod.spec;
-  const annotations = { ...deadlineAnnotations(context, pod, known), ...nodeAnnotation(node) };
-  const present: Readonly<Record<string, string>> = known?.metadata.annotations ?? {};
-  // A deadline that is gone must not cut interceptors short: the apply without it takes its annotations away.
-  const isCurrent = [DEADLINE_ANNOTATION, INTERCEPTOR_DEADLINE_ANNOTATION, ...Object.keys(annotations)].every(
-    (key) => present[key] === (annotations as typeof present)[key],
-  );
-  // That of the maintenance that asked first.
-  const asker = known?.metadata.labels?.[MAINTENANCE_UID_LABEL] ?? by.metadata.uid;
-  const own = { [NODE_LABEL]: nodeLabel(node), ...(asker === undefined ? {} : { [MAINTENANCE_UID_LABEL]: asker }) };
-  const labels = { ...copiedLabels(pod), ...own };
+  const { labels, annotations } = metadataOf(context, pod, { known, by });
   const text = labelsText(labels);
-  if (known !== undefined && isCurrent && isRequestedBy(known, MAINTENANCE_REQUESTER)) {
+  if (known !== undefined && isCurrent(known, annotations)) {
     // The apply takes away labels that it set before and that the pod no longer has.
-    if (!decideLabels(known, pod).hasOthers || applied.of(known).labels === text) return;
+    const last = applied.get(key);
+    const isApplied = last?.uid === known.metadata.uid && last?.labels === text;
+    if (isApplied || !decideLabels(known, pod).hasOthers) return;
   }
   const body: EvictionRequest = {
     apiVersion: EVICTION_REQUEST_API_VERSION,
@@ -94,11 +113,8 @@ async function requestEviction(
   const patch = { kind: 'apply', manager: MAINTENANCE_REQUESTER } as const;
   const change = { method: 'PATCH', path, body, patch } as const;
   const fresh = await sendForObject<EvictionRequest>(context.client, change, [404], signal);
-  if (fresh !== undefined) {
-    applied.of(fresh).labels = text;
-    written.set(keyOf(fresh), context.clock.monotonic());
-  }
-  context.log.info({ pod: keyOf(pod), node, podType: podTypeOf(pod) }, 'requested eviction');
+  if (fresh !== undefined) applied.set(key, { uid: fresh.metadata.uid, labels: text, at: context.clock.monotonic() });
+  context.log.info({ pod: keyOf(pod), node: pod.spec.nodeName, podType: podTypeOf(pod) }, 'requested eviction');
 }
 
 /**
@@ -118,11 +134,13 @@ async function isLeaving(context: ControllerContext, pod: Pod, signal: AbortSign
  * What somebody does against the request: takes our entry out of it, which anybody may who may delete the pod and which cancels
  * it without another requester, or deletes it.
  */
-function undoing({ context, applied, written }: Scope, key: string): string | undefined {
+function undoing({ context, applied }: Scope, key: string): string | undefined {
   const known = context.requests.get(key);
-  if (known === undefined) return written.has(key) ? 'somebody deletes it' : undefined;
-  const isOurs = applied.of(known).labels === undefined || isRequestedBy(known, MAINTENANCE_REQUESTER);
-  if (isOurs || known.metadata.deletionTimestamp !== undefined) return undefined;
+  const last = applied.get(key);
+  if (known === undefined) return last === undefined ? undefined : 'somebody deletes it';
+  const isOther = last === undefined || last.uid !== known.metadata.uid;
+  if (isOther || isRequestedBy(known, MAINTENANCE_REQUESTER) || known.metadata.deletionTimestamp !== undefined)
+    return undefined;
   return `somebody takes the entry ${MAINTENANCE_REQUESTER} of this drain out of its requesters`;
 }
 
@@ -133,10 +151,10 @@ async function askFor(
   by: NodeMaintenance,
   signal: AbortSignal,
 ): Promise<{ readonly againMs?: number; readonly refused?: string }> {
-  const { context, undone, written } = scope;
+  const { context, applied, undone } = scope;
   const key = requestKeyOf(pod);
   const known = context.requests.get(key);
-  const lateMs = (written.get(key) ?? -Infinity) + COPY_LATE_MS - context.clock.monotonic();
+  const lateMs = (applied.get(key)?.at ?? -Infinity) + COPY_LATE_MS - context.clock.monotonic();
   if (known === undefined && lateMs > 0) return { againMs: lateMs };
   const what = undoing(scope, key);
   if (what !== undefined) {
@@ -183,29 +201,24 @@ export function createRequestReconciler(context: ControllerContext, parts: Reque
   const { refused, room, grouped } = parts;
   const { pods, nodes, clock } = context;
   const cleanup = createRequestCleanup(context);
-  const applied = createRequestNotes<Applied>(() => ({}));
-  const scope = { context, applied, undone: createUndoneWrites(clock), written: new Map<string, number>() };
+  const scope = { context, applied: new Map<string, Applied>(), undone: createUndoneWrites(clock) };
   /** Nothing new comes to a node that is cordoned; one that the API server does not let be cordoned is drained all the same. */
   const isClosed = ({ spec: { nodeName = '' } }: Pod): boolean =>
     nodes.get(nodeName)?.spec?.unschedulable === true || refused.of(nodeName) !== undefined;
   const step = async (key: string, signal: AbortSignal): ReturnType<typeof askFor> => {
     const pod = pods.ofRequest(key);
     const leaving = leavingOf(context, pod);
-    const known = context.requests.get(key);
-    if (known === undefined) cleanup.forget(key);
     if (pod !== undefined && leaving.kind === 'asked' && isClosed(pod)) {
       if (!room.take(pod)) return { againMs: LIMITED_AGAIN_MS };
       if (isGrouped(pod)) return await grouped.evict(key, pod, signal);
-      grouped.forget(key);
-      if (known === undefined) applied.forget(key);
       return await askFor(scope, pod, leaving.by, signal);
     }
     room.release(key);
     grouped.forget(key);
-    if (known === undefined || isFinished(known)) applied.forget(key);
+    scope.applied.delete(key);
     scope.undone.forget(key);
-    scope.written.delete(key);
-    if (known !== undefined) await cleanup.act(known, signal);
+    const known = context.requests.get(key);
+    if (known !== undefined) await cleanup(known, signal);
     return leaving.kind === 'later' ? { againMs: leaving.at - clock.now() } : {};
   };
   return async (key, signal) => await refused.during(key, signal, () => step(key, signal));

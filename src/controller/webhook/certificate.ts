@@ -33,8 +33,6 @@ const WEBHOOK_CONFIGURATIONS: Resource = {
 const LIFE_MS = 365 * 24 * 60 * 60_000;
 /** A certificate is valid from this long before it was issued: the clocks of API servers may be behind. */
 const BACKDATED_MS = 60 * 60_000;
-/** After this many conflicts with writes of other replicas a reconciliation fails. */
-const MAX_CONFLICTS = 5;
 
 /** The Secret of a certificate, with base64 in its data. */
 interface Secret extends KubeObject {
@@ -60,8 +58,8 @@ export interface ReconciledCertificate {
 /** Keeps the webhook's certificate, which all replicas share, valid and trusted. */
 export interface CertificateManager {
   /**
-   * Creates the certificate if there is none, renews it in time, and makes the API servers trust it. Throws API_REFUSED,
-   * API_UNREACHABLE.
+   * Creates the certificate if there is none, renews it in time, and makes the API servers trust it. Throws API_REFUSED, also
+   * where another replica was faster, and API_UNREACHABLE.
    */
   reconcile(signal: AbortSignal): Promise<ReconciledCertificate>;
 }
@@ -102,6 +100,10 @@ function trustPatch({ metadata, webhooks = [] }: WebhookConfiguration, caBundle:
   };
 }
 
+function conflict(what: string): NodemaintError {
+  return new NodemaintError('API_REFUSED', `another client has changed ${what} since it was read`);
+}
+
 /** The manager of the Secret and of the caBundle in the ValidatingWebhookConfiguration, both named WEBHOOK_NAME. */
 export class WebhookCertificateManager implements CertificateManager {
   readonly #hosts: readonly string[];
@@ -116,18 +118,6 @@ export class WebhookCertificateManager implements CertificateManager {
   }
 
   async reconcile(signal: AbortSignal): Promise<ReconciledCertificate> {
-    for (let conflicts = 0; ; conflicts += 1) {
-      const found = await this.#reconcileOnce(signal);
-      if (found !== undefined) return found;
-      if (conflicts >= MAX_CONFLICTS) {
-        const what = `the Secret ${SECRET.name} or the webhook configuration`;
-        throw new NodemaintError('API_REFUSED', `another client keeps changing ${what}`);
-      }
-    }
-  }
-
-  /** Reconciles once; undefined if the Secret or the configuration was changed since it was read. */
-  async #reconcileOnce(signal: AbortSignal): Promise<ReconciledCertificate | undefined> {
     // The configuration is read first: then the Secret is no older, and a newer trust is not taken back.
     const request = { method: 'GET', path: this.#configurationPath } as const;
     const configuration = await sendForObject<WebhookConfiguration>(this.#dependencies.client, request, [404], signal);
@@ -137,21 +127,19 @@ export class WebhookCertificateManager implements CertificateManager {
       this.#dependencies.log.warn({ configuration: WEBHOOK_NAME }, what);
     }
     this.#isConfigurationMissing = configuration === undefined;
-    if (serving === undefined) return undefined;
     if (configuration === undefined) return { serving, trustChanged: false };
-    const trust = await this.#keepTrusted(configuration, serving, signal);
-    return trust === 'conflict' ? undefined : { serving, trustChanged: trust === 'changed' };
+    return { serving, trustChanged: await this.#keepTrusted(configuration, serving, signal) };
   }
 
-  /** Returns the stored certificate, or a new one if that is needed; undefined if another replica was faster. */
-  async #keepValid(signal: AbortSignal): Promise<ServingCertificate | undefined> {
+  /** Returns the stored certificate, or a new one if that is needed. */
+  async #keepValid(signal: AbortSignal): Promise<ServingCertificate> {
     const { client, clock, log } = this.#dependencies;
     const secret = await sendForObject<Secret>(client, { method: 'GET', path: SECRET.path }, [404], signal);
     const before = secret === undefined ? undefined : servingOf(secret);
     const reason = before === undefined ? 'there is none' : renewalReason(before, this.#hosts, clock.now());
     if (before !== undefined && reason === undefined) return before;
     const fresh = await issue(before, this.#hosts, clock.now());
-    if ((await this.#store(fresh, secret, signal)) === undefined) return undefined;
+    if ((await this.#store(fresh, secret, signal)) === undefined) throw conflict(`the Secret ${SECRET.name}`);
     log.info({ secret: SECRET.name, reason }, 'made a certificate for the webhook');
     return fresh;
   }
@@ -171,20 +159,21 @@ export class WebhookCertificateManager implements CertificateManager {
     return await sendForObject(client, change, [404, 409], signal);
   }
 
-  /** Makes the API servers trust the certificate. It is a conflict if the configuration was changed since it was read. */
+  /** Makes the API servers trust the certificate; returns whether they did not before. */
   async #keepTrusted(
     configuration: WebhookConfiguration,
     serving: ServingCertificate,
     signal: AbortSignal,
-  ): Promise<'known' | 'changed' | 'conflict'> {
+  ): Promise<boolean> {
     const { client, log } = this.#dependencies;
     const body = trustPatch(configuration, encode(serving.authorities));
-    if (body === undefined) return 'known';
+    if (body === undefined) return false;
     const patch = { kind: 'apply', manager: WEBHOOK_NAME } as const;
     const change = { method: 'PATCH', path: this.#configurationPath, body, patch } as const;
-    if ((await sendForObject(client, change, [404, 409], signal)) === undefined) return 'conflict';
+    const done = await sendForObject(client, change, [404, 409], signal);
+    if (done === undefined) throw conflict(`the ValidatingWebhookConfiguration ${WEBHOOK_NAME}`);
     log.info({ configuration: WEBHOOK_NAME }, 'the API servers trust the certificate of the webhook');
-    return 'changed';
+    return true;
   }
 }
 

@@ -6,7 +6,7 @@ import type { Node, Pod } from '../../api/pod.ts';
 import { targetsCover } from '../maintenance/drain-plan.ts';
 import { isKept } from '../kept-pods/kept-pods.ts';
 import { begunNode, recordedNode } from '../maintenance/recorded-node.ts';
-import { isFinished } from '../eviction/request.ts';
+import { isFinished, isMadeByDrain } from '../eviction/request.ts';
 import { isRequestedBy, otherRequesters } from '../eviction/requester.ts';
 import { type DrainPod, drainPodOf } from '../pod.ts';
 import { isAgentsName } from '../maintenance/agent-names.ts';
@@ -107,23 +107,14 @@ export type RetentionStep =
   /** The request is over, and nobody else asks for it. */
   | 'delete';
 
-/** What a request is judged by. */
-interface RequestSurroundings {
-  /** The target, where it is still there. */
-  readonly pod: Pod | undefined;
-  /** Those of `drainsOn` the node of the target. */
-  readonly drains: readonly NodeDrain[];
-  /** Whether the controller withdrew from the request, a drain has made it, or a maintenance of its node is being completed. */
-  readonly isReleased: boolean;
-}
-
 /**
  * The requester entry stays only while the targets of a drain cover the pod (KEP-4212, "Drain"); on a request that is over,
- * while its node is being drained.
+ * while its node is being drained. `pod` is the target, where it is still there, and `drains` are those of `drainsOn` its node.
  */
 export function decideRetention(
   request: EvictionRequest,
-  { pod, drains, isReleased }: RequestSurroundings,
+  pod: Pod | undefined,
+  drains: readonly NodeDrain[],
 ): RetentionStep {
   const isOver = isFinished(request);
   const target = pod && drainPodOf(pod);
@@ -134,5 +125,5 @@ export function decideRetention(
   // Finalizers hold a request that is being deleted: it cannot go, but nothing of ours stays on it.
   const isDeleted = request.metadata.deletionTimestamp !== undefined;
   if (isOurs && (isWantedByOthers || !isOver || isDeleted)) return 'withdraw';
-  return isOver && !isWantedByOthers && !isDeleted && (isOurs || isReleased) ? 'delete' : 'keep';
+  return isOver && !isWantedByOthers && !isDeleted && (isOurs || isMadeByDrain(request)) ? 'delete' : 'keep';
 }

@@ -50,8 +50,8 @@ interface EngineParts {
   readonly promiseWords: readonly string[];
   /** What is asked for beside the end of the pod. */
   readonly endOptions: (pod: Pod) => EndOptions;
-  /** A step in place of an attempt, or of anything else that is not to wait; undefined where none is. */
-  readonly instead: (target: EvictionTarget, of: 'attempt' | 'step') => InterceptorStep | undefined;
+  /** A step in place of one that is not to wait; undefined where none is. */
+  readonly instead: (target: EvictionTarget) => InterceptorStep | undefined;
 }
 
 /** Our copy of a pod shows a mark within this time. */
@@ -160,12 +160,9 @@ async function act(
   const memory = { ...withoutPauseIfUnready(remembered, pod), ...(markedAt === undefined ? {} : { markedAt }) };
   memories.set(key, memory);
   const step = decideEvictionStep(target, memory, patienceOf(parts, request), now);
-  const other = step.kind === 'wait' ? undefined : parts.instead(target, 'step');
+  const other = step.kind === 'wait' ? undefined : parts.instead(target);
   if (other !== undefined) return other;
-  if (step.kind === 'evict') {
-    const later = parts.instead(target, 'attempt');
-    return later ?? (await evict(parts, state, { request, pod, memory }, signal));
-  }
+  if (step.kind === 'evict') return await evict(parts, state, { request, pod, memory }, signal);
   const againMs = step.kind === 'mark' ? Math.min(step.againMs, MARK_SEEN_MS) : step.againMs;
   if (step.kind === 'mark') await keepMarked(parts, memories, { key, pod, memory }, signal);
   const silentMs = quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);

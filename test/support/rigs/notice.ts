@@ -115,7 +115,7 @@ export async function buildNoticeRig(): Promise<NoticeRig> {
     return {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name, namespace: 'kube-system', annotations: { 'nodemaintenance.x-k8s.io/notify': '' } },
+      metadata: { name, namespace: 'kube-system' },
       spec: {
         ...(isStatic ? {} : { nodeName: NODE, tolerations: [{ operator: 'Exists' }] }),
         hostNetwork: true,

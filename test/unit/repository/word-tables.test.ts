@@ -19,7 +19,6 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ['src/cli/check/facts.ts properties[part]', 'the keys are our own'],
   ['src/controller/cache/affected-nodes.ts annotations[name]', 'the keys are our own'],
   ['src/controller/cache/maintenances.ts annotations[name]', 'the keys are our own'],
-  ['src/controller/maintenance/requests.ts present[key]', 'is compared with a text'],
   ['src/controller/webhook/certificate.ts data[key]', 'the keys are our own'],
   ['src/kube/leader/readiness.ts copies[name]', 'after Object.keys'],
   ['src/kube/maintenance/cordon.ts annotations[key]', 'is compared with a text'],

@@ -47,7 +47,7 @@ describe('the memory of requests', () => {
     };
     const context = part as unknown as ControllerContext;
     const notes = createRequestNotes<RequestTargets>(() => ({ seen: false }));
-    const reconcile = createEvictionRequestReconciler(context, { notes });
+    const reconcile = createEvictionRequestReconciler(context, undefined, notes);
     const imperative = createImperativeEviction(context);
     const { reconcile: evict } = new InterceptorLoop(imperative, {
       ...context,

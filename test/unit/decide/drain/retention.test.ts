@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CANCELED, EVICTED, type EvictionRequest } from '../../../../src/api/eviction-request.ts';
-import { MAINTENANCE_REQUESTER } from '../../../../src/api/names.ts';
+import { MAINTENANCE_REQUESTER, MAINTENANCE_UID_LABEL } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../../src/api/pod.ts';
 import { decideRetention, drainsOn, nodeStateOf, type RetentionStep } from '../../../../src/decide/drain/retention.ts';
@@ -32,14 +32,8 @@ describe('the retention of an EvictionRequest', () => {
   const OURS = [MAINTENANCE_REQUESTER];
   const BOTH = [OTHER, MAINTENANCE_REQUESTER];
   const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' };
-  const cases: readonly (readonly [
-    string,
-    RetentionStep,
-    EvictionRequest,
-    (Pod | undefined)?,
-    NodeDrain[]?,
-    boolean?,
-  ])[] = [
+  const ASKED = { labels: { [MAINTENANCE_UID_LABEL]: '' } };
+  const cases: readonly (readonly [string, RetentionStep, EvictionRequest, (Pod | undefined)?, NodeDrain[]?])[] = [
     ['keeps the entry while the targets of a drain cover the pod', 'keep', requestOf(OURS), POD, [drainUpTo(5)]],
     ['withdraws where no drain is left', 'withdraw', requestOf(OURS), POD],
     ['withdraws where the targets end below the pod', 'withdraw', requestOf(OURS), POD, [drainUpTo(4)]],
@@ -51,16 +45,16 @@ describe('the retention of an EvictionRequest', () => {
     ['keeps a request that is over while the node drains', 'keep', requestOf(OURS, EVICTED), undefined, [drainUpTo(0)]],
     ['deletes a request of ours alone that is over', 'delete', requestOf(OURS, EVICTED)],
     ['withdraws from one that is over and that others ask for', 'withdraw', requestOf(BOTH, EVICTED)],
-    ['deletes the request that it withdrew from when it is canceled', 'delete', requestOf([], CANCELED), POD, [], true],
+    ['deletes the request that it withdrew from when it is canceled', 'delete', requestOf([], CANCELED, ASKED), POD],
     ['keeps a canceled request that was never ours', 'keep', requestOf([], CANCELED), POD],
-    ['keeps a request that waits to be canceled', 'keep', requestOf([]), POD, [], true],
+    ['keeps a request that waits to be canceled', 'keep', requestOf([], undefined, ASKED), POD],
     ['withdraws from a held request that is over', 'withdraw', requestOf(OURS, CANCELED, DELETED), POD],
-    ['keeps a request that is being deleted already', 'keep', requestOf([], CANCELED, DELETED), POD, [], true],
+    ['keeps a request that is being deleted already', 'keep', requestOf([], CANCELED, { ...ASKED, ...DELETED }), POD],
     ['withdraws from one that is being deleted and is not over', 'withdraw', requestOf(OURS, undefined, DELETED), POD],
   ];
-  for (const [what, expected, request, pod, drains = [], isReleased = false] of cases) {
+  for (const [what, expected, request, pod, drains = []] of cases) {
     it(`the retention ${what}`, () => {
-      assert.equal(decideRetention(request, { pod, drains, isReleased }), expected);
+      assert.equal(decideRetention(request, pod, drains), expected);
     });
   }
 });

@@ -124,8 +124,7 @@ describe('pods that a maintenance keeps', () => {
     const request = { metadata: { name: 'naked', namespace: 'default' }, spec: { target, requesters } };
     const targets = [{ podType: 'Default', podPriority: 0 }] as const;
     const drain = { maintenance: 'm', reason: '', drainTargets: targets };
-    const step = (keep: readonly KeptPods[]): string =>
-      decideRetention(request, { pod: NAKED, drains: [{ ...drain, keep }], isReleased: false });
+    const step = (keep: readonly KeptPods[]): string => decideRetention(request, NAKED, [{ ...drain, keep }]);
     assert.deepEqual([step([]), step(['Unmanaged']), step(['EmptyDir'])], ['keep', 'withdraw', 'keep']);
   });
 });

@@ -12,7 +12,6 @@ function pod(name: string, more: object = {}): Pod {
     'interceptor.evictionrequest.coordination.k8s.io/priority_a.example.com': '1/x',
     'evacuation.coordination.k8s.io/priority_b.example.com': '2/x',
     'descheduler.alpha.kubernetes.io/request-evict-only': '',
-    'nodemaintenance.x-k8s.io/notify': 'true',
     'example.com/of-somebody-else': 'x'.repeat(10_000),
   };
   const metadata = {

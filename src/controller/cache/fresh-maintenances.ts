@@ -1,8 +1,9 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { withoutManagers } from '../../kube/copy/transform.ts';
 import { listAll } from '../../kube/list.ts';
 import { collectionPath, NODE_MAINTENANCES } from '../../kube/resource.ts';
-import type { ControllerContext } from '../context.ts';
+import type { MaintenanceIndex } from './maintenances.ts';
 
 /** Reads something that is at least as new as the call. */
 type SharedRead<T> = (signal: AbortSignal) => Promise<T>;
@@ -31,7 +32,10 @@ export function createSharedRead<T>(read: (signal: AbortSignal) => Promise<T>): 
 export function createMaintenanceRead({
   client,
   maintenances,
-}: Pick<ControllerContext, 'client' | 'maintenances'>): SharedRead<readonly NodeMaintenance[]> {
+}: {
+  readonly client: KubeClient;
+  readonly maintenances: Pick<MaintenanceIndex, 'withRebootApplied'>;
+}): SharedRead<readonly NodeMaintenance[]> {
   return createSharedRead(async (signal) => {
     const place = { path: collectionPath(NODE_MAINTENANCES) };
     const { items } = await listAll<NodeMaintenance>(client, place, withoutManagers, signal);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createSharedRead } from '../../../../src/controller/daemon-set/shared-read.ts';
+import { createSharedRead } from '../../../../src/controller/cache/fresh-maintenances.ts';
 
 describe('a shared read', () => {
   it('a shared read never answers with what was read before the question, and reads once for all who ask meanwhile', async () => {
