@@ -35,7 +35,8 @@ function optionsOf(kind: Panel['kind']): object {
 function panelOf(panel: Panel, id: number, x: number, y: number): object {
   const { title, description, kind, unit = 'short', words = [], alarm, queries } = panel;
   const custom = kind === 'stacked' ? { custom: { stacking: { mode: 'normal' }, fillOpacity: 30 } } : {};
-  const thresholds = kind === 'stat' ? { thresholds: thresholdsOf(alarm) } : {};
+  // Grafana begins an axis above zero where no line is near it: what is stacked or filled would look like less than it is.
+  const scale = kind === 'stat' ? { thresholds: thresholdsOf(alarm) } : { min: 0 };
   return {
     id,
     type: kind === 'stat' ? 'stat' : 'timeseries',
@@ -43,7 +44,7 @@ function panelOf(panel: Panel, id: number, x: number, y: number): object {
     description,
     datasource: DATA_SOURCE,
     gridPos: { x, y, ...SIZES[kind] },
-    fieldConfig: { defaults: { unit, ...custom, ...thresholds }, overrides: coloured(words) },
+    fieldConfig: { defaults: { unit, ...custom, ...scale }, overrides: coloured(words) },
     options: optionsOf(kind),
     targets: queries.map(([expr, legendFormat], place) => ({
       refId: 'ABCDEF'.charAt(place),

@@ -22,7 +22,8 @@ export const WRITTEN = '/written';
 /** The Node.js of this process. */
 export const NODE = `${CHECKOUT}/${path.relative(ROOT, process.execPath)}`;
 const READY_MS = 240_000;
-const COMMAND_MS = 120_000;
+/** An installation alone waits three minutes for its agent. */
+const COMMAND_MS = 300_000;
 const NAMESPACES = ['--mount', '--pid', '--uts', '--ipc', '--net', '--cgroup'] as const;
 /** A program that enters the control group in which its namespace of control groups is to begin. */
 const ENTER = 'for group in $GROUPS_OF_RIG; do echo $$ >"$group/cgroup.procs" || exit; done; exec "$@"';
@@ -36,7 +37,7 @@ export interface Ended {
 
 /** A running systemd with everything that it started. */
 export interface SystemContainer extends AsyncDisposable {
-  /** Runs a command line of sh in it, as root; `input` is its standard input. It is killed after `timeoutMs`, two minutes unless told. */
+  /** Runs a command line of sh in it, as root; `input` is its standard input. It is killed after `timeoutMs`, five minutes unless told. */
   run(command: string, input?: string, timeoutMs?: number): Promise<Ended>;
   /** The same, and rejects with what it printed where its exit code is not 0; resolves to its standard output. */
   must(command: string, input?: string, timeoutMs?: number): Promise<string>;

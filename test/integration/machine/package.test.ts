@@ -95,6 +95,7 @@ describe('the .deb', () => {
   it('the .deb keeps the old agent where the new one does not come up, and the next upgrade repairs it', async () => {
     await write('/etc/nodemaint/config.yaml', CONFIG);
     await container.must(`dpkg -i ${first}`);
+    const invocation = await container.must('systemctl show -P InvocationID nodemaint');
     await write('/etc/nodemaint/config.d/10.yaml', `${CONFIG}apiWaitSec: soon\n`);
     const refused = await container.run(`dpkg -i ${next}`);
     assert.notEqual(refused.code, 0);
@@ -102,7 +103,8 @@ describe('the .deb', () => {
       refused.stderr,
       /config\.d\/10\.yaml is not a valid configuration[^]*apiWaitSec[^]*nothing was changed/,
     );
-    await container.must(`nodemaint status > /dev/null && ${IS_HELD}`);
+    await container.must(`until nodemaint status > /dev/null && ${IS_HELD}; do sleep 0.5; done`);
+    assert.equal(await container.must('systemctl show -P InvocationID nodemaint'), invocation);
     await container.must('rm /etc/nodemaint/config.d/10.yaml && dpkg --configure -a');
     assert.match(await container.must('tail -n 1 /usr/lib/nodemaint/nodemaint.cjs'), /\/\/ next/);
   });
