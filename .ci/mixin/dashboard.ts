@@ -5,7 +5,7 @@ import { type Panel, ROWS } from './panels.ts';
 const DATA_SOURCE = { type: 'prometheus', uid: '${datasource}' };
 /** The dashboard is this wide. */
 const WIDTH = 24;
-const SIZES = { stat: { w: 4, h: 4 }, lines: { w: 8, h: 8 }, stacked: { w: 8, h: 8 } } as const;
+const SIZES = { stat: { w: 4, h: 4 }, lines: { w: 8, h: 8 }, ranked: { w: 8, h: 8 }, stacked: { w: 8, h: 8 } } as const;
 
 const { clusterLabel: cluster, nodeLabel: node } = CONFIG;
 
@@ -29,7 +29,10 @@ function labelVariable(name: string, label: string, query: string, title: string
 
 function optionsOf(kind: Panel['kind']): object {
   if (kind === 'stat') return { reduceOptions: { calcs: ['lastNotNull'] }, colorMode: 'value' };
-  return { legend: { displayMode: 'list', placement: 'bottom' }, tooltip: { mode: 'multi', sort: 'desc' } };
+  // Names of nodes fill a line each, and the legend has room for four lines: the highest comes first.
+  const ranked = { displayMode: 'table', placement: 'bottom', calcs: ['max'], sortBy: 'Max', sortDesc: true };
+  const legend = kind === 'ranked' ? ranked : { displayMode: 'list', placement: 'bottom' };
+  return { legend, tooltip: { mode: 'multi', sort: 'desc' } };
 }
 
 function panelOf(panel: Panel, id: number, x: number, y: number): object {

@@ -5,7 +5,7 @@ import { CONFIG } from './config.ts';
 export interface Panel {
   readonly title: string;
   readonly description: string;
-  readonly kind: 'stat' | 'lines' | 'stacked';
+  readonly kind: 'stat' | 'lines' | 'ranked' | 'stacked';
   readonly unit?: 'short' | 's' | 'bytes' | 'dateTimeFromNow';
   /** The names of lines that have a colour of their own. */
   readonly words?: readonly Word[];
@@ -145,7 +145,7 @@ const DRAINS: Row = {
     {
       title: 'Oldest drains',
       description: `The ${top} drains that took longest in the time that is shown.`,
-      kind: 'lines',
+      kind: 'ranked',
       unit: 's',
       queries: [
         [
@@ -157,7 +157,7 @@ const DRAINS: Row = {
     {
       title: 'Longest blocked pods',
       description: `The ${top} maintenances whose pods blocked longest in the time that is shown.`,
-      kind: 'lines',
+      kind: 'ranked',
       unit: 's',
       queries: [
         [topOf('maintenance', `nodemaintenance_controller_blocked_seconds{${IN_CLUSTER}}`), '{{maintenance}}'],
@@ -180,6 +180,7 @@ const EVICTIONS: Row = {
       title: 'Evictions per minute',
       description: 'By how they ended.',
       kind: 'lines',
+      words: ['evicted', 'canceled'],
       queries: [
         [
           `60 * sum by (outcome) (rate(evictionrequest_controller_eviction_duration_seconds_count{${IN_CLUSTER}}[5m]))`,
@@ -198,6 +199,7 @@ const EVICTIONS: Row = {
       title: 'Attempts at the Eviction API per minute',
       description: 'By the answer. Blocked: a budget or a webhook refuses the eviction now.',
       kind: 'lines',
+      words: ['accepted', 'blocked', 'failed'],
       queries: [
         [
           `60 * sum by (outcome) (rate(evictionrequest_controller_imperative_evictions_total{${IN_CLUSTER}}[5m]))`,
@@ -239,7 +241,7 @@ const AGENTS: Row = {
     {
       title: 'Longest held shutdowns',
       description: `The ${top} nodes whose shutdown was held longest in the time that is shown.`,
-      kind: 'lines',
+      kind: 'ranked',
       unit: 's',
       queries: [
         [topOf(node, `nodemaint_shutdown_held_seconds{${ON_NODE}}`), `{{${node}}}`],
