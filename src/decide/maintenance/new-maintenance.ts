@@ -138,7 +138,7 @@ export function decideMaintenanceStep(
     if (known !== undefined) {
       const is = `nodemaintenance/${name}`;
       if (!isSame(known)) return { kind: 'refused', message: `${is} already exists and selects other nodes` };
-      if (agentNodeOf(known) !== undefined) return { kind: 'refused', message: `${is} belongs to the agent of its node` };
+      if (agentNodeOf(known) !== undefined) return { kind: 'refused', message: `${is} belongs to the node's agent` };
       if (!isOpen(known)) {
         const message = `${is} already exists and is complete; delete it with "nodemaint complete nm/${name} --delete", or give another --name`;
         return { kind: 'refused', message };
