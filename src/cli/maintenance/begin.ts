@@ -104,7 +104,11 @@ export async function controlPlaneHarm(
   const draining = maintenances.filter((each) => stageOf(each) === 'Drain');
   const names = (list: readonly Node[]): readonly string[] => list.map(({ metadata }) => metadata.name);
   const pods = await podsOfMembers(client, nodes.filter(isControlPlane), signal);
-  const members = membersOfControlPlane(nodes, (node) => pods.get(node) ?? []);
+  const members = membersOfControlPlane(nodes, {
+    podsOn: (node) => pods.get(node) ?? [],
+    maintenancesOn: () => maintenances,
+    now: Date.now(),
+  });
   const away = draining.flatMap((each) => {
     const own = nodes.filter((node) => selectsNode(each, node));
     return [...nodesTaken(members, names(own), keptBy(each))];

@@ -1,5 +1,7 @@
+import { AGENT_STATUS_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
 import { drainedBefore, isControlPlane, isHealthy } from '../../decide/maintenance/control-plane-members.ts';
+import { readPresence } from '../../decide/presence/presence.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 
 /** The controller's copies of nodes, with those of the control plane at hand. */
@@ -26,7 +28,8 @@ function textForRequests({ metadata, spec, status }: Node): string {
 
 /** What the guard of the control plane goes by, beside the pods of the member. */
 function memberText(node: Node): string {
-  return JSON.stringify([isHealthy(node), drainedBefore(node)]);
+  const agent = readPresence(node.metadata.annotations?.[AGENT_STATUS_ANNOTATION] ?? '');
+  return JSON.stringify([isHealthy(node), drainedBefore(node), agent?.phase]);
 }
 
 /** Indexes the cached nodes; each change has to be noted. */

@@ -5,7 +5,7 @@ import { drainOfMaintenance, joiningNodes } from '../../decide/drain/observed-dr
 import type { Drain } from '../../decide/drain/overlapping-drains.ts';
 import { type DrainResolution, resolveDrains } from '../../decide/drain/resolution.ts';
 import { guardJoiningNodes, guardStaticPods } from '../../decide/maintenance/control-plane-guard.ts';
-import { type ControlPlaneMember, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
+import type { ControlPlaneMember } from '../../decide/maintenance/control-plane-members.ts';
 import { keptBy } from '../../decide/kept-pods/kept-pods.ts';
 import { agentNodeOf, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { rebootNodeOf, takesTurns } from '../../decide/shutdown/machine-going-down.ts';
@@ -24,7 +24,7 @@ import {
 import type { DrainGroup } from '../cache/drain-groups.ts';
 import { decideVolumes, recordedWait, volumesOn } from '../../decide/volume/wait.ts';
 import type { ControllerContext } from '../context.ts';
-import { createRebootTurns, type RebootTurns, type TurnToCome } from '../reboot/turns.ts';
+import { createRebootTurns, membersOf, type RebootTurns, type TurnToCome } from '../reboot/turns.ts';
 
 /** A maintenance in the Drain stage, and the nodes that it selects. */
 export interface Draining extends ThrottledDrain {
@@ -216,10 +216,6 @@ function verdictsOf(
     if (why !== undefined) verdicts.set(name, { kind: 'waits', reason, why, nextAt: now + againMs });
   }
   return { verdicts, until: Math.min(...[...verdicts.values()].map(({ nextAt }) => nextAt)) };
-}
-
-function membersOf({ nodes, pods }: ControllerContext): readonly ControlPlaneMember[] {
-  return membersOfControlPlane(nodes.controlPlane(), (node) => pods.on(node));
 }
 
 /** The control plane is guarded against all drains that take members of it, whichever nodes these share. */

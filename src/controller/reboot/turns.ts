@@ -1,7 +1,11 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { type GuardedDrain, guardControlPlane } from '../../decide/maintenance/control-plane-guard.ts';
-import { isHealthy, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
+import {
+  type ControlPlaneMember,
+  isHealthy,
+  membersOfControlPlane,
+} from '../../decide/maintenance/control-plane-members.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { begunNode, drainBegan } from '../../decide/maintenance/recorded-node.ts';
 import { type AskedReboot, placesOf, REBOOT_TERM_MS, rebootsOverLimit } from '../../decide/reboot/limit.ts';
@@ -156,7 +160,7 @@ class TurnDecider {
 
   /** Those that would take the control plane, beside all that leave it already; as the guard of all drains judges. */
   #guarded(reboots: readonly Reboot[], asking: readonly Reboot[]): ReadonlyMap<string, string> {
-    const { nodes, pods, maintenances } = this.#context;
+    const { nodes, maintenances } = this.#context;
     const members = nodes.controlPlane().map(({ metadata }) => metadata.name);
     const isMember = new Set(members);
     if (!asking.some(({ node }) => isMember.has(node.metadata.name))) return new Map();
@@ -168,12 +172,15 @@ class TurnDecider {
         ? { ...drain, forced: false }
         : { ...drain, begun: drain.begun || hasBegun.has(drain.name) },
     );
-    const throttled = guardControlPlane(
-      membersOfControlPlane(nodes.controlPlane(), (node) => pods.on(node)),
-      drains,
-    );
+    const throttled = guardControlPlane(membersOf(this.#context), drains);
     return new Map([...throttled].filter(([name]) => isAsking.has(name)));
   }
+}
+
+/** The members of the control plane, and which of these are at work, by the copies. */
+export function membersOf({ nodes, pods, maintenances, clock }: ControllerContext): readonly ControlPlaneMember[] {
+  const facts = { podsOn: pods.on, maintenancesOn: maintenances.on, now: clock.now() };
+  return membersOfControlPlane(nodes.controlPlane(), facts);
 }
 
 /** Creates the turns of a term; `latest` returns a maintenance as our last write left it. */

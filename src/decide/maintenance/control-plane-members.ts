@@ -1,6 +1,11 @@
 /** Which nodes are members of the control plane, and which of these are at work. */
+import { AGENT_STATUS_ANNOTATION } from '../../api/names.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { isReady, podTypeOf, readyConditionOf } from '../pod.ts';
+import { saysGoingDown } from '../presence/presence.ts';
+import { timeOf } from '../time.ts';
+import { agentNodeOf, stageOf } from './maintenance.ts';
 import { isOurCondition } from './node-conditions.ts';
 
 /** Labels by which kubeadm and others mark the nodes of the control plane. */
@@ -71,15 +76,35 @@ interface Facts {
   readonly node: Node;
   readonly serving: ReadonlySet<Component>;
   readonly notServing: ReadonlySet<Component>;
+  readonly goesDown: boolean;
 }
 
-function factsOf(node: Node, pods: readonly Pod[]): Facts {
+/** What is known of a cluster whose members are looked at. */
+export interface ClusterFacts {
+  podsOn(node: string): readonly Pod[];
+  maintenancesOn(node: string): readonly NodeMaintenance[];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/**
+ * Whether the machine goes down, and no drain of its agent counts it: a person has completed or deleted the maintenance of its
+ * shutdown, or the agent could not make one.
+ */
+function goesDownUncounted(node: Node, { maintenancesOn, now }: ClusterFacts): boolean {
+  const { name, annotations } = node.metadata;
+  const readyAt = timeOf(readyConditionOf(node)?.lastTransitionTime ?? undefined) ?? -Infinity;
+  if (!saysGoingDown(annotations?.[AGENT_STATUS_ANNOTATION] ?? '', readyAt, now)) return false;
+  return !maintenancesOn(name).some((each) => stageOf(each) === 'Drain' && agentNodeOf(each) === name);
+}
+
+function factsOf(node: Node, facts: ClusterFacts): Facts {
   const [serving, notServing] = [new Set<Component>(), new Set<Component>()];
-  for (const pod of pods) {
+  for (const pod of facts.podsOn(node.metadata.name)) {
     const component = componentOf(pod);
     if (component !== undefined) (isServing(pod) ? serving : notServing).add(component);
   }
-  return { node, serving, notServing };
+  return { node, serving, notServing, goesDown: goesDownUncounted(node, facts) };
 }
 
 function hasAny({ serving, notServing }: Facts): boolean {
@@ -111,18 +136,16 @@ function faultOf(own: Facts, others: readonly Facts[]): string | undefined {
     const after = since === '' ? '' : ` since its maintenance was over at ${since}`;
     return `${absent.join(' and ')} not Ready${after}`;
   }
-  return isHealthy(own.node) ? undefined : 'node not Ready';
+  if (!isHealthy(own.node)) return 'node not Ready';
+  return own.goesDown ? 'its agent says that the machine goes down' : undefined;
 }
 
 /**
  * The members of the control plane among these nodes. A member is at work when its node is Ready and its etcd and
  * kube-apiserver are, where these are static pods: after a maintenance that takes longer than the node, whose kubelet never stopped.
  */
-export function membersOfControlPlane(
-  nodes: readonly Node[],
-  podsOn: (node: string) => readonly Pod[],
-): readonly ControlPlaneMember[] {
-  const members = nodes.filter(isControlPlane).map((node) => factsOf(node, podsOn(node.metadata.name)));
+export function membersOfControlPlane(nodes: readonly Node[], facts: ClusterFacts): readonly ControlPlaneMember[] {
+  const members = nodes.filter(isControlPlane).map((node) => factsOf(node, facts));
   return members.map((own) => {
     const fault = faultOf(
       own,

@@ -158,3 +158,10 @@ export function overdueMs({ at, everySec }: WrittenPresence, now: number): numbe
   const age = now - (timeOf(at) ?? 0);
   return age > everySec * 1000 + SLACK_MS ? age : undefined;
 }
+
+/** Whether the agent says that the machine goes down, or waits for its turn: it has, since `readyAt`, and its report is not overdue. */
+export function saysGoingDown(text: string, readyAt: number, now: number): boolean {
+  const said = readPresence(text);
+  if (said === undefined || overdueMs(said, now) !== undefined || (timeOf(said.at) ?? 0) < readyAt) return false;
+  return said.phase === 'waiting' || said.phase === 'draining' || said.phase === 'released';
+}

@@ -157,7 +157,7 @@ function evictions({ maintenances, requests, pods, budgets }: World): void {
 /** Machines that go down at once: who waits for whom, and which pods come back. */
 function goingDown({ maintenances, pods, nodes: all }: World): void {
   const podsOn = (node: string): typeof pods => pods.filter(({ spec }) => spec.nodeName === node);
-  assertFinite(membersOfControlPlane(all, podsOn), 'members');
+  assertFinite(membersOfControlPlane(all, { podsOn, maintenancesOn: () => maintenances, now: NOW }), 'members');
   const staying = nodesThatStay(all, new Set(maintenances.flatMap((each) => nodeGoneForGood(each) ?? [])), NOW);
   if (staying.length > all.length) throw new Error('more nodes stay than there are');
   const asked = maintenances.flatMap((each): AskedReboot[] => {

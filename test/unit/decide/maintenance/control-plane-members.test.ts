@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Node, NodeCondition, Pod } from '../../../../src/api/pod.ts';
-import { MIRROR_ANNOTATION } from '../../../../src/api/names.ts';
+import { AGENT_STATUS_ANNOTATION, MIRROR_ANNOTATION } from '../../../../src/api/names.ts';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { componentOf, membersOfControlPlane } from '../../../../src/decide/maintenance/control-plane-members.ts';
+import { type Presence, presenceText } from '../../../../src/decide/presence/presence.ts';
+import { ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
+import { presenceAt } from '../../../support/agent/presence.ts';
 
 const OVER = '2026-05-01T12:00:00Z';
+const NOW = Date.parse(OVER);
+const NOTHING = { podsOn: () => [], maintenancesOn: () => [], now: NOW };
 const BOTH = ['etcd', 'kube-apiserver'];
 
 /** A member; `drained` says what is known of its last drain. */
@@ -36,8 +42,13 @@ function pod(
 const KUBEADM = BOTH.map((component) => pod(component));
 
 /** The faults of the members by their names. */
-function faults(nodes: readonly Node[], pods: Readonly<Record<string, readonly Pod[]>>): Record<string, string> {
-  const members = membersOfControlPlane(nodes, (name) => pods[name] ?? []);
+function faults(
+  nodes: readonly Node[],
+  pods: Readonly<Record<string, readonly Pod[]>>,
+  maintenances: readonly NodeMaintenance[] = [],
+): Record<string, string> {
+  const facts = { podsOn: (name: string) => pods[name] ?? [], maintenancesOn: () => maintenances, now: NOW };
+  const members = membersOfControlPlane(nodes, facts);
   return Object.fromEntries(members.flatMap(({ name, fault }) => (fault === undefined ? [] : [[name, fault]])));
 }
 
@@ -72,6 +83,32 @@ describe('a member of the control plane', () => {
     assert.deepEqual(faults(three(node('a', 'never', false)), { a: KUBEADM, ...others }), { a: 'node not Ready' });
   });
 
+  it('a member goes down while its agent says so and has no drain that counts it', () => {
+    const fault = { a: 'its agent says that the machine goes down' };
+    const [before, hourAgo, yesterday] = ['2026-05-01T11:59:00Z', '2026-05-01T11:00:00Z', '2026-04-30T12:00:00Z'];
+    const said = (phase: Presence['phase'], at = before, readyAt = hourAgo): readonly Node[] => {
+      const a = node('a');
+      const text = presenceText(presenceAt(at, { phase }), at);
+      const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: readyAt } as const];
+      return three({
+        metadata: { ...a.metadata, annotations: { [AGENT_STATUS_ANNOTATION]: text } },
+        status: { conditions },
+      });
+    };
+    const pods = { a: KUBEADM, ...others };
+    for (const phase of ['waiting', 'draining', 'released'] as const)
+      assert.deepEqual(faults(said(phase), pods), fault);
+    assert.deepEqual(faults(said('watching'), pods), {}, 'the shutdown was called off');
+    assert.deepEqual(
+      faults(said('released', before, OVER), pods),
+      {},
+      'the node is back, and its agent has said nothing since',
+    );
+    assert.deepEqual(faults(said('draining', yesterday, yesterday), pods), {}, 'an agent that is silent holds nobody');
+    assert.deepEqual(faults(said('draining'), pods, [ownMaintenanceOf('a')]), {}, 'its drain counts it');
+    assert.deepEqual(faults(said('draining'), pods, [ownMaintenanceOf('a', {}, { stage: 'Complete' })]), fault);
+  });
+
   it('a control plane without such pods goes by its nodes', () => {
     assert.deepEqual(faults(three(node('a', 'before')), {}), {});
     assert.deepEqual(faults(three(node('a', 'before', false)), {}), { a: 'node not Ready' });
@@ -91,7 +128,7 @@ describe('a member of the control plane', () => {
 
   it('a member whose etcd or kube-apiserver is a static pod is told from one without such pods', () => {
     const isStatic = (pods: readonly Pod[]): boolean | undefined =>
-      membersOfControlPlane([node('a')], () => pods)[0]?.isStatic;
+      membersOfControlPlane([node('a')], { ...NOTHING, podsOn: () => pods })[0]?.isStatic;
     assert.equal(isStatic(KUBEADM), true);
     assert.equal(isStatic([pod('etcd', { ready: false })]), true);
     assert.equal(isStatic([pod('kube-scheduler')]), false);
