@@ -10,7 +10,7 @@ import type { LockReconciler } from './shutdown/lock.ts';
 import { interceptorEntry } from '../decide/eviction/heartbeat.ts';
 import { targetKeyOf } from '../decide/eviction/request.ts';
 import { hasDrained, nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
-import { WAIT_OF_REASON, type Waiting, waitOfSaid } from '../decide/node/waits.ts';
+import { API_SERVER, WAIT_OF_REASON, type Waiting, waitOfSaid } from '../decide/node/waits.ts';
 import type { LastShutdown } from '../decide/presence/last-shutdown.ts';
 import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
 import { deadlineWords } from '../decide/shutdown/events.ts';
@@ -66,6 +66,23 @@ function waitingForRequests({ requests }: StatusCluster): readonly Waiting[] {
   });
 }
 
+/** The pods that block the drain of its shutdown, as whoever drains the node has written it. */
+function waitingForBlocked({ cluster, phase, nodeName }: StatusFacts): readonly Waiting[] {
+  if (phase.kind !== 'draining' || phase.mode !== 'cluster') return [];
+  const own = nodeStatusOf(cluster?.maintenances.get(phase.maintenance)?.status, nodeName);
+  return (own?.podsBlocking ?? []).map(({ namespace, name, reason, message, since }) => {
+    const at = timeOf(since);
+    const what = `${namespace}/${name}`;
+    return {
+      wait: WAIT_OF_REASON[reason],
+      what,
+      on: phase.maintenance,
+      message,
+      ...(at === undefined ? {} : { since: at }),
+    };
+  });
+}
+
 /** The static pods whose manifests leave and whose containers still run. */
 function waitingForStaticPods({ decision, view }: StaticPodPass): readonly Waiting[] {
   return decision.progress
@@ -77,18 +94,29 @@ function waitingForStaticPods({ decision, view }: StaticPodPass): readonly Waiti
         message === undefined
           ? { wait: 'grace-period', message: 'manifest parked, containers are ending' }
           : { wait: wait ?? 'manifest', message };
-      const on = wait === undefined ? 'kubelet' : 'control plane';
+      const on = wait === undefined || wait === 'other-pods' ? 'kubelet' : 'control plane';
       return { ...said, what, on, ...(since === 0 ? {} : { since }), expectedAt };
     });
 }
 
 /** What the drain itself waits for, where no pod is known that it waits for. */
-function waitingForDrain({ cluster, phase }: StatusFacts): readonly Waiting[] {
+function waitingForDrain({ cluster, phase, controller }: StatusFacts): readonly Waiting[] {
   if (phase.kind !== 'draining' || phase.mode !== 'cluster') return [];
-  const isKnown = cluster?.maintenances.get(phase.maintenance) !== undefined;
-  const message = isKnown ? 'the controller to drain the node' : 'the API server to take the NodeMaintenance';
-  const wait = isKnown ? 'controller' : 'first-answer';
-  return [{ wait, what: phase.maintenance, on: 'nodemaint controller', message, since: phase.since }];
+  const { maintenance: what, since, stand } = phase;
+  if (cluster?.maintenances.get(what) !== undefined) {
+    return controller !== undefined && controller.kind !== 'alive'
+      ? [{ wait: 'api-server', what, on: API_SERVER, message: 'the API server to take what the drain needs', since }]
+      : [{ wait: 'controller', what, on: 'nodemaint controller', message: 'the controller to drain the node', since }];
+  }
+  if (stand === 'guarded' || stand === 'waits') {
+    const why = stand === 'waits' ? 'others go first' : 'the control plane needs this machine';
+    const wait = stand === 'waits' ? 'reboot-limit' : 'quorum';
+    const message = `${why}, as the API server said last`;
+    return [{ wait, what: 'its turn to reboot', on: 'other nodes', message, since }];
+  }
+  const wait = stand === undefined ? 'first-answer' : 'api-server';
+  const answer = stand === undefined ? 'take the NodeMaintenance' : 'say how far the drain has come';
+  return [{ wait, what, on: API_SERVER, message: `the API server to ${answer}`, since }];
 }
 
 /** That the machine waits for its turn to reboot, as whoever gives the turns has written it. */
@@ -107,14 +135,12 @@ function isDrained({ maintenances }: StatusCluster, nodeName: string): boolean {
 }
 
 /** The requests that somebody finishes: those of a controller that is dead or idle say nothing once the agent drains alone, or has. */
-function waitingForOthers(
-  { nodeName, cluster, controller }: StatusFacts,
-  ofDrain: readonly Waiting[],
-): readonly Waiting[] {
+function waitingForOthers(facts: StatusFacts, ofDrain: readonly Waiting[]): readonly Waiting[] {
+  const { nodeName, cluster, controller } = facts;
   if (cluster === undefined) return [];
   const isAlone = controller?.kind === 'dead' || controller?.kind === 'idle';
   const tellsItself = ofDrain.length > 0 || isDrained(cluster, nodeName);
-  return isAlone && tellsItself ? [] : waitingForRequests(cluster);
+  return isAlone && tellsItself ? [] : [...waitingForRequests(cluster), ...waitingForBlocked(facts)];
 }
 
 /** Everything that the node waits for; of a pod that several sources name, the first one counts. */
@@ -124,8 +150,8 @@ function waitingFor(facts: StatusFacts): readonly Waiting[] {
   const all = [
     ...waitingForTurn(facts),
     ...ofDrain,
-    ...waitingForOthers(facts, ofDrain),
     ...(lastPass === undefined ? [] : waitingForStaticPods(lastPass)),
+    ...waitingForOthers(facts, ofDrain),
   ];
   const byName = new Map<string, Waiting>();
   for (const each of all) if (!byName.has(each.what)) byName.set(each.what, each);

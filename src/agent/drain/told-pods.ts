@@ -16,6 +16,7 @@ import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import type { OwnNode } from '../cluster/own-node.ts';
 import { followed, type NodePods } from '../cluster/on-demand-watch.ts';
 import type { Waiting } from '../../decide/node/waits.ts';
+import { KUBELET_WAIT_MS } from '../../decide/static-pod/moves.ts';
 import type { KubeletState } from '../static-pods/static-pods.ts';
 import { isRunning, type StaticPodView } from '../static-pods/view.ts';
 import { type DrainPass, manifestsOf, type PassFacts } from './drainer.ts';
@@ -94,7 +95,7 @@ export class ToldPods {
     if (unseen === undefined) silence.end();
     // Once it is over, what others were asked for is waited for alone.
     const awaited = unseen === undefined || unseen.left !== undefined ? [] : [unseen.waiting];
-    const waiting = [...kubeletWait(sight.kubelet), ...awaited];
+    const waiting = [...kubeletWait(sight.kubelet, dependencies.clock.now()), ...awaited];
     const seen = { ...pass, waiting: [...waiting, ...pass.waiting] };
     if (pass.awaitsVolumes === true) return seen;
     const scope = { since: pass.downSince, now: dependencies.clock.now(), nobodyEnds: unseen?.left };
@@ -180,9 +181,9 @@ export class ToldPods {
   }
 }
 
-/** That the kubelet is waited for. */
-function kubeletWait(kubelet: KubeletState): readonly Waiting[] {
-  if (kubelet.kind !== 'down') return [];
+/** That the kubelet is waited for, which has an end. */
+function kubeletWait(kubelet: KubeletState, now: number): readonly Waiting[] {
+  if (kubelet.kind !== 'down' || now - kubelet.since > KUBELET_WAIT_MS) return [];
   const message = 'is down; pods that were told to end are ended over the container runtime';
   return [{ wait: 'kubelet-down', what: 'the kubelet', on: 'systemd', message, since: kubelet.since }];
 }

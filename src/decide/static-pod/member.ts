@@ -147,7 +147,10 @@ export function returningStep(
 }
 
 /** Whether programs of the control plane wait for others before they come back; before the first pass that may be so after a boot. */
-export function isOnItsWayBack(progress: readonly Partial<MemberHold>[] | undefined, isBooted: boolean): boolean {
+export function isOnItsWayBack(
+  progress: readonly { readonly wait?: string }[] | undefined,
+  isBooted: boolean,
+): boolean {
   return progress?.some(({ wait }) => wait === 'etcd-start' || wait === 'api-server-start') ?? isBooted;
 }
 

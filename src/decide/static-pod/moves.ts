@@ -76,7 +76,9 @@ export type StaticPodAction =
   | { readonly kind: 'restore'; readonly file: string };
 
 /** The progress of one static pod that leaves, for its EvictionRequest, the status and the next entry of the drain plan. */
-export interface StaticPodProgress extends Partial<Pick<MemberHold, 'wait'>> {
+export interface StaticPodProgress {
+  /** What it waits for, if that is neither its containers nor the kubelet. */
+  readonly wait?: MemberHold['wait'] | 'other-pods';
   readonly key: string;
   readonly file: string;
   readonly state: 'terminating' | 'ended';
@@ -191,7 +193,10 @@ function delayForOthers(pod: StaticPod, facts: StaticPodFacts): ParkDelay | unde
   ];
   const [first] = before;
   if (first === undefined) return facts.holds?.get(pod.file);
-  return { message: `${pod.component} leaves after the other static pods; waiting for ${podKey(first)}` };
+  return {
+    wait: 'other-pods',
+    message: `${pod.component} leaves after the other static pods; waiting for ${podKey(first)}`,
+  };
 }
 
 /** Why a manifest in place must be parked; undefined if it stays. */

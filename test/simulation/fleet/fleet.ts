@@ -35,6 +35,8 @@ const OUTSIDE = 'outside';
 export type FleetWatcher = Pick<MachineEvents, 'stopping' | 'goesDown' | 'goesOnAlone' | 'ended'> & {
   /** A program of the product sends a request that the API server will carry out. */
   asked(program: string, request: KubeRequest): void;
+  /** Kubelets and controllers have acted, which they do every half a minute at the latest. */
+  looked(): void;
 };
 
 /** Everything that a fleet is made of. */
@@ -59,6 +61,7 @@ export class Fleet implements ControlledCluster {
   readonly failures: unknown[] = [];
   watcher: FleetWatcher = {
     asked: () => undefined,
+    looked: () => undefined,
     stopping: () => undefined,
     goesDown: () => undefined,
     goesOnAlone: () => undefined,
@@ -248,6 +251,7 @@ export class Fleet implements ControlledCluster {
       await this.#runInterceptor();
     }
     this.#replicas.look(this.machines);
+    this.watcher.looked();
   }
   #wasUp = true;
 

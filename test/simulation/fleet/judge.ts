@@ -5,6 +5,8 @@ import { isReady, isTerminal } from '../../../src/decide/pod.ts';
 import { hasBegun, nodeStatusesOf } from '../../../src/decide/maintenance/recorded-node.ts';
 import { drainsOfNode, selectsNode, stageOf } from '../../../src/decide/maintenance/maintenance.ts';
 import { nodeGoneForGood } from '../../../src/decide/shutdown/machine-going-down.ts';
+import { WAITS } from '../../../src/decide/node/waits.ts';
+import { DEFAULT_VOLUME_WAIT_MS } from '../../../src/decide/volume/wait.ts';
 import type { KubeRequest } from '../../../src/kube/client.ts';
 import { isDrained } from '../../chaos/objects.ts';
 import { budgetsOf } from '../api-server/eviction.ts';
@@ -35,6 +37,10 @@ const AWAY_MS = 60_000;
 const KEPT_MS = 20 * 60_000;
 /** A runtime that was away for so long, or lately, explains a pod that nobody could end. */
 const RUNTIME_MS = 180_000;
+/** The times of the agents' configuration: the defaults, in seconds. */
+const SECONDS = { apiWaitSec: 15, progressWaitSec: 300, maxVolumeWaitSec: DEFAULT_VOLUME_WAIT_MS / 1_000 };
+/** Machines and clocks take so long to act on the end of a wait. */
+const LATE_MS = 60_000;
 
 function isOfController({ labels }: Container): boolean {
   return labels['app'] === 'nodemaint-controller';
@@ -61,6 +67,8 @@ export class Judge {
   readonly #begunAt = new Map<string, number>();
   /** The maintenances that a person has completed, by name: the drain ends with them, and the machine goes down soon. */
   readonly #completed = new Set<string>();
+  /** Since when machines name waits that have an end. */
+  readonly #waits = new Map<string, number>();
   /** When the drain of static pods has begun, by the name of the maintenance. */
   readonly #staticAt = new Map<string, number>();
   readonly #keptAt = new Map<string, number>();
@@ -74,6 +82,7 @@ export class Judge {
     fleet.watcher = {
       asked: (program, request) => this.#asked(program, request),
       stopping: (machine, container) => this.#stopping(machine, container),
+      looked: () => this.#checkWaits(),
       goesDown: (machine) => this.#goesDown(machine),
       goesOnAlone: (machine) => {
         if (this.#mayGoAlone(machine)) this.#beganAlone(machine);
@@ -351,6 +360,26 @@ export class Judge {
       if (owner === undefined) this.#add('owned', `a machine is held and nobody owns that${away}`, detail);
       else if (waiting.length === 0) {
         this.#add('owned', 'a machine is held and its status names nothing', `${detail} (owner: ${owner})`);
+      }
+    }
+  }
+
+  /** A wait that has an end of its own is named no longer than that. */
+  #checkWaits(): void {
+    const now = this.#fleet.now();
+    const before = new Map(this.#waits);
+    this.#waits.clear();
+    for (const machine of this.#fleet.machines) {
+      for (const { wait, what, message } of machine.status()?.waitingFor ?? []) {
+        const bound = WAITS[wait];
+        if (!('end' in bound) || bound.next === 'again') continue;
+        const key = `${machine.bootId} ${wait} ${what}`;
+        const since = before.get(key) ?? now;
+        this.#waits.set(key, since);
+        const endMs = typeof bound.end === 'number' ? bound.end : SECONDS[bound.end] * 1_000;
+        if (now - since <= endMs + LATE_MS) continue;
+        this.#waits.set(key, Infinity);
+        this.#add('owned', `the end of a wait is over: ${wait}`, `${machine.name}: ${what} ${message}`);
       }
     }
   }

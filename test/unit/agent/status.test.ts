@@ -4,8 +4,9 @@ import { buildStatus, type StatusFacts } from '../../../src/agent/status.ts';
 import type { StaticPodPass } from '../../../src/agent/drain/pod-pass.ts';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import type { ControllerLife } from '../../../src/decide/shutdown/drainer.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
-import { DRAINING } from '../../support/agent/phase-facts.ts';
+import { DRAINING, UNTAKEN } from '../../support/agent/phase-facts.ts';
 import { A, at, MINUTE, T0, underWay } from '../../support/eviction/fixtures.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
 
@@ -168,14 +169,38 @@ describe('the status of the agent', () => {
     assert.equal(waits('idle', drainOf('firmware', ['node-a'])), 1);
   });
 
-  it('a drain without a known pod waits for the API server, then for the controller', () => {
-    const messageOf = (maintenance: NodeMaintenance | undefined): string | undefined => {
-      const { waitingFor } = buildStatus(factsOf(DRAINING, { cluster: clusterOf([], maintenance) }));
-      return waitingFor[0]?.message;
+  it('a drain without a known pod names who is to act, by what the API server has said', () => {
+    const known = drainOf(DRAINING.maintenance, ['node-a']);
+    const waitOf = (
+      phase: Phase,
+      maintenance?: NodeMaintenance,
+      kind: ControllerLife = 'alive',
+    ): string | undefined => {
+      const facts = factsOf(phase, { cluster: clusterOf([], maintenance), controller: { kind, silentMs: 0 } });
+      return buildStatus(facts).waitingFor[0]?.wait;
     };
-    assert.equal(messageOf(undefined), 'the API server to take the NodeMaintenance');
-    assert.equal(messageOf(drainOf(DRAINING.maintenance, ['node-a'])), 'the controller to drain the node');
+    assert.equal(waitOf(UNTAKEN), 'first-answer');
+    for (const kind of ['dead', 'idle', 'unknown'] as const) assert.equal(waitOf(DRAINING, known, kind), 'api-server');
+    assert.equal(waitOf(DRAINING, known), 'controller');
+    const silent = { guarded: 'quorum', waits: 'reboot-limit', asks: 'api-server', ends: 'api-server' } as const;
+    for (const stand of ['guarded', 'waits', 'asks', 'ends'] as const)
+      assert.equal(waitOf({ ...UNTAKEN, stand }), silent[stand], 'an agent that has restarted has no copy');
     assert.deepEqual(buildStatus(factsOf({ ...DRAINING, mode: 'offline' })).waitingFor, []);
+  });
+
+  it('a pod that the NodeMaintenance names and nobody has asked for is named here too', () => {
+    const pod = {
+      namespace: 'apps',
+      name: 'shop',
+      reason: 'EvictionRefused',
+      message: 'a webhook',
+      since: at(0),
+    } as const;
+    const status = { nodeStatuses: [{ nodeRef: { name: 'node-a' }, podsBlocking: [pod] }] };
+    const cluster = clusterOf([], { ...drainOf(DRAINING.maintenance, ['node-a']), status });
+    const { waitingFor } = buildStatus(factsOf(DRAINING, { cluster, controller: { kind: 'alive', silentMs: 0 } }));
+    const on = DRAINING.maintenance;
+    assert.deepEqual(waitingFor, [{ wait: 'denial', what: 'apps/shop', on, message: 'a webhook', since: T0 }]);
   });
 
   it('the status shows the message of its own node in the NodeMaintenance', () => {
