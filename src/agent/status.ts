@@ -13,6 +13,7 @@ import { hasDrained, nodeStatusOf } from '../decide/maintenance/recorded-node.ts
 import { API_SERVER, WAIT_OF_REASON, type Waiting, waitOfSaid } from '../decide/node/waits.ts';
 import type { LastShutdown } from '../decide/presence/last-shutdown.ts';
 import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
+import type { StaticPodProgress } from '../decide/static-pod/moves.ts';
 import { deadlineWords } from '../decide/shutdown/events.ts';
 import { describePhase, holdsLock, type Phase } from '../decide/shutdown/phase.ts';
 import { rfc3339, timeOf } from '../decide/time.ts';
@@ -83,6 +84,16 @@ function waitingForBlocked({ cluster, phase, nodeName }: StatusFacts): readonly 
   });
 }
 
+/** Who is to act where a static pod does not leave yet. */
+const WAITERS: Readonly<Record<NonNullable<StaticPodProgress['wait']>, string>> = {
+  'other-pods': 'kubelet',
+  'unseen-pods': 'container runtime',
+  'etcd-members': 'control plane',
+  'etcd-leader': 'control plane',
+  'etcd-start': 'control plane',
+  'api-server-start': 'control plane',
+};
+
 /** The static pods whose manifests leave and whose containers still run. */
 function waitingForStaticPods({ decision, view }: StaticPodPass): readonly Waiting[] {
   return decision.progress
@@ -94,7 +105,7 @@ function waitingForStaticPods({ decision, view }: StaticPodPass): readonly Waiti
         message === undefined
           ? { wait: 'grace-period', message: 'manifest parked, containers are ending' }
           : { wait: wait ?? 'manifest', message };
-      const on = wait === undefined || wait === 'other-pods' ? 'kubelet' : 'control plane';
+      const on = wait === undefined ? 'kubelet' : WAITERS[wait];
       return { ...said, what, on, ...(since === 0 ? {} : { since }), expectedAt };
     });
 }

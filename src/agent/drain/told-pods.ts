@@ -1,11 +1,11 @@
 import type { Pod } from '../../api/pod.ts';
 import { earliestDeadline } from '../../decide/deadline/maintenance.ts';
-import { isTerminal } from '../../decide/pod.ts';
+import { endOf, isTerminal, podTypeOf } from '../../decide/pod.ts';
 import type { DrainerKind } from '../../decide/shutdown/drainer.ts';
 import { drainEnd, leftOf } from '../../decide/staying-pod/left-pods.ts';
 import { type GoingDown, readySinceOf } from '../../decide/staying-pod/staying-pods.ts';
 import { decideToldPods, isLookDue, type ToldStep } from '../../decide/staying-pod/told-pods.ts';
-import { podKey } from '../../decide/static-pod/moves.ts';
+import { KUBELET_WAIT_MS, podKey } from '../../decide/static-pod/moves.ts';
 import { describeError } from '../../errors.ts';
 import { createSandboxStops, stopInPlaceOfKubelet } from '../../host/cri/pod-stops.ts';
 import { type ContainerRuntime, type PodSandbox, SilentRuntimeError } from '../../host/cri/runtime.ts';
@@ -16,7 +16,6 @@ import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import type { OwnNode } from '../cluster/own-node.ts';
 import { followed, type NodePods } from '../cluster/on-demand-watch.ts';
 import type { Waiting } from '../../decide/node/waits.ts';
-import { KUBELET_WAIT_MS } from '../../decide/static-pod/moves.ts';
 import type { KubeletState } from '../static-pods/static-pods.ts';
 import { isRunning, type StaticPodView } from '../static-pods/view.ts';
 import { type DrainPass, manifestsOf, type PassFacts } from './drainer.ts';
@@ -95,10 +94,13 @@ export class ToldPods {
     if (unseen === undefined) silence.end();
     // Once it is over, what others were asked for is waited for alone.
     const awaited = unseen === undefined || unseen.left !== undefined ? [] : [unseen.waiting];
-    const waiting = [...kubeletWait(sight.kubelet, dependencies.clock.now()), ...awaited];
-    const seen = { ...pass, waiting: [...waiting, ...pass.waiting] };
+    const now = dependencies.clock.now();
+    const seen = {
+      ...pass,
+      waiting: [...kubeletWait(sight.kubelet, now), ...awaited, ...pass.waiting, ...endingOf(pods, now)],
+    };
     if (pass.awaitsVolumes === true) return seen;
-    const scope = { since: pass.downSince, now: dependencies.clock.now(), nobodyEnds: unseen?.left };
+    const scope = { since: pass.downSince, now, nobodyEnds: unseen?.left };
     const readySince = await this.#readySince(pods, signal);
     const end = drainEnd(leftOf(pods, manifestsOf(view), { ...scope, readySince }));
     return end.left === undefined ? seen : { ...seen, ...end };
@@ -179,6 +181,17 @@ export class ToldPods {
       log.warn({ pod: keyOf(pod), reason: describeError(error) }, 'cannot remove a pod of which nothing runs');
     }
   }
+}
+
+/** The pods that were told to end; a static one is known by its manifest. */
+function endingOf(pods: readonly Pod[], now: number): readonly Waiting[] {
+  return pods.flatMap((pod) => {
+    const end = podTypeOf(pod) === 'Static' ? undefined : endOf(pod);
+    if (end === undefined) return [];
+    const expectedAt = end.endsAt;
+    const wait = now > expectedAt ? 'overdue' : 'grace-period';
+    return [{ wait, what: keyOf(pod), on: 'kubelet', message: 'is terminating', expectedAt }];
+  });
 }
 
 /** That the kubelet is waited for, which has an end. */

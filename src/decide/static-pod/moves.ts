@@ -78,7 +78,7 @@ export type StaticPodAction =
 /** The progress of one static pod that leaves, for its EvictionRequest, the status and the next entry of the drain plan. */
 export interface StaticPodProgress {
   /** What it waits for, if that is neither its containers nor the kubelet. */
-  readonly wait?: MemberHold['wait'] | 'other-pods';
+  readonly wait?: MemberHold['wait'] | 'other-pods' | 'unseen-pods';
   readonly key: string;
   readonly file: string;
   readonly state: 'terminating' | 'ended';
@@ -158,7 +158,8 @@ function delayForKubelet(pod: StaticPod, facts: StaticPodFacts): ParkDelay | und
   const sandboxId = live?.get(podKey(pod))?.[0];
   if (now < kubeletDownSince + KUBELET_WAIT_MS || sandboxId === undefined) {
     const what = live === undefined ? 'neither the kubelet nor the container runtime answers' : 'the kubelet is down';
-    return { message: `${what}; waiting before the manifest ${pod.file} is moved` };
+    const wait = live === undefined ? ({ wait: 'unseen-pods' } as const) : {};
+    return { ...wait, message: `${what}; waiting before the manifest ${pod.file} is moved` };
   }
   return {
     message: 'the kubelet is down; the container runtime ends the containers before the manifest is moved',

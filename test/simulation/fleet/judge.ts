@@ -37,8 +37,11 @@ const AWAY_MS = 60_000;
 const KEPT_MS = 20 * 60_000;
 /** A runtime that was away for so long, or lately, explains a pod that nobody could end. */
 const RUNTIME_MS = 180_000;
-/** The times of the agents' configuration: the defaults, in seconds. */
-const SECONDS = { apiWaitSec: 15, progressWaitSec: 300, maxVolumeWaitSec: DEFAULT_VOLUME_WAIT_MS / 1_000 };
+/**
+ * How long waits last whose end is in the configuration, by its defaults: who acts may get no further for progressWaitSec, and for
+ * twelve times as long where the machine waits for its turn.
+ */
+const LONGEST_MS = { apiWaitSec: 15_000, progressWaitSec: 12 * 300_000, maxVolumeWaitSec: DEFAULT_VOLUME_WAIT_MS };
 /** Machines and clocks take so long to act on the end of a wait. */
 const LATE_MS = 60_000;
 
@@ -376,7 +379,7 @@ export class Judge {
         const key = `${machine.bootId} ${wait} ${what}`;
         const since = before.get(key) ?? now;
         this.#waits.set(key, since);
-        const endMs = typeof bound.end === 'number' ? bound.end : SECONDS[bound.end] * 1_000;
+        const endMs = typeof bound.end === 'number' ? bound.end : LONGEST_MS[bound.end];
         if (now - since <= endMs + LATE_MS) continue;
         this.#waits.set(key, Infinity);
         this.#add('owned', `the end of a wait is over: ${wait}`, `${machine.name}: ${what} ${message}`);
