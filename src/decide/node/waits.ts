@@ -108,7 +108,8 @@ export function waitOfSaid(interceptor: string | undefined, message = ''): Wait 
   if (!isOurs) return 'interceptor';
   // The last resort says nothing while a pod ends as planned, and says at once what refuses an eviction.
   if ((isLast && message === '') || readInterceptorMessage(message).kind === 'ending') return 'grace-period';
-  if (!isLast) return interceptor === KUBELET_INTERCEPTOR ? 'manifest' : 'controller';
+  // An agent that says nothing yet has not been told by the status of the maintenance that the pod leaves.
+  if (!isLast) return interceptor === KUBELET_INTERCEPTOR && message !== '' ? 'manifest' : 'controller';
   const by = refusedBy(message);
   return by === 'failure' ? 'api-server' : by === 'budget' ? 'budget' : 'denial';
 }

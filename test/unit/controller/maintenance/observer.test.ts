@@ -33,7 +33,7 @@ function clusterOf(copy: NodeMaintenance, pods: readonly Pod[], uid = 'uid-one')
 }
 
 function contextOf(objects: ListedObjects): ControllerContext {
-  const part = { options: {}, ungated: { on: () => [] }, ...indexesOf(objects) };
+  const part = { options: {}, clock: { now: () => NOW }, ungated: { on: () => [] }, ...indexesOf(objects) };
   return part as unknown as ControllerContext;
 }
 

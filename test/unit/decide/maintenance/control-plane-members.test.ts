@@ -99,11 +99,7 @@ describe('a member of the control plane', () => {
     for (const phase of ['waiting', 'draining', 'released'] as const)
       assert.deepEqual(faults(said(phase), pods), fault);
     assert.deepEqual(faults(said('watching'), pods), {}, 'the shutdown was called off');
-    assert.deepEqual(
-      faults(said('released', before, OVER), pods),
-      {},
-      'the node is back, and its agent has said nothing since',
-    );
+    assert.deepEqual(faults(said('released', before, OVER), pods), {}, 'the node is back, and its agent silent');
     assert.deepEqual(faults(said('draining', yesterday, yesterday), pods), {}, 'an agent that is silent holds nobody');
     assert.deepEqual(faults(said('draining'), pods, [ownMaintenanceOf('a')]), {}, 'its drain counts it');
     assert.deepEqual(faults(said('draining'), pods, [ownMaintenanceOf('a', {}, { stage: 'Complete' })]), fault);

@@ -68,6 +68,7 @@ describe('the waits of a drain', () => {
     ['imperative-eviction.k8s.io', refusedMessage(2, failedWords('failed calling webhook "a"')), 'api-server'],
     ['imperative-eviction.k8s.io', refusedMessage(2, 'admission webhook "a" denied the request'), 'denial'],
     ['kubelet.k8s.io', 'its manifest cannot be moved', 'manifest'],
+    ['kubelet.k8s.io', '', 'controller'],
     ['daemonset.apps.k8s.io', '', 'controller'],
     ['daemonset.apps.k8s.io', endingForMessage('logger', 'disk'), 'grace-period'],
   ];
