@@ -179,8 +179,11 @@ class TurnDecider {
 
 /** The members of the control plane, and which of these are at work, by the copies. */
 export function membersOf({ nodes, pods, maintenances, clock }: ControllerContext): readonly ControlPlaneMember[] {
-  const facts = { podsOn: pods.on, maintenancesOn: maintenances.on, now: clock.now() };
-  return membersOfControlPlane(nodes.controlPlane(), facts);
+  return membersOfControlPlane(nodes.controlPlane(), {
+    podsOn: (node) => pods.on(node),
+    maintenancesOn: (node) => maintenances.on(node),
+    now: clock.now(),
+  });
 }
 
 /** Creates the turns of a term; `latest` returns a maintenance as our last write left it. */

@@ -81,8 +81,8 @@ interface Facts {
 
 /** What is known of a cluster whose members are looked at. */
 export interface ClusterFacts {
-  podsOn(node: string): readonly Pod[];
-  maintenancesOn(node: string): readonly NodeMaintenance[];
+  readonly podsOn: (node: string) => readonly Pod[];
+  readonly maintenancesOn: (node: string) => readonly NodeMaintenance[];
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
