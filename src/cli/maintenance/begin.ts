@@ -1,6 +1,7 @@
 import type { DrainPlanEntry, KeptPods, NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { judgeControlPlane, nodesTaken } from '../../decide/maintenance/control-plane-guard.ts';
+import { goesDownUncounted } from '../../decide/presence/presence.ts';
 import { isControlPlane, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { decideMaintenanceStep, type MaintenanceIntent } from '../../decide/maintenance/new-maintenance.ts';
@@ -104,11 +105,8 @@ export async function controlPlaneHarm(
   const draining = maintenances.filter((each) => stageOf(each) === 'Drain');
   const names = (list: readonly Node[]): readonly string[] => list.map(({ metadata }) => metadata.name);
   const pods = await podsOfMembers(client, nodes.filter(isControlPlane), signal);
-  const members = membersOfControlPlane(nodes, {
-    podsOn: (node) => pods.get(node) ?? [],
-    maintenancesOn: () => maintenances,
-    now: Date.now(),
-  });
+  const goesDown = (node: Node): boolean => goesDownUncounted(node, maintenances, Date.now());
+  const members = membersOfControlPlane(nodes, (node) => pods.get(node) ?? [], goesDown);
   const away = draining.flatMap((each) => {
     const own = nodes.filter((node) => selectsNode(each, node));
     return [...nodesTaken(members, names(own), keptBy(each))];

@@ -8,6 +8,7 @@ import {
 } from '../../decide/maintenance/control-plane-members.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { begunNode, drainBegan } from '../../decide/maintenance/recorded-node.ts';
+import { goesDownUncounted } from '../../decide/presence/presence.ts';
 import { type AskedReboot, placesOf, REBOOT_TERM_MS, rebootsOverLimit } from '../../decide/reboot/limit.ts';
 import { rebootNodeOf, takesTurns, type TurnWait } from '../../decide/shutdown/machine-going-down.ts';
 import { timeOf } from '../../decide/time.ts';
@@ -179,11 +180,8 @@ class TurnDecider {
 
 /** The members of the control plane, and which of these are at work, by the copies. */
 export function membersOf({ nodes, pods, maintenances, clock }: ControllerContext): readonly ControlPlaneMember[] {
-  return membersOfControlPlane(nodes.controlPlane(), {
-    podsOn: (node) => pods.on(node),
-    maintenancesOn: (node) => maintenances.on(node),
-    now: clock.now(),
-  });
+  const goesDown = (node: Node): boolean => goesDownUncounted(node, maintenances.on(node.metadata.name), clock.now());
+  return membersOfControlPlane(nodes.controlPlane(), (node) => pods.on(node), goesDown);
 }
 
 /** Creates the turns of a term; `latest` returns a maintenance as our last write left it. */

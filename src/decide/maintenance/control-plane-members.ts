@@ -1,11 +1,6 @@
 /** Which nodes are members of the control plane, and which of these are at work. */
-import { AGENT_STATUS_ANNOTATION } from '../../api/names.ts';
-import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { isReady, podTypeOf, readyConditionOf } from '../pod.ts';
-import { saysGoingDown } from '../presence/presence.ts';
-import { timeOf } from '../time.ts';
-import { agentNodeOf, stageOf } from './maintenance.ts';
 import { isOurCondition } from './node-conditions.ts';
 
 /** Labels by which kubeadm and others mark the nodes of the control plane. */
@@ -79,32 +74,13 @@ interface Facts {
   readonly goesDown: boolean;
 }
 
-/** What is known of a cluster whose members are looked at. */
-export interface ClusterFacts {
-  readonly podsOn: (node: string) => readonly Pod[];
-  readonly maintenancesOn: (node: string) => readonly NodeMaintenance[];
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
-
-/**
- * Whether the machine goes down, and no drain of its agent counts it: a person has completed or deleted the maintenance of its
- * shutdown, or the agent could not make one.
- */
-function goesDownUncounted(node: Node, { maintenancesOn, now }: ClusterFacts): boolean {
-  const { name, annotations } = node.metadata;
-  const readyAt = timeOf(readyConditionOf(node)?.lastTransitionTime ?? undefined) ?? -Infinity;
-  if (!saysGoingDown(annotations?.[AGENT_STATUS_ANNOTATION] ?? '', readyAt, now)) return false;
-  return !maintenancesOn(name).some((each) => stageOf(each) === 'Drain' && agentNodeOf(each) === name);
-}
-
-function factsOf(node: Node, facts: ClusterFacts): Facts {
+function factsOf(node: Node, pods: readonly Pod[], goesDown: boolean): Facts {
   const [serving, notServing] = [new Set<Component>(), new Set<Component>()];
-  for (const pod of facts.podsOn(node.metadata.name)) {
+  for (const pod of pods) {
     const component = componentOf(pod);
     if (component !== undefined) (isServing(pod) ? serving : notServing).add(component);
   }
-  return { node, serving, notServing, goesDown: goesDownUncounted(node, facts) };
+  return { node, serving, notServing, goesDown };
 }
 
 function hasAny({ serving, notServing }: Facts): boolean {
@@ -143,9 +119,14 @@ function faultOf(own: Facts, others: readonly Facts[]): string | undefined {
 /**
  * The members of the control plane among these nodes. A member is at work when its node is Ready and its etcd and
  * kube-apiserver are, where these are static pods: after a maintenance that takes longer than the node, whose kubelet never stopped.
+ * `goesDown` says whether the machine goes down although no drain counts it.
  */
-export function membersOfControlPlane(nodes: readonly Node[], facts: ClusterFacts): readonly ControlPlaneMember[] {
-  const members = nodes.filter(isControlPlane).map((node) => factsOf(node, facts));
+export function membersOfControlPlane(
+  nodes: readonly Node[],
+  podsOn: (node: string) => readonly Pod[],
+  goesDown: (node: Node) => boolean,
+): readonly ControlPlaneMember[] {
+  const members = nodes.filter(isControlPlane).map((node) => factsOf(node, podsOn(node.metadata.name), goesDown(node)));
   return members.map((own) => {
     const fault = faultOf(
       own,

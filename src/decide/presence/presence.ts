@@ -2,7 +2,12 @@
  * What the agent of a node says of itself in an annotation of its own Node object, so that people see which nodes of a fleet
  * are guarded. It is written when it changes, and else once an hour.
  */
+import { AGENT_STATUS_ANNOTATION } from '../../api/names.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node } from '../../api/pod.ts';
 import { parseObject } from '../json.ts';
+import { agentNodeOf, stageOf } from '../maintenance/maintenance.ts';
+import { readyConditionOf } from '../pod.ts';
 import { timeOf } from '../time.ts';
 import { SHUTDOWN_RESULTS, type ShutdownResult } from './last-shutdown.ts';
 import type { Phase } from '../shutdown/phase.ts';
@@ -159,9 +164,15 @@ export function overdueMs({ at, everySec }: WrittenPresence, now: number): numbe
   return age > everySec * 1000 + SLACK_MS ? age : undefined;
 }
 
-/** Whether the agent says that the machine goes down, or waits for its turn: it has, since `readyAt`, and its report is not overdue. */
-export function saysGoingDown(text: string, readyAt: number, now: number): boolean {
-  const said = readPresence(text);
+/**
+ * Whether the machine of the node goes down, as its agent says, and no drain of the agent counts it: a person has completed or deleted
+ * the maintenance of its shutdown, or the agent could not make one. What the agent said before the node was Ready anew is over.
+ */
+export function goesDownUncounted(node: Node, maintenances: readonly NodeMaintenance[], now: number): boolean {
+  const { name, annotations } = node.metadata;
+  const said = readPresence(annotations?.[AGENT_STATUS_ANNOTATION] ?? '');
+  const readyAt = timeOf(readyConditionOf(node)?.lastTransitionTime ?? undefined) ?? -Infinity;
   if (said === undefined || overdueMs(said, now) !== undefined || (timeOf(said.at) ?? 0) < readyAt) return false;
-  return said.phase === 'waiting' || said.phase === 'draining' || said.phase === 'released';
+  if (said.phase !== 'waiting' && said.phase !== 'draining' && said.phase !== 'released') return false;
+  return !maintenances.some((each) => stageOf(each) === 'Drain' && agentNodeOf(each) === name);
 }

@@ -25,6 +25,7 @@ import { decideShorterEnd } from '../../../src/decide/deadline/terminating-pod.t
 import { decideToldPods } from '../../../src/decide/staying-pod/told-pods.ts';
 import { nodesThatStay } from '../../../src/decide/disruption-budget/staying-node.ts';
 import { membersOfControlPlane } from '../../../src/decide/maintenance/control-plane-members.ts';
+import { goesDownUncounted } from '../../../src/decide/presence/presence.ts';
 import { nodeGoneForGood, rebootNodeOf, takesTurns } from '../../../src/decide/shutdown/machine-going-down.ts';
 import { type AskedReboot, rebootsOverLimit } from '../../../src/decide/reboot/limit.ts';
 import { drainBegan } from '../../../src/decide/maintenance/recorded-node.ts';
@@ -157,7 +158,10 @@ function evictions({ maintenances, requests, pods, budgets }: World): void {
 /** Machines that go down at once: who waits for whom, and which pods come back. */
 function goingDown({ maintenances, pods, nodes: all }: World): void {
   const podsOn = (node: string): typeof pods => pods.filter(({ spec }) => spec.nodeName === node);
-  assertFinite(membersOfControlPlane(all, { podsOn, maintenancesOn: () => maintenances, now: NOW }), 'members');
+  assertFinite(
+    membersOfControlPlane(all, podsOn, (node) => goesDownUncounted(node, maintenances, NOW)),
+    'members',
+  );
   const staying = nodesThatStay(all, new Set(maintenances.flatMap((each) => nodeGoneForGood(each) ?? [])), NOW);
   if (staying.length > all.length) throw new Error('more nodes stay than there are');
   const asked = maintenances.flatMap((each): AskedReboot[] => {

@@ -107,12 +107,7 @@ describe('the answers to a client that announces a shutdown or takes it back', (
       { phase: { ...RELEASED, origin: 'notice' }, inForce: OURS },
       /^The announcement is taken back, but the machine goes down all the same.*\[none\]$/,
     ],
-    [
-      'a cancel of nothing',
-      'cancel',
-      { phase: { kind: 'watching' } },
-      /^No shutdown is announced; nothing is canceled/,
-    ],
+    ['cancel of nothing', 'cancel', { phase: { kind: 'watching' } }, /^No shutdown is announced; nothing is canceled/],
   ];
   for (const [name, verb, known, expected] of rows) {
     it(name, async () => {

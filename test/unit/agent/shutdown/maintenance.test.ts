@@ -42,12 +42,7 @@ function recordingCluster(states: OwnState[], own: readonly NodeMaintenance[] = 
 
 describe('the NodeMaintenance of a shutdown', () => {
   const cases: [string, Phase, OwnState[], string[]][] = [
-    [
-      'is created while a drain with the cluster has none',
-      DRAINING,
-      ['absent'],
-      [`create ${DRAINING.maintenance} true`],
-    ],
+    ['is created if a drain with the cluster has none', DRAINING, ['absent'], [`create ${DRAINING.maintenance} true`]],
     ['is confirmed, and not created again', DRAINING, ['open'], [`confirm ${DRAINING.maintenance}`]],
     [
       'is created again in the iteration that finds it deleted before the watch has shown it',

@@ -62,11 +62,7 @@ const cases: [string, Record<string, string>, string][] = [
     { [UPGRADES]: setting('30'), [`run${UPGRADES.slice(7)}`]: setting('40') },
     `run${UPGRADES.slice(7)} 40`,
   ],
-  [
-    'not a file without .conf',
-    { [OWN]: setting('20'), 'etc/systemd/logind.conf.d/zzz.bak': setting('1') },
-    `${OWN} 20`,
-  ],
+  ['no file without .conf', { [OWN]: setting('20'), 'etc/systemd/logind.conf.d/zzz.bak': setting('1') }, `${OWN} 20`],
   ['not a value that systemd refuses', { [OWN]: `${setting('20')}InhibitDelayMaxSec=soon\n` }, `${OWN} 20`],
   ['not an assignment in another section', { [OWN]: `${setting('20')}[Sleep]\nInhibitDelayMaxSec=1\n` }, `${OWN} 20`],
 ];

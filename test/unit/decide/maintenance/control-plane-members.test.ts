@@ -4,13 +4,12 @@ import type { Node, NodeCondition, Pod } from '../../../../src/api/pod.ts';
 import { AGENT_STATUS_ANNOTATION, MIRROR_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { componentOf, membersOfControlPlane } from '../../../../src/decide/maintenance/control-plane-members.ts';
-import { type Presence, presenceText } from '../../../../src/decide/presence/presence.ts';
+import { goesDownUncounted, type Presence, presenceText } from '../../../../src/decide/presence/presence.ts';
 import { ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 import { presenceAt } from '../../../support/agent/presence.ts';
 
 const OVER = '2026-05-01T12:00:00Z';
 const NOW = Date.parse(OVER);
-const NOTHING = { podsOn: () => [], maintenancesOn: () => [], now: NOW };
 const BOTH = ['etcd', 'kube-apiserver'];
 
 /** A member; `drained` says what is known of its last drain. */
@@ -47,8 +46,8 @@ function faults(
   pods: Readonly<Record<string, readonly Pod[]>>,
   maintenances: readonly NodeMaintenance[] = [],
 ): Record<string, string> {
-  const facts = { podsOn: (name: string) => pods[name] ?? [], maintenancesOn: () => maintenances, now: NOW };
-  const members = membersOfControlPlane(nodes, facts);
+  const goesDown = (node: Node): boolean => goesDownUncounted(node, maintenances, NOW);
+  const members = membersOfControlPlane(nodes, (name) => pods[name] ?? [], goesDown);
   return Object.fromEntries(members.flatMap(({ name, fault }) => (fault === undefined ? [] : [[name, fault]])));
 }
 
@@ -124,7 +123,11 @@ describe('a member of the control plane', () => {
 
   it('a member whose etcd or kube-apiserver is a static pod is told from one without such pods', () => {
     const isStatic = (pods: readonly Pod[]): boolean | undefined =>
-      membersOfControlPlane([node('a')], { ...NOTHING, podsOn: () => pods })[0]?.isStatic;
+      membersOfControlPlane(
+        [node('a')],
+        () => pods,
+        () => false,
+      )[0]?.isStatic;
     assert.equal(isStatic(KUBEADM), true);
     assert.equal(isStatic([pod('etcd', { ready: false })]), true);
     assert.equal(isStatic([pod('kube-scheduler')]), false);

@@ -30,11 +30,7 @@ describe('the target of an eviction request', () => {
   });
 
   for (const [what, mirror, message] of [
-    [
-      'an earlier mirror pod of that name',
-      mirrorOf('u-2', 'a', MIRROR),
-      /an earlier mirror pod .* \(u-1\), .* now u-2/,
-    ],
+    ['an earlier mirror pod of the name', mirrorOf('u-2', 'a', MIRROR), /an earlier mirror pod .* \(u-1\), .* now u-2/],
     ["another node's pod", mirrorOf('u-1', 'b', MIRROR), /on the node b, not on a/],
     ['an ordinary pod', mirrorOf('u-1', 'a', {}), /no mirror pod/],
     ['a pod that is not there', undefined, /this node has no mirror pod kube-system\/dns-a/],

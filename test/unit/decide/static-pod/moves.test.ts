@@ -74,11 +74,7 @@ const guarded: [string, Partial<StaticPodFacts>, string[]][] = [
     { ...CONTROL_PLANE, inPlace: [ETCD, API_SERVER], parked: [PARKED] },
     ['park api.yaml'],
   ],
-  [
-    'parks etcd last',
-    { ...CONTROL_PLANE, inPlace: [ETCD], parked: [PARKED, parkedOf(API_SERVER)] },
-    ['park etcd.yaml'],
-  ],
+  ['parks it last', { ...CONTROL_PLANE, inPlace: [ETCD], parked: [PARKED, parkedOf(API_SERVER)] }, ['park etcd.yaml']],
   [
     'makes etcd wait for a pod that is targeted and still with another interceptor',
     { ...CONTROL_PLANE, inPlace: [ETCD, POD], leave: new Map([[podKey(ETCD), { maintenance: 'm', reason: '' }]]) },
