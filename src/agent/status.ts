@@ -7,6 +7,7 @@ import type { StaticPodPass } from './drain/pod-pass.ts';
 import type { AgentRecord } from './phase/record.ts';
 import type { ShutdownDetector } from './shutdown/detector.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
+import { KUBELET_INTERCEPTOR } from '../api/names.ts';
 import { interceptorEntry } from '../decide/eviction/heartbeat.ts';
 import { targetKeyOf } from '../decide/eviction/request.ts';
 import { hasDrained, nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
@@ -49,14 +50,15 @@ interface StatusCluster {
   readonly requests: Pick<NodeEvictionRequests, 'list'>;
 }
 
-/** The pods whose EvictionRequests are not over. */
+/** The pods whose EvictionRequests are not over, without those of which this agent itself has said what they wait for. */
 function waitingForRequests({ requests }: StatusCluster): readonly Waiting[] {
-  return requests.list().map((request) => {
+  return requests.list().flatMap((request) => {
     const active = request.status?.activeInterceptors?.[0];
     const entry = active === undefined ? undefined : interceptorEntry(request, active);
+    if (active === KUBELET_INTERCEPTOR && entry?.message !== undefined) return [];
     const expectedAt = timeOf(entry?.expectedFinishTime);
     const since = timeOf(request.metadata.creationTimestamp);
-    return {
+    const waiting: Waiting = {
       wait: waitOfSaid(active, entry?.message),
       what: targetKeyOf(request),
       on: active ?? 'eviction request controller',
@@ -64,6 +66,7 @@ function waitingForRequests({ requests }: StatusCluster): readonly Waiting[] {
       ...(since === undefined ? {} : { since }),
       ...(expectedAt === undefined ? {} : { expectedAt }),
     };
+    return [waiting];
   });
 }
 

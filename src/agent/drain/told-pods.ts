@@ -3,7 +3,7 @@ import { earliestDeadline } from '../../decide/deadline/maintenance.ts';
 import { endOf, isTerminal, podTypeOf } from '../../decide/pod.ts';
 import type { DrainerKind } from '../../decide/shutdown/drainer.ts';
 import { drainEnd, leftOf } from '../../decide/staying-pod/left-pods.ts';
-import { type GoingDown, readySinceOf } from '../../decide/staying-pod/staying-pods.ts';
+import { AFTER_END_MS, type GoingDown, readySinceOf } from '../../decide/staying-pod/staying-pods.ts';
 import { decideToldPods, isLookDue, type ToldStep } from '../../decide/staying-pod/told-pods.ts';
 import { KUBELET_WAIT_MS, podKey } from '../../decide/static-pod/moves.ts';
 import { describeError } from '../../errors.ts';
@@ -183,11 +183,11 @@ export class ToldPods {
   }
 }
 
-/** The pods that were told to end; a static one is known by its manifest. */
+/** The pods that were told to end, and are waited for; a static one is known by its manifest. */
 function endingOf(pods: readonly Pod[], now: number): readonly Waiting[] {
   return pods.flatMap((pod) => {
     const end = podTypeOf(pod) === 'Static' ? undefined : endOf(pod);
-    if (end === undefined) return [];
+    if (end === undefined || now > end.endsAt + AFTER_END_MS) return [];
     const expectedAt = end.endsAt;
     const wait = now > expectedAt ? 'overdue' : 'grace-period';
     return [{ wait, what: keyOf(pod), on: 'kubelet', message: 'is terminating', expectedAt }];
