@@ -148,7 +148,8 @@ class World {
 
   #contextOf(indexes: Indexes): ControllerContext {
     const options = this.#maxParallelNodes === undefined ? {} : { maxParallelNodes: this.#maxParallelNodes };
-    return { options, ungated: { on: () => [] }, ...indexes } as unknown as ControllerContext;
+    const clock = { now: () => NOW };
+    return { clock, options, ungated: { on: () => [] }, ...indexes } as unknown as ControllerContext;
   }
 
   #notePod(pod: number): void {

@@ -50,6 +50,7 @@ function drains({ maintenances, requests, pods, nodes }: World): void {
   const context = {
     ...indexesOf({ maintenances, requests, pods, nodes }),
     options: OPTIONS,
+    clock: { now: () => NOW },
     ungated: { on: () => [] },
   } as unknown as ControllerContext;
   const observer = createDrainObserver(context);
