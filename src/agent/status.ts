@@ -70,11 +70,12 @@ function waitingForRequests({ requests }: StatusCluster): readonly Waiting[] {
   });
 }
 
-/** The pods that block the drain of its shutdown, as whoever drains the node has written it. */
+/** The pods that nobody could be asked for, as whoever drains the node has written it: others that block are known by their requests. */
 function waitingForBlocked({ cluster, phase, nodeName }: StatusFacts): readonly Waiting[] {
   if (phase.kind !== 'draining' || phase.mode !== 'cluster') return [];
   const own = nodeStatusOf(cluster?.maintenances.get(phase.maintenance)?.status, nodeName);
-  return (own?.podsBlocking ?? []).map(({ namespace, name, reason, message, since }) => {
+  return (own?.podsBlocking ?? []).flatMap(({ namespace, name, reason, message, since }) => {
+    if (reason !== 'EvictionRefused' && reason !== 'EvictionFailed') return [];
     const at = timeOf(since);
     const what = `${namespace}/${name}`;
     return {
