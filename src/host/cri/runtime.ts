@@ -81,11 +81,11 @@ const GRACE_ANNOTATION = 'io.kubernetes.pod.terminationGracePeriod';
 
 /**
  * The runtime behind `endpoint`, the path of a unix socket, with or without `unix://`. Does not connect yet. Only tests set
- * how long a call may take.
+ * how long a call may take, and where the control groups are.
  *
  * @throws NodemaintError CONFIG_INVALID if the endpoint is something else.
  */
-export function createContainerRuntime(endpoint: string, callMs = CALL_MS): ContainerRuntime {
+export function createContainerRuntime(endpoint: string, callMs = CALL_MS, groups?: string): ContainerRuntime {
   const runtime: Runtime = { connection: createConnection(parseEndpoint(endpoint)), callMs };
   /** Sandboxes whose stop the runtime has confirmed. */
   const stopped = new Set<string>();
@@ -95,7 +95,7 @@ export function createContainerRuntime(endpoint: string, callMs = CALL_MS): Cont
     livePods: async (signal) => {
       const pods = await readLivePods(runtime, signal).catch(async (error: unknown) => {
         signal.throwIfAborted();
-        throw new SilentRuntimeError(error, await podsWithProcesses(signal));
+        throw new SilentRuntimeError(error, await podsWithProcesses(signal, groups));
       });
       const listed = new Set(pods.map(({ id }) => id));
       for (const id of stopped) if (!listed.has(id)) stopped.delete(id);

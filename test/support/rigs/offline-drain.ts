@@ -142,7 +142,7 @@ export async function drainOffline(root: string, fault: OfflineFault | undefined
   };
   const clock = createSystemClock();
   const state = await openTestState(path.join(root, 's'));
-  const runtime = createContainerRuntime(socket, CALL_MS);
+  const runtime = createContainerRuntime(socket, CALL_MS, path.join(root, 'groups'));
   const choose = () => Promise.resolve({ kind: 'unit', unit: 'kubelet.service' } as const);
   const kubelet = createKubeletUnit(kubeletStandIn.units, { choose, state, bootId: 'boot-1' });
   const kubeletPods = kubeletPodsOf(fault?.on === 'kubelet');
