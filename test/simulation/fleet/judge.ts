@@ -373,7 +373,10 @@ export class Judge {
     const before = new Map(this.#waits);
     this.#waits.clear();
     for (const machine of this.#fleet.machines) {
-      for (const { wait, what, message } of machine.status()?.waitingFor ?? []) {
+      const waits = machine.status()?.waitingFor ?? [];
+      // A machine that waits for its turn has begun nothing: what else it names is the drain of somebody else.
+      if (waits.some(({ wait }) => wait === 'reboot-limit' || wait === 'quorum')) continue;
+      for (const { wait, what, message } of waits) {
         const bound = WAITS[wait];
         if (!('end' in bound) || bound.next === 'again') continue;
         const key = `${machine.bootId} ${wait} ${what}`;
