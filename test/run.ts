@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { DECLARED, type Need } from './needs/declared.ts';
+import { removeLeftCgroupRoots } from './node/containerd.ts';
 import { type Making, startMaking } from './needs/making.ts';
 import { needsOf } from './needs/imports.ts';
 import { TABLE } from './needs/table.ts';
@@ -90,6 +91,7 @@ async function runQuick(runs: readonly Run[]): Promise<FilesOutcome> {
 async function runReal(runs: readonly Run[], readiness: Readiness, needs: Needs): Promise<FilesOutcome> {
   // They would share the processors with those of another run.
   using _lock = await takeLock('tests');
+  await removeLeftCgroupRoots();
   const program = { [PROGRAM_VARIABLE]: BUNDLE };
   const concurrency = Math.max(...runs.map(({ suite }) => suite.concurrency));
   const suiteOf = (file: string): Suite | undefined => runs.find(({ groups }) => groups.flat().includes(file))?.suite;

@@ -92,6 +92,13 @@ async function removeTree(folder: string): Promise<void> {
   await rmdir(folder).catch(() => undefined);
 }
 
+/** Removes the groups below which pods were of a test that was killed: the agents of other tests would take them for theirs. */
+export async function removeLeftCgroupRoots(): Promise<void> {
+  for (const place of await hierarchies())
+    for (const name of await readdir(place))
+      if (name.startsWith('local-drain-')) await removeTree(path.join(place, name));
+}
+
 /** Removes the cgroups of the containers that ended with their namespace, as their shims, which ended too, would have. */
 export async function removeContainerCgroups(folder: string): Promise<void> {
   const bundles = path.join(folder, 'state', 'io.containerd.runtime.v2.task', 'k8s.io');

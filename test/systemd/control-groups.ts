@@ -1,5 +1,6 @@
 /** Control groups for a systemd of a test, below the one of this process. */
-import { access, mkdir, readdir, readFile, rmdir } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -13,11 +14,6 @@ async function succeeds(attempt: Promise<void>): Promise<boolean> {
   );
 }
 
-/** Whether there is something at `place`. */
-export async function exists(place: string): Promise<boolean> {
-  return await succeeds(access(place));
-}
-
 /** The controllers of cgroup v1 that systemd uses for its units: a systemd mounts those that it does not find. */
 const CONTROLLERS = ['cpu', 'cpuacct', 'blkio', 'memory', 'devices', 'pids'];
 
@@ -27,7 +23,7 @@ const CONTROLLERS = ['cpu', 'cpuacct', 'blkio', 'memory', 'devices', 'pids'];
  */
 async function ownControlGroups(): Promise<readonly string[]> {
   const lines = (await readFile('/proc/self/cgroup', 'utf8')).trim().split('\n');
-  const unified = (await exists(`${CONTROL_GROUPS}/unified`)) ? 'unified' : '';
+  const unified = existsSync(`${CONTROL_GROUPS}/unified`) ? 'unified' : '';
   const rootOf = (controllers: string): string | undefined => {
     if (controllers === '') return unified;
     if (controllers === 'name=systemd') return 'systemd';

@@ -1,7 +1,8 @@
 /** Releases of Debian as folders, made by debootstrap. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
@@ -87,13 +88,6 @@ export async function makeSystem(
   await rm(path.join(root, 'var', 'cache', 'apt'), { recursive: true, force: true });
 }
 
-async function exists(file: string): Promise<boolean> {
-  return await access(file).then(
-    () => true,
-    () => false,
-  );
-}
-
 /** The folder of this name that `make` fills, made once for each release and for each text of this file and of `recipe`. */
 export async function madeOnce(
   name: string,
@@ -104,7 +98,7 @@ export async function madeOnce(
   const texts = await Promise.all([import.meta.filename, recipe].map((file) => readFile(file)));
   const hash = createHash('sha256').update(Buffer.concat(texts)).digest('hex').slice(0, 16);
   const target = cacheFolder(path.join(name, `${hash}-debian-${debian}`));
-  if (await exists(target)) return target;
+  if (existsSync(target)) return target;
   await mkdir(path.dirname(target), { recursive: true });
   const folder = await mkdtemp(`${target}.`);
   try {
@@ -113,7 +107,7 @@ export async function madeOnce(
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
     // Another process may have made it meanwhile.
-    if (!(await exists(target))) throw error;
+    if (!existsSync(target)) throw error;
   }
   return target;
 }

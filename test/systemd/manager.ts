@@ -2,12 +2,13 @@
  * A real service manager for units of a test: systemd as the manager of a user, with a bus of its own. Jobs, their order
  * and what a shutdown does to them are those of process 1; `exit.target` is its way down. Needs root.
  */
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { childOf, startProgram } from '../control-plane/process.ts';
-import { exists, makeControlGroups } from './control-groups.ts';
+import { makeControlGroups } from './control-groups.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const START = new URL('start-manager.sh', import.meta.url).pathname;
@@ -56,7 +57,7 @@ export async function startManager(
     if (first !== undefined) process.kill(first, 'SIGKILL');
     await program.stop();
   });
-  await waitFor('systemd has a bus', () => exists(socket), { timeoutMs: READY_MS, program, signal });
+  await waitFor('systemd has a bus', () => existsSync(socket), { timeoutMs: READY_MS, program, signal });
   const owned = stack.move();
   const enter = (): readonly [string, ...string[]] => [
     'nsenter',
