@@ -5,9 +5,9 @@ import { CHECKOUT, NODE, type SystemContainer, startSystemContainer } from '../.
 import { isThorough } from '../../support/thorough.ts';
 
 const THOROUGH = isThorough(
-  'install.sh with one failing command, and with SIGKILL, at each place instead of each ninth',
+  'install.sh with one failing command, and with SIGKILL, at each place instead of each fifteenth',
 );
-const STEP = THOROUGH ? 1 : 9;
+const STEP = THOROUGH ? 1 : 15;
 const PLACES = '/root/places';
 const LIB = '/usr/lib/nodemaint';
 const UNITS = '/usr/lib/systemd';
