@@ -1,16 +1,10 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
-import {
-  DEADLINE_ANNOTATION,
-  INTERCEPTOR_DEADLINE_ANNOTATION,
-  MAINTENANCE_REQUESTER,
-  MAINTENANCE_UID_LABEL,
-} from '../../api/names.ts';
+import { DEADLINE_ANNOTATION, INTERCEPTOR_DEADLINE_ANNOTATION, MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { KubeClient } from '../client.ts';
 import { EVICTION_REQUESTS, objectPath, sendForObject } from '../resource.ts';
 
 /**
- * Takes the requester entry of maintenances and the annotations of a deadline off a request (KEP-4563, "Eviction Requester"). It
- * keeps the label by which whoever cleans up later knows that a drain had asked.
+ * Takes the requester entry of maintenances and the annotations of a deadline off a request (KEP-4563, "Eviction Requester").
  * Returns false where the request is gone, or has changed since it was judged. Throws API_UNREACHABLE and API_REFUSED.
  */
 export async function withdrawEntry(
@@ -20,8 +14,7 @@ export async function withdrawEntry(
 ): Promise<boolean> {
   const requesters = (spec.requesters ?? []).filter(({ name }) => name !== MAINTENANCE_REQUESTER);
   const annotations = { [DEADLINE_ANNOTATION]: null, [INTERCEPTOR_DEADLINE_ANNOTATION]: null };
-  const labels = { [MAINTENANCE_UID_LABEL]: metadata.labels?.[MAINTENANCE_UID_LABEL] ?? '' };
-  const body = { metadata: { resourceVersion: metadata.resourceVersion, labels, annotations }, spec: { requesters } };
+  const body = { metadata: { resourceVersion: metadata.resourceVersion, annotations }, spec: { requesters } };
   const path = objectPath(EVICTION_REQUESTS, metadata);
   const patch = { kind: 'merge' } as const;
   return (await sendForObject(client, { method: 'PATCH', path, body, patch }, [404, 409], signal)) !== undefined;

@@ -22,10 +22,11 @@ function podOf(name: string, node: string): Pod {
   return { metadata: { name, namespace: 'n', uid: `u-${name}` }, spec: { nodeName: node, priority: 0 } };
 }
 
-/** A request of the pod, with these requesters; it names the node one. */
+/** A request of the pod, with these requesters; it names the node one, and where drains have asked the first of them. */
 function requestOf(pod: string, requesters: readonly string[], metadata: object = {}): EvictionRequest {
+  const asked = requesters.includes(MAINTENANCE_REQUESTER) ? { [MAINTENANCE_UID_LABEL]: 'u-gone' } : {};
   return {
-    metadata: { name: `u-${pod}`, namespace: 'n', labels: { [NODE_LABEL]: 'one' }, ...metadata },
+    metadata: { name: `u-${pod}`, namespace: 'n', labels: { [NODE_LABEL]: 'one', ...asked }, ...metadata },
     spec: { target: { pod: { name: pod, uid: `u-${pod}` } }, requesters: requesters.map((name) => ({ name })) },
   };
 }
