@@ -1,9 +1,8 @@
 import type { Pod } from '../../api/pod.ts';
-import { budgetCovers } from '../../decide/disruption-budget/covers.ts';
-import { afterAttempt, isEvictOnly, NO_ATTEMPT } from '../../decide/eviction/imperative.ts';
-import { attemptToEvict } from '../../kube/eviction/attempt.ts';
+import { afterAttempt, NO_ATTEMPT } from '../../decide/eviction/imperative.ts';
 import { createEvictionAttempts } from '../../kube/eviction/attempt-memory.ts';
 import type { EvictionConcurrency } from '../../kube/eviction/concurrency.ts';
+import { attempt } from '../../kube/eviction/imperative.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
 
@@ -23,7 +22,9 @@ export interface GroupedEvictions {
 
 /** Its calls count together with those of `underWay`. */
 export function createGroupedEvictions(context: ControllerContext, underWay: EvictionConcurrency): GroupedEvictions {
-  const { client, clock, log, metrics, budgets, options } = context;
+  const { client, clock, log, metrics, budgets } = context;
+  const { promiseWords, promiseTimeout } = context.options;
+  const parts = { client, budgets, promiseWords, endOptions: (pod: Pod) => graceOptions(context, pod) };
   const memories = createEvictionAttempts(clock);
   const said = new Map<string, { readonly refused?: string }>();
   return {
@@ -32,22 +33,14 @@ export function createGroupedEvictions(context: ControllerContext, underWay: Evi
       const { namespace = '', name } = pod.metadata;
       const leftMs = Math.max(memory.nextAt - clock.now(), underWay.pauseMs(namespace));
       if (leftMs > 0) return { againMs: leftMs, ...said.get(key) };
-      const answer = {
-        attempt: memory.count + 1,
-        postponed: memory.postponed,
-        evictOnly: isEvictOnly(pod),
-        promiseWords: options.promiseWords,
-        budgets: budgets.list().filter((budget) => budgetCovers(budget, pod)),
-        budgetRetryMs: BUDGET_RETRY_MS,
-      };
-      const scope = { options: graceOptions(context, pod), context: answer };
-      const outcome = await underWay.during(namespace, () => attemptToEvict(client, pod, scope, signal));
+      const tried = { pod, memory, budgetRetryMs: BUDGET_RETRY_MS };
+      const outcome = await underWay.during(namespace, () => attempt(parts, tried, signal));
       log.info({ pod: `${namespace}/${name}`, ...outcome }, 'asked for an eviction');
       metrics.attempts.inc({ outcome: outcome.kind });
       const now = clock.now();
       const after = afterAttempt(pod, memory, outcome, now);
       const isPromised = outcome.kind === 'promised';
-      const nextAt = isPromised ? now + options.promiseTimeout : after.memory.nextAt;
+      const nextAt = isPromised ? now + promiseTimeout : after.memory.nextAt;
       memories.set(key, { ...after.memory, nextAt });
       const isRefused = isPromised || outcome.kind === 'blocked';
       said.set(key, isRefused && after.progress !== undefined ? { refused: after.progress.message } : {});

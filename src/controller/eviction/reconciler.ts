@@ -12,7 +12,6 @@ import { createRecentWrites, type RecentWrites } from '../../kube/read-your-writ
 import { EVICTION_REQUESTS, objectPath, PODS, sendForObject, keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { requestKeyOf } from '../cache/pods.ts';
-import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
 import { actsWhileInactive } from '../spent-requests.ts';
 
 /** The field manager of the labels that are copied from the pod, so that a label which the pod loses is removed again. */
@@ -24,32 +23,44 @@ export function subjectOf(request: EvictionRequest): EvictionRequest & { apiVers
 }
 
 /** What the controller knows of the target of a request. */
-export interface RequestTargets {
+interface TargetNote {
+  /** The UID of the request: of a namesake that took its place nothing is known. */
+  readonly of: string | undefined;
   /** The labels that were applied last. */
   applied?: string;
   /** Whether our copy has shown the target, so that its absence there means that it is gone. */
   seen: boolean;
 }
 
+/** The notes, by the keys of the requests. */
+type TargetNotes = Map<string, TargetNote>;
+
 /** What the steps of a request share. */
 interface Scope {
   readonly context: ControllerContext;
-  readonly notes: RequestNotes<RequestTargets>;
+  readonly notes: TargetNotes;
+}
+
+/** The note of the request, empty at first. */
+export function noteOf(notes: TargetNotes, request: EvictionRequest): TargetNote {
+  const key = keyOf(request);
+  const known = notes.get(key);
+  if (known !== undefined && known.of === request.metadata.uid) return known;
+  const fresh = { of: request.metadata.uid, seen: false };
+  notes.set(key, fresh);
+  return fresh;
 }
 
 /**
  * The target: from our copy, or read from the API server while the copy has never shown it. The copy may be late, and a
  * new pod must not be taken for one that is gone.
  */
-async function findPod(
-  { context, notes }: Scope,
-  request: EvictionRequest,
-  signal: AbortSignal,
-): Promise<Pod | undefined> {
+async function findPod(scope: Scope, request: EvictionRequest, signal: AbortSignal): Promise<Pod | undefined> {
+  const { context } = scope;
   const { name, uid } = request.spec.target.pod;
   const { namespace } = request.metadata;
   const known = context.pods.get(`${namespace}/${name}`);
-  const noted = notes.of(request);
+  const noted = noteOf(scope.notes, request);
   if (known?.metadata.uid === uid) noted.seen = true;
   if (noted.seen) return known;
   const path = objectPath(PODS, { name, namespace: namespace ?? '' });
@@ -58,7 +69,7 @@ async function findPod(
 
 /** Label synchronization (KEP-4563); returns the request as it is then. */
 async function synchronizeLabels(
-  { context, notes }: Scope,
+  scope: Scope,
   request: EvictionRequest,
   pod: Pod,
   signal: AbortSignal,
@@ -66,7 +77,7 @@ async function synchronizeLabels(
   const { wanted, annotations, differs, hasOthers } = decideLabels(request, pod);
   const { name, namespace, uid = '' } = request.metadata;
   const text = labelsText(wanted);
-  const noted = notes.of(request);
+  const noted = noteOf(scope.notes, request);
   if (!differs && (!hasOthers || noted.applied === text)) return request;
   const body = {
     apiVersion: EVICTION_REQUEST_API_VERSION,
@@ -75,12 +86,8 @@ async function synchronizeLabels(
   };
   const path = objectPath(EVICTION_REQUESTS, request.metadata);
   const patch = { kind: 'apply', manager: LABEL_MANAGER } as const;
-  const fresh = await sendForObject<EvictionRequest>(
-    context.client,
-    { method: 'PATCH', path, body, patch },
-    [404, 409],
-    signal,
-  );
+  const change = { method: 'PATCH', path, body, patch } as const;
+  const fresh = await sendForObject<EvictionRequest>(scope.context.client, change, [404, 409], signal);
   if (fresh !== undefined) noted.applied = text;
   return fresh ?? request;
 }
@@ -156,14 +163,14 @@ export function isMarkObsolete(context: ControllerContext, pod: Pod): boolean {
 export function createEvictionRequestReconciler(
   context: ControllerContext,
   writes: RecentWrites<EvictionRequest> = createRecentWrites(),
-  notes: RequestNotes<RequestTargets> = createRequestNotes(() => ({ seen: false })),
+  notes: TargetNotes = new Map(),
 ): Reconcile {
   const scope = { context, notes };
   const step: Reconcile = async (key, signal) => {
     const copy = context.requests.get(key);
     if (copy === undefined || isFinished(copy)) writes.forget(key);
     let request = writes.latest(key, copy);
-    if (request === undefined) notes.forget(key);
+    if (request === undefined) notes.delete(key);
     if (request === undefined) return {};
     const endedAt = finishedAt(request);
     const pod = endedAt === undefined ? await findPod(scope, request, signal) : undefined;
@@ -174,7 +181,7 @@ export function createEvictionRequestReconciler(
     const written = await write(context, request, decision, signal);
     if (written !== undefined) writes.note(key, copy, written);
     if (endedAt !== undefined) {
-      notes.forget(key);
+      notes.delete(key);
       if (request.metadata.deletionTimestamp !== undefined) return {};
       return { againMs: await collect(context, request, endedAt, signal) };
     }

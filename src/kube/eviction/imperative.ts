@@ -4,6 +4,7 @@ import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import type { EvictionOutcome } from '../../decide/eviction/api-answer.ts';
 import { budgetCovers, decideWakeUps } from '../../decide/disruption-budget/covers.ts';
+import { MAX_RETRY_MS } from '../../decide/eviction/back-off.ts';
 import { interceptorEntry, quietMs } from '../../decide/eviction/heartbeat.ts';
 import {
   afterAttempt,
@@ -76,11 +77,12 @@ interface EngineMemory {
 }
 
 /** One attempt at the eviction of a pod; `memory` has those before it. Throws API_UNREACHABLE. */
-async function attempt(
-  parts: EngineParts,
-  { pod, memory }: { readonly pod: Pod; readonly memory: EvictionMemory },
+export async function attempt(
+  parts: Pick<EngineParts, 'client' | 'endOptions' | 'promiseWords' | 'budgets'>,
+  tried: { readonly pod: Pod; readonly memory: EvictionMemory; readonly budgetRetryMs?: number },
   signal: AbortSignal,
 ): Promise<EvictionOutcome> {
+  const { pod, memory, budgetRetryMs = MAX_RETRY_MS } = tried;
   const scope = {
     options: parts.endOptions(pod),
     context: {
@@ -89,6 +91,7 @@ async function attempt(
       evictOnly: isEvictOnly(pod),
       promiseWords: parts.promiseWords,
       budgets: parts.budgets.list().filter((budget) => budgetCovers(budget, pod)),
+      budgetRetryMs,
     },
   };
   return await attemptToEvict(parts.client, pod, scope, signal);
