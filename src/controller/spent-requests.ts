@@ -5,8 +5,7 @@ import { drainOf } from '../decide/daemon-set/gate.ts';
 import type { EvictionTarget } from '../decide/eviction/imperative.ts';
 import { otherRequesters } from '../decide/eviction/requester.ts';
 import { isSpent } from '../decide/eviction/spent-request.ts';
-import { drainsOfNode, type NodeDrain } from '../decide/maintenance/maintenance.ts';
-import { drainsOn } from '../decide/drain/retention.ts';
+import { drainsOfNode, drainsOn, type NodeDrain } from '../decide/maintenance/maintenance.ts';
 import { podTypeOf } from '../decide/pod.ts';
 import type { ControllerContext } from './context.ts';
 

@@ -21,10 +21,11 @@ import {
   readySinceOf,
   waitedUntil,
 } from '../../decide/staying-pod/staying-pods.ts';
+import { controlPlaneMembers } from '../cache/control-plane.ts';
 import type { DrainGroup } from '../cache/drain-groups.ts';
 import { decideVolumes, recordedWait, volumesOn } from '../../decide/volume/wait.ts';
 import type { ControllerContext } from '../context.ts';
-import { createRebootTurns, membersOf, type RebootTurns, type TurnToCome } from '../reboot/turns.ts';
+import { createRebootTurns, type RebootTurns, type TurnToCome } from '../reboot/turns.ts';
 
 /** A maintenance in the Drain stage, and the nodes that it selects. */
 export interface Draining extends ThrottledDrain {
@@ -251,7 +252,7 @@ function createLimitedTurns(
     const { revision } = maintenances.drains;
     if (turns?.revision === revision) return turns.throttled;
     const all = withTurn(known(maintenances.drains.names, given), rebootTurns, given);
-    const throttled = throttleDrains(membersOf(context), all, options.maxParallelNodes);
+    const throttled = throttleDrains(controlPlaneMembers(context), all, options.maxParallelNodes);
     turns = { revision, throttled };
     return throttled;
   };
@@ -276,7 +277,7 @@ export function createGroupResolver(
       given,
     );
     const reboots = rebootTurns(group.members, given);
-    const members = membersOf(context);
+    const members = controlPlaneMembers(context);
     const limited = isLimited ? turnsOfAll(given) : throttleDrains(members, judged, undefined);
     const throttled = new Map([...limited, ...[...reboots].map(([name, { message }]) => [name, message] as const)]);
     const turnsAt = isLimited ? maintenances.drains.revision : undefined;

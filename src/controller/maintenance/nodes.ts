@@ -3,11 +3,11 @@ import { identityOf, recordedNode } from '../../decide/maintenance/recorded-node
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { isKeptByAll, keptBy } from '../../decide/kept-pods/kept-pods.ts';
-import { stageOf } from '../../decide/maintenance/maintenance.ts';
+import { drainsOn, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { volumesOn } from '../../decide/volume/wait.ts';
 import { drainPodOf } from '../../decide/pod.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';
-import { drainsOn, nodeStateOf } from '../../decide/drain/retention.ts';
+import { nodeStateOf } from '../../decide/maintenance/node-conditions.ts';
 import { type ConditionsIntent, syncConditions } from '../../kube/maintenance/conditions.ts';
 import { needsCordonWrite, syncCordon } from '../../kube/maintenance/cordon.ts';
 import { after, type Loop } from '../../kube/loop/loops.ts';

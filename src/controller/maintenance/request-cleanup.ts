@@ -1,9 +1,9 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
-import { decideRetention, drainsOn, type RetentionStep } from '../../decide/drain/retention.ts';
+import { decideRetention, type RetentionStep } from '../../decide/eviction/requester.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
-import { selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
+import { drainsOn, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
 import { deleteRequest, withdrawEntry } from '../../kube/eviction/requester-entry.ts';
 import { keyOf } from '../../kube/resource.ts';

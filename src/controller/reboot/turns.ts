@@ -1,17 +1,13 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { type GuardedDrain, guardControlPlane } from '../../decide/maintenance/control-plane-guard.ts';
-import {
-  type ControlPlaneMember,
-  isHealthy,
-  membersOfControlPlane,
-} from '../../decide/maintenance/control-plane-members.ts';
+import { isHealthy } from '../../decide/maintenance/control-plane-members.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { begunNode, drainBegan } from '../../decide/maintenance/recorded-node.ts';
-import { goesDownUncounted } from '../../decide/presence/presence.ts';
 import { type AskedReboot, placesOf, REBOOT_TERM_MS, rebootsOverLimit } from '../../decide/reboot/limit.ts';
 import { rebootNodeOf, takesTurns, type TurnWait } from '../../decide/shutdown/machine-going-down.ts';
 import { timeOf } from '../../decide/time.ts';
+import { controlPlaneMembers } from '../cache/control-plane.ts';
 import type { ControllerContext } from '../context.ts';
 
 /** The drains of these names that wait for their turn to reboot, by name; `given` may be newer than our copy. */
@@ -173,15 +169,9 @@ class TurnDecider {
         ? { ...drain, forced: false }
         : { ...drain, begun: drain.begun || hasBegun.has(drain.name) },
     );
-    const throttled = guardControlPlane(membersOf(this.#context), drains);
+    const throttled = guardControlPlane(controlPlaneMembers(this.#context), drains);
     return new Map([...throttled].filter(([name]) => isAsking.has(name)));
   }
-}
-
-/** The members of the control plane, and which of these are at work, by the copies. */
-export function membersOf({ nodes, pods, maintenances, clock }: ControllerContext): readonly ControlPlaneMember[] {
-  const goesDown = (node: Node): boolean => goesDownUncounted(node, maintenances.on(node.metadata.name), clock.now());
-  return membersOfControlPlane(nodes.controlPlane(), (node) => pods.on(node), goesDown);
 }
 
 /** Creates the turns of a term; `latest` returns a maintenance as our last write left it. */

@@ -1,7 +1,9 @@
 import { CANCELED, EVICTED, type EvictionRequest } from '../../api/eviction-request.ts';
+import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
-import { hasCondition, isFinished } from './request.ts';
-import { isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
+import { covers, type NodeDrain } from '../maintenance/maintenance.ts';
+import { drainPodOf, isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
+import { hasCondition, isFinished, isMadeByDrain } from './request.ts';
 
 /** What a requester does about the request of a pod that it wants evicted. */
 type RequesterStep =
@@ -63,4 +65,34 @@ export function evictionWarning(pod: Pod): string | undefined {
     case 'Static':
       return `pod "${name}" is static: only the agent of its node can end it, in a maintenance of the node`;
   }
+}
+
+/** What the maintenance controller does about an EvictionRequest that it does not want any more. */
+export type RetentionStep =
+  /** Nothing: the request is still wanted, or is none of ours. */
+  | 'keep'
+  /** It takes its requester entry back. */
+  | 'withdraw'
+  /** The request is over, and nobody else asks for it. */
+  | 'delete';
+
+/**
+ * The requester entry stays only while the targets of a drain cover the pod (KEP-4212, "Drain"); on a request that is over,
+ * while its node is being drained. `pod` is the target, where it is still there, and `drains` are those of `drainsOn` its node.
+ */
+export function decideRetention(
+  request: EvictionRequest,
+  pod: Pod | undefined,
+  drains: readonly NodeDrain[],
+): RetentionStep {
+  const isOver = isFinished(request);
+  const target = pod && drainPodOf(pod);
+  const isWanted = target === undefined || isOver ? drains.length > 0 : covers(drains, target);
+  if (isWanted) return 'keep';
+  const isOurs = isRequestedBy(request, MAINTENANCE_REQUESTER);
+  const isWantedByOthers = otherRequesters(request, MAINTENANCE_REQUESTER).length > 0;
+  // Finalizers hold a request that is being deleted: it cannot go, but nothing of ours stays on it.
+  const isDeleted = request.metadata.deletionTimestamp !== undefined;
+  if (isOurs && (isWantedByOthers || !isOver || isDeleted)) return 'withdraw';
+  return isOver && !isWantedByOthers && !isDeleted && (isOurs || isMadeByDrain(request)) ? 'delete' : 'keep';
 }

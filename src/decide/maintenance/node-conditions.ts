@@ -1,5 +1,8 @@
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, NodeCondition } from '../../api/pod.ts';
 import { firstNames } from '../name-list.ts';
+import { isBegunOn, selectsNode, stageOf } from './maintenance.ts';
+import { recordedNode } from './recorded-node.ts';
 
 /** What a node is in the middle of. */
 export interface NodeState {
@@ -11,6 +14,51 @@ export interface NodeState {
   readonly draining: readonly string[];
   /** Whether all of its pods are gone. */
   readonly drained: boolean;
+}
+
+/**
+ * Whether the maintenance is still to ask pods of the node to leave: in Idle, in Cordon, or in Drain where its status says that
+ * it waits. A drain that nobody has looked at yet may begin at once.
+ */
+function isPlannedOn(maintenance: NodeMaintenance, node: Node): boolean {
+  switch (stageOf(maintenance)) {
+    case 'Idle':
+      return maintenance.metadata.deletionTimestamp === undefined;
+    case 'Cordon':
+      return true;
+    case 'Drain':
+      return recordedNode(maintenance.status, node.metadata) !== undefined && !isBegunOn(maintenance, node);
+    case 'Complete':
+      return false;
+  }
+}
+
+/**
+ * Whether the maintenance has the node cordoned: in Cordon, and in Drain where that followed, where it has begun on the node,
+ * or where its status has targets for the node, which others may have reached. A node that only waits for its place or its
+ * turn keeps its room for the pods of those before it: an operator of a database does not move its primary to a cordoned node.
+ */
+function cordons(maintenance: NodeMaintenance, node: Node): boolean {
+  if (stageOf(maintenance) !== 'Drain') return stageOf(maintenance) === 'Cordon';
+  const wasCordoned = maintenance.status?.stageStatuses?.some(({ name }) => name === 'Cordon') === true;
+  const { drainTargets = [] } = recordedNode(maintenance.status, node.metadata) ?? {};
+  return wasCordoned || isBegunOn(maintenance, node) || drainTargets.length > 0;
+}
+
+/** The cordon and the conditions that may stay on a node: those of the maintenances that select it now. */
+export function nodeStateOf(maintenances: readonly NodeMaintenance[], node: Node, isEmpty: boolean): NodeState {
+  const selecting = maintenances.filter((each) => selectsNode(each, node));
+  const own = selecting.filter((each) => cordons(each, node));
+  const draining = own.filter((each) => isBegunOn(each, node));
+  const planned = selecting.filter((each) => isPlannedOn(each, node));
+  const namesOf = (list: readonly NodeMaintenance[]): readonly string[] =>
+    list.map(({ metadata }) => metadata.name).toSorted();
+  return {
+    maintenances: namesOf(own),
+    planned: namesOf(planned),
+    draining: namesOf(draining),
+    drained: draining.length > 0 && isEmpty,
+  };
 }
 
 /** Maintenances that a condition names. */

@@ -14,7 +14,7 @@ import { createDrainObserver } from '../../../../src/controller/maintenance/obse
 import { parseRebootLimit } from '../../../../src/decide/reboot/limit.ts';
 import { handedOverStatuses } from '../../../../src/decide/maintenance/recorded-node.ts';
 import { effectiveDrainPlan } from '../../../../src/decide/maintenance/drain-plan.ts';
-import { nodeStateOf } from '../../../../src/decide/drain/retention.ts';
+import { nodeStateOf } from '../../../../src/decide/maintenance/node-conditions.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
 import { cacheOfMap, noteAll } from '../../../support/maintenance/indexes.ts';
 import { byName, maintenanceOf, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';

@@ -6,7 +6,7 @@ import type { Pod } from '../../../../src/api/pod.ts';
 import { drainOutcome } from '../../../../src/decide/drain/drained-condition.ts';
 import { drainOfMaintenance } from '../../../../src/decide/drain/observed-drain.ts';
 import { type DrainResolution, resolveDrains } from '../../../../src/decide/drain/resolution.ts';
-import { decideRetention } from '../../../../src/decide/drain/retention.ts';
+import { decideRetention } from '../../../../src/decide/eviction/requester.ts';
 import { drainPodOf } from '../../../../src/decide/pod.ts';
 import { drainView } from '../../../../src/show/progress/drain-progress.ts';
 import { drainLines } from '../../../../src/cli/follow/maintenance/frame.ts';

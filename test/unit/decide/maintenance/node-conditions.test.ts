@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Node, NodeCondition } from '../../../../src/api/pod.ts';
+import { drainsOn } from '../../../../src/decide/maintenance/maintenance.ts';
 import {
   decideNodeConditions,
   NODE_CONDITIONS,
   type NodeState,
+  nodeStateOf,
 } from '../../../../src/decide/maintenance/node-conditions.ts';
+import { maintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const NOTHING = { maintenances: [], planned: [], draining: [], drained: false };
 const DRAINED_BY_M = { ...NOTHING, maintenances: ['m'], draining: ['m'] };
@@ -127,4 +131,64 @@ describe('the conditions of a node', () => {
       assert.equal(made(states.Complete), after);
     });
   }
+});
+
+describe('what may stay on a node', () => {
+  const node: Node = { metadata: { name: 'node-a', labels: { rack: 'one' } } };
+  const byLabel = { nodeSelectorTerms: [{ matchExpressions: [{ key: 'rack', operator: 'Exists' }] }] };
+  const drainTargets = [{ podType: 'Default', podPriority: 0 }] as const;
+  const drainStartTime = '2026-01-01T00:00:00Z';
+  const recorded = { nodeStatuses: [{ nodeRef: { name: 'node-a' }, drainStartTime, drainTargets }] };
+  const drain: NodeMaintenance = {
+    ...maintenanceOf({ stage: 'Drain', nodeSelector: byLabel }, { name: 'm' }),
+    status: recorded,
+  };
+
+  it('a drain counts on a node that it selects and has targets for', () => {
+    const maintenances = drainsOn([drain], node).map(({ maintenance }) => maintenance);
+    assert.deepEqual(maintenances, ['m']);
+  });
+
+  it('a drain that is throttled does not count, though it keeps the targets that others have reached', () => {
+    const [status] = drain.status?.nodeStatuses ?? [];
+    const { drainStartTime: _, ...throttled } = status ?? { nodeRef: { name: 'node-a' } };
+    assert.deepEqual(drainsOn([{ ...drain, status: { nodeStatuses: [throttled] } }], node), []);
+  });
+
+  it('a drain does not count on a node that has left its selector, or is gone, though the status still names it', () => {
+    assert.deepEqual(drainsOn([drain], { metadata: { name: 'node-a' } }), []);
+    assert.deepEqual(drainsOn([drain], undefined), []);
+  });
+
+  it('a maintenance keeps nothing on a node that has left its selector', () => {
+    const begun = { maintenances: ['m'], planned: [], draining: ['m'], drained: false };
+    assert.deepEqual(nodeStateOf([drain], node, false), begun);
+    const left = nodeStateOf([drain], { metadata: { name: 'node-a' } }, false);
+    assert.deepEqual(left, { maintenances: [], planned: [], draining: [], drained: false });
+  });
+
+  it('a maintenance plans something on its node in the stages Idle and Cordon, and until its drain has begun there', () => {
+    const inStage = (stage: string, metadata: object = {}): NodeMaintenance => ({
+      ...drain,
+      metadata: { ...drain.metadata, ...metadata },
+      spec: { ...drain.spec, stage: stage as 'Idle' },
+      status: {},
+    });
+    const stateOf = (maintenance: NodeMaintenance): ReturnType<typeof nodeStateOf> =>
+      nodeStateOf([maintenance], node, true);
+    const nothing = { maintenances: [], planned: [], draining: [], drained: false };
+    assert.deepEqual(stateOf(inStage('Idle')), { ...nothing, planned: ['m'] });
+    assert.deepEqual(stateOf(inStage('Idle', { deletionTimestamp: '2026-05-01T12:00:00Z' })), nothing);
+    assert.deepEqual(stateOf(inStage('Cordon')), { ...nothing, maintenances: ['m'], planned: ['m'] });
+    assert.deepEqual(stateOf(inStage('Drain')), nothing, 'it may begin at once');
+    const waits = { ...inStage('Drain'), status: { nodeStatuses: [{ nodeRef: { name: node.metadata.name } }] } };
+    assert.deepEqual(stateOf(waits as NodeMaintenance), { ...nothing, planned: ['m'] }, 'it is not cordoned');
+    const cordonedBefore = { ...waits, status: { ...waits.status, stageStatuses: [{ name: 'Cordon' }] } };
+    const recorded = (more: object) => ({ nodeStatuses: [{ nodeRef: { name: node.metadata.name }, ...more }] });
+    const reached = { ...waits, status: recorded({ drainTargets }) };
+    const handedOver = { ...waits, status: recorded({ drainTargets: [], drainStartTime: '2026-05-01T12:00:00Z' }) };
+    for (const cordoned of [cordonedBefore, reached, handedOver])
+      assert.deepEqual(stateOf(cordoned as NodeMaintenance).maintenances, ['m'], 'what is cordoned stays so');
+    assert.deepEqual(stateOf(inStage('Complete')), nothing);
+  });
 });
