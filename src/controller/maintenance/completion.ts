@@ -1,8 +1,9 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { decideGate, isGated } from '../../decide/daemon-set/gate.ts';
+import { finishedUntil } from '../../decide/drain/status.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
-import { drainsOfNode, finishedUntil } from '../../decide/maintenance/maintenance.ts';
+import { drainsOfNode } from '../../decide/maintenance/maintenance.ts';
 import { decideCordon } from '../../decide/maintenance/cordon.ts';
 import { decideNodeConditions, nodeStateOf } from '../../decide/maintenance/node-conditions.ts';
 import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';

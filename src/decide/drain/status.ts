@@ -12,6 +12,7 @@ import { nodeStatusesOf, identityOf, type NodeIdentity, recordedNodes } from '..
 import { drainedCondition, drainOutcome } from './drained-condition.ts';
 import { summaryOf } from './summary.ts';
 import type { DrainResolution, NodeResolution } from './resolution.ts';
+import { isAgentsName } from '../maintenance/agent-names.ts';
 import { STAGES } from '../maintenance/maintenance.ts';
 import { rfc3339, timeOf } from '../time.ts';
 import { volumesStatus } from '../volume/wait.ts';
@@ -199,4 +200,20 @@ export function completedStatus(maintenance: NodeMaintenance, now: number): Node
     }),
   );
   return { ...stages, nodeStatuses, summary: summaryOf(nodeStatuses) };
+}
+
+/** For how long a finished maintenance can be read, in milliseconds: a week. */
+const FINISHED_MS = 7 * 86_400_000;
+
+/**
+ * Until when a maintenance that is finished is kept, in milliseconds since the epoch; undefined where it is not finished or
+ * nobody knows since when. One whose name a person chose is kept for ever: a program that made it might make it anew, and drain.
+ */
+export function finishedUntil({ metadata, spec, status }: NodeMaintenance): number | undefined {
+  const { name, finalizers = [], deletionTimestamp } = metadata;
+  const isOurs = isAgentsName(name) || name.startsWith('maintenance-');
+  if (!isOurs || spec.stage !== 'Complete' || finalizers.length > 0 || deletionTimestamp !== undefined)
+    return undefined;
+  const since = timeOf(status?.stageStatuses?.find((each) => each.name === 'Complete')?.startTimestamp);
+  return since === undefined ? undefined : since + FINISHED_MS;
 }

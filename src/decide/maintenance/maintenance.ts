@@ -1,14 +1,13 @@
 import type { DrainPlanEntry, KeptPods, NodeMaintenance, Stage } from '../../api/node-maintenance.ts';
 import { AGENT_LABEL, BOOT_ANNOTATION, COMPLETION_FINALIZER, REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
-import { isAgentsName, isNameOfAgent } from './agent-names.ts';
+import { isNameOfAgent } from './agent-names.ts';
 import { targetsCover } from './drain-plan.ts';
 import { begunNode, hasDrained, nodeStatusOf } from './recorded-node.ts';
 import { isKept } from '../kept-pods/kept-pods.ts';
 import { nodeLabel } from '../node-label.ts';
 import type { DrainPod } from '../pod.ts';
 import { nodeSelectorMatches } from '../selector.ts';
-import { timeOf } from '../time.ts';
 
 /** The order of the stages (KEP-4212, NodeMaintenanceSpec.Stage). */
 export const STAGES: readonly Stage[] = ['Idle', 'Cordon', 'Drain', 'Complete'];
@@ -123,22 +122,6 @@ export function drainsOn(maintenances: readonly NodeMaintenance[], node: Node | 
 /** Whether any of the drains targets the pod and does not keep it. */
 export function covers(drains: readonly NodeDrain[], pod: DrainPod): boolean {
   return drains.some(({ drainTargets, keep = [] }) => targetsCover(drainTargets, pod) && !isKept(keep, pod));
-}
-
-/** For how long a finished maintenance can be read, in milliseconds: a week. */
-const FINISHED_MS = 7 * 86_400_000;
-
-/**
- * Until when a maintenance that is finished is kept, in milliseconds since the epoch; undefined where it is not finished or
- * nobody knows since when. One whose name a person chose is kept for ever: a program that made it might make it anew, and drain.
- */
-export function finishedUntil({ metadata, spec, status }: NodeMaintenance): number | undefined {
-  const { name, finalizers = [], deletionTimestamp } = metadata;
-  const isOurs = isAgentsName(name) || name.startsWith('maintenance-');
-  if (!isOurs || spec.stage !== 'Complete' || finalizers.length > 0 || deletionTimestamp !== undefined)
-    return undefined;
-  const since = timeOf(status?.stageStatuses?.find((each) => each.name === 'Complete')?.startTimestamp);
-  return since === undefined ? undefined : since + FINISHED_MS;
 }
 
 /** Whether an agent that finds this under the name it wants takes it for its own of just now, whose answer was lost. */
