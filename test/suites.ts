@@ -71,7 +71,6 @@ export const SUITES: Readonly<Record<string, Suite>> = {
         'eviction/admission',
         'eviction/crash',
         'eviction/imperative',
-        'eviction/lifecycle',
         'eviction/request',
         'eviction/status',
         'machine/cri',

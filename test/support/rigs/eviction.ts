@@ -124,7 +124,7 @@ const INTERCEPTOR_ROLE = {
  */
 export async function buildEvictionRig(
   options: ControlPlaneOptions = {},
-  signal = AbortSignal.timeout(120_000),
+  signal = AbortSignal.timeout(600_000),
 ): Promise<EvictionRig> {
   await using stack = new AsyncDisposableStack();
   const folder = await makeTestFolder('eviction');
