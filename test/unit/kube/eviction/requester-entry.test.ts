@@ -17,13 +17,11 @@ it('the entry is not withdrawn from a request that somebody has joined since it 
   const requesters = (): readonly string[] | undefined =>
     cluster.get('Request', 'n/u')?.spec.requesters?.map(({ name }) => name);
   cluster.put('Request', requestOf(MAINTENANCE_REQUESTER));
-  const read = cluster.get('Request', 'n/u');
-  assert.ok(read !== undefined);
+  const read = cluster.get('Request', 'n/u') ?? assert.fail('the request is gone');
   cluster.put('Request', requestOf(MAINTENANCE_REQUESTER, OTHER));
   assert.equal(await withdrawEntry(cluster.context.client, read, SIGNAL), false);
   assert.deepEqual(requesters(), [MAINTENANCE_REQUESTER, OTHER]);
-  const joined = cluster.get('Request', 'n/u');
-  assert.ok(joined !== undefined);
+  const joined = cluster.get('Request', 'n/u') ?? assert.fail('the request is gone');
   assert.equal(await withdrawEntry(cluster.context.client, joined, SIGNAL), true);
   assert.deepEqual(requesters(), [OTHER]);
   assert.equal(cluster.get('Request', 'n/u')?.metadata.labels, undefined, 'it gets no label that it did not have');
