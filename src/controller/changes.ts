@@ -35,7 +35,7 @@ export function createChangeNotes(context: ControllerContext, tell: Tell<Changes
   };
   const affectedBy = (name: string): readonly string[] => {
     const selected = maintenances.nodesOf(name).map(({ metadata }) => metadata.name);
-    return affected.note(name, maintenances.get(name), selected);
+    return affected(name, maintenances.get(name), selected);
   };
   return {
     Request: (key) => {

@@ -36,10 +36,7 @@ export function createCopies(
     name: CopiedResource,
     transform: Transform<T>,
   ): ObjectCache<T> => {
-    const onKey = (key: string): void => {
-      onChange(name, key);
-    };
-    return createObjectCache<T>({ resource }, onKey, { ...dependencies, group }, transform);
+    return createObjectCache<T>({ resource }, (key) => void onChange(name, key), { ...dependencies, group }, transform);
   };
   return {
     maintenances: copyOf(NODE_MAINTENANCES, 'Maintenance', withoutManagers),

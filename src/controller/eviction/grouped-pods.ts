@@ -9,26 +9,25 @@ import { graceOptions } from '../deadline.ts';
 /** No budget that changes ends the pause. */
 const BUDGET_RETRY_MS = 30_000;
 
+export type GroupedEvictions = ReturnType<typeof createGroupedEvictions>;
+
 /**
  * Evicts pods of a Workload or PodGroup for drains. An EvictionRequest does not support them (KEP-4563, "Validation"), so each
- * is asked for directly, with a pause that grows.
+ * is asked for directly, with a pause that grows. Its calls count together with those of `underWay`.
  */
-export interface GroupedEvictions {
-  /** Tries it unless it has to wait; `refused` says why the pod is still there. Throws API_UNREACHABLE and API_REFUSED. */
-  evict(key: string, pod: Pod, signal: AbortSignal): Promise<{ readonly againMs: number; readonly refused?: string }>;
-  /** Forgets the pod of the key, which no drain wants any more. */
-  forget(key: string): void;
-}
-
-/** Its calls count together with those of `underWay`. */
-export function createGroupedEvictions(context: ControllerContext, underWay: EvictionConcurrency): GroupedEvictions {
+export function createGroupedEvictions(context: ControllerContext, underWay: EvictionConcurrency) {
   const { client, clock, log, metrics, budgets } = context;
   const { promiseWords, promiseTimeout } = context.options;
   const parts = { client, budgets, promiseWords, endOptions: (pod: Pod) => graceOptions(context, pod) };
   const memories = createEvictionAttempts(clock);
   const said = new Map<string, { readonly refused?: string }>();
   return {
-    evict: async (key, pod, signal) => {
+    /** Tries it unless it has to wait; `refused` says why the pod is still there. Throws API_UNREACHABLE and API_REFUSED. */
+    evict: async (
+      key: string,
+      pod: Pod,
+      signal: AbortSignal,
+    ): Promise<{ readonly againMs: number; readonly refused?: string }> => {
       const memory = memories.get(key) ?? NO_ATTEMPT;
       const { namespace = '', name } = pod.metadata;
       const leftMs = Math.max(memory.nextAt - clock.now(), underWay.pauseMs(namespace));
@@ -46,7 +45,8 @@ export function createGroupedEvictions(context: ControllerContext, underWay: Evi
       said.set(key, isRefused && after.progress !== undefined ? { refused: after.progress.message } : {});
       return { againMs: nextAt - now, ...said.get(key) };
     },
-    forget: (key) => {
+    /** Forgets the pod of the key, which no drain wants any more. */
+    forget: (key: string): void => {
       memories.delete(key);
       said.delete(key);
     },

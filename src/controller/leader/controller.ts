@@ -3,7 +3,7 @@ import type { Node } from '../../api/pod.ts';
 import { countMaintenances } from '../../show/counts/maintenances.ts';
 import { countEvictions } from '../../show/counts/evictions.ts';
 import { countNodes } from '../../show/counts/nodes.ts';
-import { type EvictionSettings, settingsAnnotations } from '../../decide/eviction/settings.ts';
+import { settingsAnnotations } from '../../decide/eviction/settings.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createEventRecorder } from '../../kube/events.ts';
@@ -99,11 +99,6 @@ function createLeaderOf(dependencies: ControllerDependencies, { copies, metrics 
   return createLeader(context);
 }
 
-/** The options that agents go by when they drain their own nodes. */
-function settingsOf({ takeOverTimeout, promiseTimeout, promiseWords }: ControllerOptions): EvictionSettings {
-  return { takeOverMs: takeOverTimeout, promiseMs: promiseTimeout, promiseWords };
-}
-
 /** Waits until the copies are there, then calls `lead` for each term that this replica leads. */
 async function leadWhenReady(
   dependencies: ControllerDependencies,
@@ -124,13 +119,15 @@ async function leadWhenReady(
     await lead(createEndlessTerm());
     return;
   }
+  const { takeOverTimeout, promiseTimeout, promiseWords } = options;
   const election = {
     place: CONTROLLER_LEASE,
     identity: electionIdentity(process.env),
     leaseMs: options.leaderElectLeaseDuration,
     renewDeadlineMs: options.leaderElectRenewDeadline,
     retryMs: options.leaderElectRetryPeriod,
-    annotations: settingsAnnotations(settingsOf(options)),
+    // Agents go by these when they drain their own nodes.
+    annotations: settingsAnnotations({ takeOverMs: takeOverTimeout, promiseMs: promiseTimeout, promiseWords }),
   };
   await runElection(election, { client: leaseClient, clock, log, readiness, onLeading }, lead, stop);
 }
@@ -151,7 +148,7 @@ export async function runController(given: ControllerDependencies, signal: Abort
   const copies = createCopies({ client, clock, log }, (resource, key) => {
     leading?.notes[resource](key);
   });
-  const { maintenances, requests, pods, nodes, budgets } = copies;
+  const { maintenances, requests, pods, nodes } = copies;
   const metrics = createControllerMetrics(() => {
     const counts = countEvictions(requests.list(), pods.list(), leading?.promised() ?? []);
     const now = clock.now();
@@ -162,7 +159,6 @@ export async function runController(given: ControllerDependencies, signal: Abort
   // A failure, such as an address that is in use, ends all other parts too.
   const failing = new AbortController();
   const stop = AbortSignal.any([signal, failing.signal]);
-  const caches = [maintenances, requests, pods, nodes, budgets];
   const readiness = createLeaderReadiness(() => byResource<CurrentCopy>(copies), given);
   const replica: Replica = { copies, metrics, readiness, notReady: () => reasonNotReady(copies, readiness) };
   const serving = startServers(dependencies, replica, stop);
@@ -176,7 +172,7 @@ export async function runController(given: ControllerDependencies, signal: Abort
   };
   // The term is measured by the clock of this machine, whose wall time goes on while it sleeps.
   const leads = (): Promise<void> => leadWhenReady({ ...dependencies, clock: given.clock }, replica, lead, stop);
-  const parts = [...caches.map((cache) => cache.run(stop)), ...serving, leads()];
+  const parts = [...Object.values(copies).map((cache) => cache.run(stop)), ...serving, leads()];
   const ending = parts.map((part) =>
     part.catch((error: unknown) => {
       failing.abort(error);

@@ -15,14 +15,16 @@ import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { isReplaceable } from '../../decide/eviction/spent-request.ts';
 import { nodeAnnotation, nodeLabel } from '../../decide/node-label.ts';
 import { decideLeaving, type Leaving } from '../../decide/node/leaving.ts';
+import { drainBegan } from '../../decide/maintenance/recorded-node.ts';
 import { isInPodGroup, isTerminal, podTypeOf } from '../../decide/pod.ts';
+import { timeOf } from '../../decide/time.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
 import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import type { Reconcile } from '../../kube/queue.ts';
-import { EVICTION_REQUESTS, keyOf, objectPath, sendForObject } from '../../kube/resource.ts';
+import { EVICTION_REQUESTS, keyOf, NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';
 import { requestKeyOf } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
-import { deadlineAnnotations, graceOptions, hasDeadline } from '../deadline.ts';
+import { deadlineAnnotations, graceOptions } from '../deadline.ts';
 import { createUndoneWrites, type UndoneWrites } from '../undone-writes.ts';
 import { createRequestCleanup } from './request-cleanup.ts';
 import type { GroupedEvictions } from '../eviction/grouped-pods.ts';
@@ -163,8 +165,7 @@ async function askFor(
     undone.rewritten(key);
   }
   const leaving = await isLeaving(context, pod, signal);
-  const isTimed = leaving ? hasDeadline(context, pod.spec.nodeName ?? '') : known === undefined || isFinished(known);
-  const again = isTimed ? { againMs: AGAIN_MS } : {};
+  const again = leaving || known === undefined || isFinished(known) ? { againMs: AGAIN_MS } : {};
   if (known === undefined && leaving) return again;
   await requestEviction(scope, pod, by, signal);
   return again;
@@ -182,15 +183,30 @@ interface RequestParts {
   readonly grouped: GroupedEvictions;
 }
 
-/** What the drains of its node want of the pod; nothing of one that is gone. */
-function leavingOf(context: ControllerContext, pod: Pod | undefined): Leaving {
-  const { pods, nodes, maintenances, options, clock } = context;
+/** What the drains of its node want of the pod, by our copies or by maintenances that were read; nothing of one that is gone. */
+function leavingOf(context: ControllerContext, pod: Pod | undefined, read?: readonly NodeMaintenance[]): Leaving {
+  const { pods, nodes, options, clock } = context;
   const node = nodes.get(pod?.spec.nodeName ?? '');
   if (pod === undefined || node === undefined || isTerminal(pod)) return { kind: 'untargeted' };
   const { name } = node.metadata;
   const others = (): readonly Pod[] => pods.on(name);
-  const seen = { node, pods: others, maintenances: maintenances.on(name), maxWaitMs: options.maxVolumeTime };
+  const maintenances = read ?? context.maintenances.on(name);
+  const seen = { node, pods: others, maintenances, maxWaitMs: options.maxVolumeTime };
   return decideLeaving(pod, seen, clock.now());
+}
+
+/** Whether the pod has come since the drain began, and the drain is over by now: our copy may show that later than the pod. */
+async function isOver(
+  context: ControllerContext,
+  pod: Pod,
+  drain: NodeMaintenance,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const began = drainBegan(drain, { name: pod.spec.nodeName ?? '' }) ?? Infinity;
+  if ((timeOf(pod.metadata.creationTimestamp) ?? 0) <= began) return false;
+  const path = objectPath(NODE_MAINTENANCES, drain.metadata);
+  const read = await sendForObject<NodeMaintenance>(context.client, { method: 'GET', path }, [404], signal);
+  return read === undefined || leavingOf(context, pod, [context.maintenances.withRebootApplied(read)]).kind !== 'asked';
 }
 
 /**
@@ -208,8 +224,13 @@ export function createRequestReconciler(context: ControllerContext, parts: Reque
   const step = async (key: string, signal: AbortSignal): ReturnType<typeof askFor> => {
     const pod = pods.ofRequest(key);
     const leaving = leavingOf(context, pod);
+    const known = context.requests.get(key);
     if (pod !== undefined && leaving.kind === 'asked' && isClosed(pod)) {
       if (!room.take(pod)) return { againMs: LIMITED_AGAIN_MS };
+      if (known === undefined && (await isOver(context, pod, leaving.by, signal))) {
+        room.release(key);
+        return { againMs: COPY_LATE_MS };
+      }
       if (isGrouped(pod)) return await grouped.evict(key, pod, signal);
       return await askFor(scope, pod, leaving.by, signal);
     }
@@ -217,7 +238,6 @@ export function createRequestReconciler(context: ControllerContext, parts: Reque
     grouped.forget(key);
     scope.applied.delete(key);
     scope.undone.forget(key);
-    const known = context.requests.get(key);
     if (known !== undefined) await cleanup(known, signal);
     return leaving.kind === 'later' ? { againMs: leaving.at - clock.now() } : {};
   };

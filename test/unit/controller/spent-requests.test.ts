@@ -65,8 +65,7 @@ describe('a drain whose pod has a spent request', () => {
     scene.nodes.set('n', { metadata: { name: 'n', labels: {} } });
     const step = scene.loop(createDaemonSetInterceptor(scene.context));
     scene.drain(ALL);
-    const maintenance = scene.maintenances.get('m');
-    assert.ok(maintenance !== undefined);
+    const maintenance = scene.maintenances.get('m') ?? assert.fail();
     const term = { matchExpressions: [{ key: 'drain', operator: 'Exists' as const }] };
     const spec = { ...maintenance.spec, nodeSelector: { nodeSelectorTerms: [term] } };
     const nodeStatuses = [{ nodeRef: { name: 'n' }, drainTargets: ALL, drainStartTime: '2026-01-01T00:00:00Z' }];

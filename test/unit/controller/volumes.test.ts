@@ -38,8 +38,7 @@ function drainOfOne(node: Node, options: Parameters<typeof createMemoryCluster>[
 
 /** What the kubelet and the attach/detach controller report of the node, which has the rest of the controller. */
 function report(cluster: MemoryCluster, { status }: Node): void {
-  const node = cluster.get('Node', 'one');
-  assert.ok(node !== undefined);
+  const node = cluster.get('Node', 'one') ?? assert.fail();
   const reported: Node = { ...node, status: { conditions: node.status?.conditions ?? [], ...status } };
   cluster.put('Node', reported);
 }

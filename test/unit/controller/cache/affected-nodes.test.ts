@@ -14,18 +14,18 @@ describe('the nodes that a change of a maintenance affects', () => {
   it('another reason affects all selected nodes, whose notes have it, and one that is the same in its noted part none', () => {
     const affected = createAffectedNodes();
     const long = 'x'.repeat(256);
-    assert.deepEqual(affected.note('firmware', maintenance({ reason: 'firmware' }), NODES), NODES);
-    assert.deepEqual(affected.note('firmware', maintenance({ reason: 'firmware' }), NODES), []);
-    assert.deepEqual(affected.note('firmware', maintenance({ reason: 'kernel' }), NODES), NODES);
-    assert.deepEqual(affected.note('firmware', maintenance({}), NODES), NODES);
-    assert.deepEqual(affected.note('firmware', maintenance({ reason: long }), NODES), NODES);
-    assert.deepEqual(affected.note('firmware', maintenance({ reason: `${long}more` }), NODES), []);
+    assert.deepEqual(affected('firmware', maintenance({ reason: 'firmware' }), NODES), NODES);
+    assert.deepEqual(affected('firmware', maintenance({ reason: 'firmware' }), NODES), []);
+    assert.deepEqual(affected('firmware', maintenance({ reason: 'kernel' }), NODES), NODES);
+    assert.deepEqual(affected('firmware', maintenance({}), NODES), NODES);
+    assert.deepEqual(affected('firmware', maintenance({ reason: long }), NODES), NODES);
+    assert.deepEqual(affected('firmware', maintenance({ reason: `${long}more` }), NODES), []);
   });
 
   it('another stage affects the selected nodes, and the end of the maintenance those that it selected', () => {
     const affected = createAffectedNodes();
-    affected.note('firmware', maintenance({ stage: 'Cordon' }), NODES);
-    assert.deepEqual(affected.note('firmware', maintenance({ stage: 'Drain' }), NODES), NODES);
-    assert.deepEqual(affected.note('firmware', undefined, []), NODES);
+    affected('firmware', maintenance({ stage: 'Cordon' }), NODES);
+    assert.deepEqual(affected('firmware', maintenance({ stage: 'Drain' }), NODES), NODES);
+    assert.deepEqual(affected('firmware', undefined, []), NODES);
   });
 });

@@ -40,10 +40,10 @@ describe('what a change of a maintenance concerns', () => {
   for (const [what, change, nodes] of changes) {
     it(`a change of a maintenance concerns ${what}`, () => {
       const reach = createAffectedNodes();
-      assert.deepEqual(reach.note('m', drain, ['one', 'two']), ['one', 'two']);
-      assert.deepEqual(reach.note('m', drain, ['one', 'two']), []);
+      assert.deepEqual(reach('m', drain, ['one', 'two']), ['one', 'two']);
+      assert.deepEqual(reach('m', drain, ['one', 'two']), []);
       const selected = change === undefined ? [] : ['one', 'two'];
-      assert.deepEqual(reach.note('m', change as NodeMaintenance | undefined, selected), nodes);
+      assert.deepEqual(reach('m', change as NodeMaintenance | undefined, selected), nodes);
     });
   }
 });
@@ -53,8 +53,8 @@ describe('what the deletion of a maintenance that has not begun concerns', () =>
     const reach = createAffectedNodes();
     const idle: NodeMaintenance = { ...drainOf('m', ['one']) };
     const spec = { ...idle.spec, stage: 'Idle' as const };
-    reach.note('m', { ...idle, spec }, ['one']);
+    reach('m', { ...idle, spec }, ['one']);
     const metadata = { ...idle.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['example.com/hold'] };
-    assert.deepEqual(reach.note('m', { ...idle, spec, metadata }, ['one']), ['one']);
+    assert.deepEqual(reach('m', { ...idle, spec, metadata }, ['one']), ['one']);
   });
 });

@@ -45,8 +45,7 @@ describe('a pod of a PodGroup that a drain takes', () => {
     }
     assert.deepEqual(pauses, [2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
     assert.deepEqual(scene.calls(), Array(6).fill('POST a/eviction'));
-    const refusal = refusals.of(key);
-    assert.ok(refusal !== undefined);
+    const refusal = refusals.of(key) ?? assert.fail();
     assert.equal(refusedPod(MEMBER, refusal).reason, 'PodDisruptionBudget');
 
     scene.evictionAnswer = () => ({ status: 201 });

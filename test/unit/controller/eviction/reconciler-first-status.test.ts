@@ -30,8 +30,7 @@ const gone = (cluster: MemoryCluster): Answer => {
 };
 /** The pod ends, and takes its time. */
 const accepted = (cluster: MemoryCluster): Answer => {
-  const pod = cluster.get('Pod', 'n/web');
-  assert.ok(pod !== undefined);
+  const pod = cluster.get('Pod', 'n/web') ?? assert.fail();
   const metadata = { ...pod.metadata, deletionTimestamp: new Date().toISOString(), finalizers: ['x.example.com/x'] };
   cluster.put('Pod', { ...pod, metadata });
   return { status: 201, message: '' };
@@ -91,8 +90,7 @@ describe('the first status of a request', () => {
     const lastTransitionTime = '2026-01-01T00:00:00Z';
     const strange = { type: 'Strange', status: 'True', reason: 'R', message: '', lastTransitionTime };
     const cluster = clusterOf((own) => {
-      const made = own.get('Request', KEY);
-      assert.ok(made !== undefined);
+      const made = own.get('Request', KEY) ?? assert.fail();
       const conditions = [...(made.status?.conditions ?? []), strange];
       own.put('Request', { ...made, status: { ...made.status, conditions } } as typeof made);
       return gone(own);

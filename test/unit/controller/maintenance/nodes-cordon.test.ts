@@ -14,8 +14,7 @@ function isCordoned(cluster: MemoryCluster): boolean {
 
 /** What another program does to the node, which leaves our annotation there. */
 function uncordon(cluster: MemoryCluster): void {
-  const node = cluster.get('Node', 'one');
-  assert.ok(node !== undefined);
+  const node = cluster.get('Node', 'one') ?? assert.fail();
   cluster.put('Node', { ...node, spec: {} } as Node);
 }
 
@@ -42,8 +41,7 @@ describe('the cordon of a node under maintenance', () => {
     cluster.put('Maintenance', drainOf('m', ['one', 'two']));
     await using _ = cluster.lead();
     await waitFor('the cordon', () => cluster.get('Node', 'two')?.spec?.unschedulable === true, QUICK);
-    const maintenance = cluster.get('Maintenance', 'm');
-    assert.ok(maintenance !== undefined);
+    const maintenance = cluster.get('Maintenance', 'm') ?? assert.fail();
     cluster.put('Maintenance', { ...maintenance, spec: { ...maintenance.spec, stage: 'Complete' } } as NodeMaintenance);
     const kept = (): string => cluster.events.find(({ reason }) => reason === 'CordonKept')?.message ?? '';
     await waitFor('the Event', () => kept() !== '', QUICK);

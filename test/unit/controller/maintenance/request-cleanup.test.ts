@@ -78,8 +78,7 @@ describe('what a drain leaves behind', () => {
     const conditionOf = (type: string): string | undefined =>
       nodeIn(cluster, 'one')?.status?.conditions?.find((each) => each.type === type)?.status;
     await waitFor('the condition', () => conditionOf('DrainInProgress') === 'True', QUICK);
-    const node = nodeIn(cluster, 'one');
-    assert.ok(node !== undefined);
+    const node = nodeIn(cluster, 'one') ?? assert.fail();
     cluster.put('Node', { ...node, metadata: { ...node.metadata, labels: {} } });
     await waitFor('the cordon', () => nodeIn(cluster, 'one')?.spec?.unschedulable !== true, QUICK);
     assert.equal(nodeIn(cluster, 'one')?.metadata.annotations?.[CORDONED_ANNOTATION], undefined);

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { createGroupedEvictions } from '../../../../src/controller/eviction/grouped-pods.ts';
 import { createEvictionConcurrency } from '../../../../src/kube/eviction/concurrency.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
+import type { KubeClient } from '../../../../src/kube/client.ts';
 import { EvictionRoom } from '../../../../src/controller/eviction/room.ts';
 import { createRefusals } from '../../../../src/controller/maintenance/refusals.ts';
 import { createRequestReconciler } from '../../../../src/controller/maintenance/requests.ts';
@@ -32,6 +33,9 @@ function drainedCluster(labels: Readonly<Record<string, string>>): MemoryCluster
 const isActive = (cluster: MemoryCluster): boolean =>
   cluster.get('Request', 'n/u')?.status?.activeInterceptors?.length === 1;
 
+const blockingIn = (cluster: MemoryCluster): string =>
+  JSON.stringify(cluster.get('Maintenance', 'm')?.status?.nodeStatuses?.[0]?.podsBlocking ?? []);
+
 describe('the request that a drain makes', () => {
   it('the request has the labels of its pod from its creation, in one write', async () => {
     const cluster = drainedCluster({ app: 'web', tier: 'a' });
@@ -47,8 +51,7 @@ describe('the request that a drain makes', () => {
     const cluster = drainedCluster({ app: 'web', tier: 'a' });
     await using _ = cluster.lead();
     await waitFor('the request begins', () => isActive(cluster), QUICK);
-    const made = cluster.get('Request', 'n/u');
-    assert.ok(made !== undefined);
+    const made = cluster.get('Request', 'n/u') ?? assert.fail();
     cluster.put('Request', { ...made, metadata: { ...made.metadata, labels: { ...made.metadata.labels, own: 'x' } } });
     cluster.put('Pod', podOf({ app: 'web' }));
     const labels = (): object => cluster.get('Request', 'n/u')?.metadata.labels ?? {};
@@ -71,9 +74,11 @@ describe('an entry of a drain that somebody takes out of a request', () => {
     const creations = (): number =>
       cluster.requests.filter(({ method, path }) => method === 'PATCH' && path.endsWith('/evictionrequests/u')).length;
     for (let times = 0; times < 3; times += 1) await withdraw();
-    const blocking = (): string =>
-      JSON.stringify(cluster.get('Maintenance', 'm')?.status?.nodeStatuses?.[0]?.podsBlocking ?? []);
-    await waitFor('the pod says it', () => blocking().includes('takes the entry nodemaintenance.k8s.io'), QUICK);
+    await waitFor(
+      'the pod says it',
+      () => blockingIn(cluster).includes('takes the entry nodemaintenance.k8s.io'),
+      QUICK,
+    );
     const before = creations();
     await waitFor('the entry is back', () => isActive(cluster), QUICK);
     assert.ok(creations() - before <= 2, 'it is written once, and not as fast as it is taken out');
@@ -89,21 +94,24 @@ describe('a request of a drain that somebody deletes', () => {
       await waitFor('it is asked for', () => isActive(cluster), QUICK);
       cluster.remove('Request', 'n/u');
     }
-    const blocking = (): string =>
-      JSON.stringify(cluster.get('Maintenance', 'm')?.status?.nodeStatuses?.[0]?.podsBlocking ?? []);
-    await waitFor('the pod says it', () => blocking().includes('somebody deletes it'), QUICK);
+    await waitFor('the pod says it', () => blockingIn(cluster).includes('somebody deletes it'), QUICK);
     assert.ok(performance.now() - begunAt > 3_000, 'it waits one second, one more, and then two');
   });
 });
 
 describe('the pod of a request that a drain wants', () => {
-  /** What the step of its request sends, and when it looks again, where the copies have this pod and no request. */
-  const stepWhere = async (pod?: Pod): Promise<unknown> => {
+  /** What the step of its request writes, and when it looks again, where the copies have this pod and no request. */
+  const stepWhere = async (pod?: Pod, isOver = false): Promise<unknown> => {
     const scene = createEvictionScene();
     scene.drain([{ podType: 'Default', podPriority: 0 }]);
     if (pod !== undefined) scene.pods.set('n/web', { ...pod, spec: { ...pod.spec, nodeName: 'n' } });
     const refusals = createRefusals(scene.clock, () => undefined);
-    const reconcile = createRequestReconciler(scene.context, {
+    const read: KubeClient['send'] = async (request, signal) =>
+      request.method === 'GET'
+        ? { status: isOver ? 404 : 200, headers: {}, body: scene.maintenances.get('m') }
+        : await scene.context.client.send(request, signal);
+    const context = { ...scene.context, client: { ...scene.context.client, send: read } };
+    const reconcile = createRequestReconciler(context, {
       refused: refusals,
       room: new EvictionRoom(scene.context),
       grouped: createGroupedEvictions(scene.context, createEvictionConcurrency(scene.clock)),
@@ -120,6 +128,13 @@ describe('the pod of a request that a drain wants', () => {
 
   it('a request that was made is looked for again: deleted while the watch is away, it is in none of its lists', async () => {
     assert.deepEqual(await stepWhere(podOf({})), { sent: 1, againMs: 15_000 });
+  });
+
+  it('a pod that has come since the drain began is not asked for by a copy of a maintenance that is over', async () => {
+    const web = podOf({});
+    const late = { ...web, metadata: { ...web.metadata, creationTimestamp: '2999-01-01T00:00:00Z' } };
+    assert.deepEqual(await stepWhere(late), { sent: 1, againMs: 15_000 });
+    assert.deepEqual(await stepWhere(late, true), { sent: 0, againMs: 1_000 });
   });
 });
 
@@ -150,12 +165,10 @@ describe('the requests of a maintenance that is complete', () => {
     await waitFor('all begin', () => has('Progressing'), QUICK);
     for (const name of names) cluster.remove('Pod', `n/${name}`);
     await waitFor('all end', () => has('Evicted'), QUICK);
-    const joined = cluster.get('Request', 'n/u-b');
-    assert.ok(joined !== undefined);
+    const joined = cluster.get('Request', 'n/u-b') ?? assert.fail();
     const requesters = [...(joined.spec.requesters ?? []), { name: 'other.example.com' }];
     cluster.put('Request', { ...joined, spec: { ...joined.spec, requesters } } as never);
-    const maintenance = cluster.get('Maintenance', 'm');
-    assert.ok(maintenance !== undefined);
+    const maintenance = cluster.get('Maintenance', 'm') ?? assert.fail();
     cluster.put('Maintenance', { ...maintenance, spec: { ...maintenance.spec, stage: 'Complete' } } as never);
     const isOver = (): boolean => (cluster.get('Maintenance', 'm')?.metadata.finalizers ?? []).length === 0;
     await waitFor('everything is given back', isOver, QUICK);

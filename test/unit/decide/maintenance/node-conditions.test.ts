@@ -144,20 +144,12 @@ describe('what may stay on a node', () => {
     status: recorded,
   };
 
-  it('a drain counts on a node that it selects and has targets for', () => {
-    const maintenances = drainsOn([drain], node).map(({ maintenance }) => maintenance);
-    assert.deepEqual(maintenances, ['m']);
-  });
-
-  it('a drain that is throttled does not count, though it keeps the targets that others have reached', () => {
-    const [status] = drain.status?.nodeStatuses ?? [];
-    const { drainStartTime: _, ...throttled } = status ?? { nodeRef: { name: 'node-a' } };
+  it('a drain counts on a node that it selects and has targets for, and not one that is throttled, or whose status names another', () => {
+    assert.equal(drainsOn([drain], node)[0]?.maintenance, 'm');
+    const throttled = { nodeRef: { name: 'node-a' }, drainTargets };
     assert.deepEqual(drainsOn([{ ...drain, status: { nodeStatuses: [throttled] } }], node), []);
-  });
-
-  it('a drain does not count on a node that has left its selector, or is gone, though the status still names it', () => {
-    assert.deepEqual(drainsOn([drain], { metadata: { name: 'node-a' } }), []);
-    assert.deepEqual(drainsOn([drain], undefined), []);
+    const hasLeft = { metadata: { name: 'node-a' } };
+    for (const other of [hasLeft, undefined]) assert.deepEqual(drainsOn([drain], other), []);
   });
 
   it('a maintenance keeps nothing on a node that has left its selector', () => {
