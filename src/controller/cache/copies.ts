@@ -36,7 +36,8 @@ export function createCopies(
     name: CopiedResource,
     transform: Transform<T>,
   ): ObjectCache<T> => {
-    return createObjectCache<T>({ resource }, (key) => void onChange(name, key), { ...dependencies, group }, transform);
+    const onKey = onChange.bind(undefined, name);
+    return createObjectCache<T>({ resource }, onKey, { ...dependencies, group }, transform);
   };
   return {
     maintenances: copyOf(NODE_MAINTENANCES, 'Maintenance', withoutManagers),

@@ -13,8 +13,16 @@ import { createMaintenanceRead } from '../cache/fresh-maintenances.ts';
 
 const PARALLEL = 16;
 
-/** The gate of DaemonSet pods, after their creation. */
-export type DaemonSetGate = ReturnType<typeof createDaemonSetGate>;
+/** The gate of DaemonSet pods, after their creation: one step of one pod, NAMESPACE/NAME. */
+export interface DaemonSetGate {
+  readonly reconcile: Reconcile;
+  /** Notes that a pod changed; returns whether it is to be reconciled. */
+  podChanged(key: string): boolean;
+  /** Whether any pod of the DaemonSet, NAMESPACE/NAME, is gated. */
+  holds(daemonSet: string): boolean;
+  /** Notes that a pod changed; returns its DaemonSet where any of its pods is gated, so that its rolling update may stop. */
+  rolloutOf(key: string): string | undefined;
+}
 
 /**
  * Takes the gate away from a pod, so that it is scheduled and starts. A pod that changed meanwhile makes it fail with
@@ -33,7 +41,7 @@ export async function releasePod(client: KubeClient, pod: Pod, signal: AbortSign
  * Makes the gate's loop (KEP-4212, "DaemonSet Controller"). It has a queue of its own and waits for nothing that the
  * drains do: a pod is released as soon as no drain targets it, whatever became of the maintenance.
  */
-export function createDaemonSetGate(context: ControllerContext) {
+export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
   const { client, ungated, log } = context;
   /** DaemonSet pods without a node; the value is the DaemonSet where the pod is gated. */
   const waiting = new Map<string, string | undefined>();
@@ -51,9 +59,7 @@ export function createDaemonSetGate(context: ControllerContext) {
     log.info({ pod: keyOf(pod) }, 'removed DaemonSet pod that was made without the gate');
   };
 
-  /** Whether any pod of the DaemonSet, NAMESPACE/NAME, is gated. */
   const holds = (daemonSet: string): boolean => [...waiting.values()].includes(daemonSet);
-  /** Notes that a pod changed; returns whether it is to be reconciled. */
   const podChanged = (key: string): boolean => {
     const pod = context.pods.get(key);
     const unbound = pod !== undefined && (pod.spec.nodeName ?? '') === '';
@@ -68,15 +74,13 @@ export function createDaemonSetGate(context: ControllerContext) {
   return {
     podChanged,
     holds,
-    /** Notes that a pod changed; returns its DaemonSet where any of its pods is gated, so that its rolling update may stop. */
-    rolloutOf: (key: string): string | undefined => {
+    rolloutOf: (key) => {
       podChanged(key);
       const pod = context.pods.get(key);
       const daemonSet = pod === undefined ? undefined : daemonSetOf(pod);
       return daemonSet !== undefined && holds(daemonSet) ? daemonSet : undefined;
     },
-    /** One step of one pod, NAMESPACE/NAME. */
-    reconcile: async (key: string, signal: AbortSignal): ReturnType<Reconcile> => {
+    reconcile: async (key, signal) => {
       const pod = context.pods.get(key);
       if (pod === undefined) return {};
       const step = decideGate(pod, (node) => drainsOfNode(context.maintenances.on(node), node));

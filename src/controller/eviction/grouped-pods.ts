@@ -9,25 +9,26 @@ import { graceOptions } from '../deadline.ts';
 /** No budget that changes ends the pause. */
 const BUDGET_RETRY_MS = 30_000;
 
-export type GroupedEvictions = ReturnType<typeof createGroupedEvictions>;
-
 /**
  * Evicts pods of a Workload or PodGroup for drains. An EvictionRequest does not support them (KEP-4563, "Validation"), so each
- * is asked for directly, with a pause that grows. Its calls count together with those of `underWay`.
+ * is asked for directly, with a pause that grows.
  */
-export function createGroupedEvictions(context: ControllerContext, underWay: EvictionConcurrency) {
+export interface GroupedEvictions {
+  /** Tries it unless it has to wait; `refused` says why the pod is still there. Throws API_UNREACHABLE and API_REFUSED. */
+  evict(key: string, pod: Pod, signal: AbortSignal): Promise<{ readonly againMs: number; readonly refused?: string }>;
+  /** Forgets the pod of the key, which no drain wants any more. */
+  forget(key: string): void;
+}
+
+/** Its calls count together with those of `underWay`. */
+export function createGroupedEvictions(context: ControllerContext, underWay: EvictionConcurrency): GroupedEvictions {
   const { client, clock, log, metrics, budgets } = context;
   const { promiseWords, promiseTimeout } = context.options;
   const parts = { client, budgets, promiseWords, endOptions: (pod: Pod) => graceOptions(context, pod) };
   const memories = createEvictionAttempts(clock);
   const said = new Map<string, { readonly refused?: string }>();
   return {
-    /** Tries it unless it has to wait; `refused` says why the pod is still there. Throws API_UNREACHABLE and API_REFUSED. */
-    evict: async (
-      key: string,
-      pod: Pod,
-      signal: AbortSignal,
-    ): Promise<{ readonly againMs: number; readonly refused?: string }> => {
+    evict: async (key, pod, signal) => {
       const memory = memories.get(key) ?? NO_ATTEMPT;
       const { namespace = '', name } = pod.metadata;
       const leftMs = Math.max(memory.nextAt - clock.now(), underWay.pauseMs(namespace));
@@ -45,8 +46,7 @@ export function createGroupedEvictions(context: ControllerContext, underWay: Evi
       said.set(key, isRefused && after.progress !== undefined ? { refused: after.progress.message } : {});
       return { againMs: nextAt - now, ...said.get(key) };
     },
-    /** Forgets the pod of the key, which no drain wants any more. */
-    forget: (key: string): void => {
+    forget: (key) => {
       memories.delete(key);
       said.delete(key);
     },

@@ -14,7 +14,7 @@ import { after, type Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
-import { createUndoneWrites } from '../undone-writes.ts';
+import { UndoneWrites } from '../undone-writes.ts';
 import type { Refusals } from './refusals.ts';
 
 /** More than there are connections for what nobody waits for: its writes wait for one and keep no other step from running. */
@@ -74,13 +74,9 @@ function keepsVolumes(context: ControllerContext, known: readonly NodeMaintenanc
   return left.length === 0 || left.some(({ givenUp }) => givenUp !== true);
 }
 
-function isCordonDue({ node, state, leavesOut }: NodeIntent): boolean {
-  return needsCordonWrite(node, { wantedBy: state.maintenances, leavesOut });
-}
-
 /** One step of one node, by its name: its cordon and its conditions are what the maintenances in progress make of them. */
 function createNodeReconciler(context: ControllerContext, refusals: Refusals): Reconcile {
-  const uncordoned = createUndoneWrites(context.clock);
+  const uncordoned = new UndoneWrites(context.clock);
   return async (name, signal) => {
     return await refusals.during(name, signal, async () => {
       const node = context.nodes.get(name);
@@ -98,7 +94,8 @@ function createNodeReconciler(context: ControllerContext, refusals: Refusals): R
       const intent = { node, state, annotations, leavesOut };
       const report = (): Promise<boolean> => syncConditions(context.client, intent, context.clock.now(), signal);
       // Without a change of the cordon, the note changes in the same write as the conditions, or in one of its own.
-      if (!isCordonDue(intent) && (await report())) return {};
+      const isCordonDue = needsCordonWrite(node, { wantedBy: state.maintenances, leavesOut });
+      if (!isCordonDue && (await report())) return {};
       if (state.maintenances.length === 0) uncordoned.forget(name);
       const restMs = isReverted(intent) ? uncordoned.restMs(name) : 0;
       if (restMs > 0) {

@@ -25,7 +25,7 @@ import { EVICTION_REQUESTS, keyOf, NODE_MAINTENANCES, objectPath, sendForObject 
 import { requestKeyOf } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations, graceOptions } from '../deadline.ts';
-import { createUndoneWrites, type UndoneWrites } from '../undone-writes.ts';
+import { UndoneWrites } from '../undone-writes.ts';
 import { createRequestCleanup } from './request-cleanup.ts';
 import type { GroupedEvictions } from '../eviction/grouped-pods.ts';
 import { type EvictionRoom, LIMITED_AGAIN_MS } from '../eviction/room.ts';
@@ -176,22 +176,14 @@ function isGrouped(pod: Pod): boolean {
   return podTypeOf(pod) === 'Default' && isInPodGroup(pod) && pod.metadata.deletionTimestamp === undefined;
 }
 
-/** What a request goes by that is not in the objects. */
-interface RequestParts {
-  readonly refused: Refusals;
-  readonly room: EvictionRoom;
-  readonly grouped: GroupedEvictions;
-}
-
 /** What the drains of its node want of the pod, by our copies or by maintenances that were read; nothing of one that is gone. */
 function leavingOf(context: ControllerContext, pod: Pod | undefined, read?: readonly NodeMaintenance[]): Leaving {
   const { pods, nodes, options, clock } = context;
   const node = nodes.get(pod?.spec.nodeName ?? '');
   if (pod === undefined || node === undefined || isTerminal(pod)) return { kind: 'untargeted' };
   const { name } = node.metadata;
-  const others = (): readonly Pod[] => pods.on(name);
   const maintenances = read ?? context.maintenances.on(name);
-  const seen = { node, pods: others, maintenances, maxWaitMs: options.maxVolumeTime };
+  const seen = { node, pods: () => pods.on(name), maintenances, maxWaitMs: options.maxVolumeTime };
   return decideLeaving(pod, seen, clock.now());
 }
 
@@ -213,11 +205,14 @@ async function isOver(
  * One step of one EvictionRequest, by its key: it has this controller's requester entry while a drain wants the pod to leave,
  * and not longer. A pod that can have none is evicted.
  */
-export function createRequestReconciler(context: ControllerContext, parts: RequestParts): Reconcile {
+export function createRequestReconciler(
+  context: ControllerContext,
+  parts: { readonly refused: Refusals; readonly room: EvictionRoom; readonly grouped: GroupedEvictions },
+): Reconcile {
   const { refused, room, grouped } = parts;
   const { pods, nodes, clock } = context;
   const cleanup = createRequestCleanup(context);
-  const scope = { context, applied: new Map<string, Applied>(), undone: createUndoneWrites(clock) };
+  const scope = { context, applied: new Map<string, Applied>(), undone: new UndoneWrites(clock) };
   /** Nothing new comes to a node that is cordoned; one that the API server does not let be cordoned is drained all the same. */
   const isClosed = ({ spec: { nodeName = '' } }: Pod): boolean =>
     nodes.get(nodeName)?.spec?.unschedulable === true || refused.of(nodeName) !== undefined;

@@ -192,12 +192,6 @@ async function listen(
   });
 }
 
-function managerOf(options: WebhookOptions, dependencies: WebhookDependencies): CertificateManager {
-  const { serviceHost, otherHosts = [], certificate = 'self' } = options;
-  if (certificate === 'secret') return createGivenCertificate(dependencies.client);
-  return new WebhookCertificateManager([serviceHost, ...otherHosts], dependencies);
-}
-
 /** Reconciles the certificate until that succeeds; undefined if the signal is aborted before. */
 async function reconcileUntilDone(
   manager: CertificateManager,
@@ -228,8 +222,10 @@ export async function runWebhook(
   dependencies: WebhookDependencies,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock, log } = dependencies;
-  const manager = managerOf(options, dependencies);
+  const { client, clock, log } = dependencies;
+  const hosts = [options.serviceHost, ...(options.otherHosts ?? [])];
+  const isGiven = options.certificate === 'secret';
+  const manager = isGiven ? createGivenCertificate(client) : new WebhookCertificateManager(hosts, dependencies);
   const first = await reconcileUntilDone(manager, dependencies, signal);
   if (first === undefined) return;
   const tell = ({ certificate }: ServingCertificate): void => {

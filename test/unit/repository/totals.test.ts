@@ -14,7 +14,7 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
  * limit that is raised has a line in CHANGELOG.md that says what was taken out for it.
  */
 const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: number }>> = {
-  'lines in src': { limit: 45_686, target: 31_000 },
+  'lines in src': { limit: 45_683, target: 31_000 },
   'files in src': { limit: 456, target: 300 },
   'lines in test': { limit: 76_921, target: 65_000 },
   'words in docs': { limit: 42_360, target: 45_000 },
