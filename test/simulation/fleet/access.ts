@@ -37,6 +37,12 @@ export class Access {
     return this.#parts.time.now() >= this.#downUntil && this.#parts.isControlPlaneUp();
   }
 
+  /** Whether a machine is cut off, nobody is answered, or something is refused. */
+  isCutOff({ name }: FleetMachine): boolean {
+    const now = this.#parts.time.now();
+    return now < this.#downUntil || now < (this.#cutUntil.get(name) ?? -Infinity) || this.#isRefusing();
+  }
+
   isReached({ name }: FleetMachine): boolean {
     return this.#parts.time.now() >= (this.#cutUntil.get(name) ?? -Infinity) && this.isUp();
   }

@@ -17,7 +17,7 @@ import type { Fleet } from './fleet.ts';
 import type { FleetMachine } from './machine.ts';
 
 /** The invariants, as findings name them. */
-export type FleetInvariant = 'told' | 'owned' | 'budgets' | 'kept' | 'quorum' | 'complete' | 'runs';
+export type FleetInvariant = 'told' | 'owned' | 'budgets' | 'kept' | 'quorum' | 'complete' | 'returned' | 'runs';
 
 /** What a history has found. */
 export interface FleetFinding {
@@ -365,6 +365,26 @@ export class Judge {
         this.#add('owned', 'a machine is held and its status names nothing', `${detail} (owner: ${owner})`);
       }
     }
+  }
+
+  /** What machines that are up and may reach the API server lack of what a drain takes away. */
+  lacking(): readonly string[] {
+    const { machines, settings, access } = this.#fleet;
+    const members = machines.filter((each) => this.#fleet.isMember(each) && each.power === 'up');
+    if (settings.members > 0 && members.length <= settings.members / 2) return [];
+    // Then a person gives the manifests back on the machine: nobody can complete its maintenance.
+    if (settings.onBoot === 'wait' && !access.isUp()) return [];
+    const free = machines.filter((each) => each.power === 'up' && !each.isHeld() && !access.isCutOff(each));
+    return free.flatMap(({ name, manifests, isKubeletStopped }) => [
+      ...[...manifests.parked.keys()].map((file) => `${file} of ${name}`),
+      ...(isKubeletStopped() ? [`the kubelet of ${name}`] : []),
+    ]);
+  }
+
+  /** Judges what is lacking some time after the last maintenance was completed. */
+  judgeReturned(): void {
+    const lacking = this.lacking();
+    if (lacking.length > 0) this.#add('returned', 'what a drain took away does not come back', lacking.join(', '));
   }
 
   /** A wait that has an end of its own is named no longer than that. */

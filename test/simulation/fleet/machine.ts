@@ -108,6 +108,9 @@ export class FleetMachine {
     return `system:node:${this.name}`;
   }
 
+  /** Whether its agent has stopped the kubelet. */
+  readonly isKubeletStopped = (): boolean => !this.#isKubeletUp;
+
   isUp(): boolean {
     return this.power !== 'off';
   }

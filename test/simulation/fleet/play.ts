@@ -8,7 +8,7 @@ import { inVirtualTime } from '../time.ts';
 import { Fleet } from './fleet.ts';
 import { type FleetFinding, Judge } from './judge.ts';
 import { drawSettings } from './settings.ts';
-import { FLEET_STEPS } from './steps.ts';
+import { completeAll, FLEET_STEPS } from './steps.ts';
 
 /** A node that has just joined counts for little. */
 const SETTLE_MS = 400_000;
@@ -19,6 +19,9 @@ const LENGTH = 5;
 const END_MS = 130 * 60_000;
 /** Whoever is held for so long with an owner is held rightly. */
 const OWNED_MS = 15 * 60_000;
+/** So long after the last maintenance was completed, a machine has everything back. */
+const RETURNED_MS = 15 * 60_000;
+const LOOK_MS = 20_000;
 
 /** What came of a history of a fleet. */
 export interface FleetOutcome {
@@ -81,6 +84,9 @@ export async function playFleet(
     }
     await untilEnd(fleet, judge);
     judge.judgeHeld();
+    completeAll(fleet);
+    for (let ms = 0; ms < RETURNED_MS && judge.lacking().length > 0; ms += LOOK_MS) await time.pass(LOOK_MS);
+    judge.judgeReturned();
     for (const error of fleet.failures) judge.failed(error);
     await fleet.end();
     const violations = [...new Map(judge.found.map((each) => [signatureOf(each), each])).values()];

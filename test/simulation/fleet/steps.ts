@@ -63,6 +63,15 @@ function pathsOf(fleet: Fleet, { name }: FleetMachine, what: unknown): readonly 
   return requests.map(({ metadata }) => objectPath(EVICTION_REQUESTS, metadata));
 }
 
+function complete(fleet: Fleet, path: string): void {
+  fleet.send({ method: 'PATCH', path, body: { spec: { stage: 'Complete' } }, patch: { kind: 'merge' } });
+}
+
+/** Somebody completes every maintenance. */
+export function completeAll(fleet: Fleet): void {
+  for (const { metadata } of fleet.maintenances()) complete(fleet, objectPath(NODE_MAINTENANCES, metadata));
+}
+
 /** All kinds. */
 export const FLEET_STEPS: Readonly<Record<string, FleetStep>> = {
   'shut down': {
@@ -111,8 +120,7 @@ export const FLEET_STEPS: Readonly<Record<string, FleetStep>> = {
     perform: (fleet, step) => {
       const person = objectPath(NODE_MAINTENANCES, { name: nameOf(step) });
       const paths = step['whose'] === 'person' ? [person] : pathsOf(fleet, machineOf(fleet, step), 'shutdown');
-      for (const path of paths)
-        fleet.send({ method: 'PATCH', path, body: { spec: { stage: 'Complete' } }, patch: { kind: 'merge' } });
+      for (const path of paths) complete(fleet, path);
     },
   },
   delete: {
