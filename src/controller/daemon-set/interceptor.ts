@@ -1,4 +1,5 @@
 import { DAEMON_SET_INTERCEPTOR } from '../../api/names.ts';
+import type { Pod } from '../../api/pod.ts';
 import { daemonSetOf } from '../../decide/daemon-set/gate.ts';
 import { HEARTBEAT_EVERY_MS } from '../../decide/eviction/heartbeat.ts';
 import { endOf, graceSecOf } from '../../decide/pod.ts';
@@ -18,6 +19,8 @@ import { endingForMessage } from '../../decide/interceptor/message.ts';
  */
 export function createDaemonSetInterceptor(context: ControllerContext): Interceptor {
   const { client, clock, ungated, log } = context;
+  /** Copies of pods as they were deleted: the next copy shows that. */
+  const deleted = new WeakSet<Pod>();
   return {
     name: DAEMON_SET_INTERCEPTOR,
     actsWhileInactive: (request, pod) => actsWhileInactive(context, 'DaemonSet', { request, pod }),
@@ -31,15 +34,15 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
       if (drain === undefined) return { kind: 'silent' };
       const why = drain.reason === '' ? drain.maintenance : drain.reason;
       const name = daemonSet.replace(/^.*\//, '');
-      const { deletionTimestamp } = pod.metadata;
       const now = clock.now();
-      if (deletionTimestamp === undefined) {
+      if (pod.metadata.deletionTimestamp === undefined && !deleted.has(pod)) {
         const { inMs, returns } = ungated.due(pod);
         if (inMs > 0) {
           const message = `${name} has come back ${returns} times in spite of the node maintenance (${why}): its pods cannot be held. It is deleted again at ${rfc3339(now + inMs)}.`;
           return { kind: 'working', message, againMs: inMs };
         }
         await deletePod(client, pod, graceOptions(context, pod), signal);
+        deleted.add(pod);
         ungated.removed(pod);
         log.info({ pod: keyOf(pod), maintenance: drain.maintenance, returns }, 'deleted DaemonSet pod');
       }

@@ -11,7 +11,7 @@ const BUDGET_RETRY_MS = 30_000;
 
 /**
  * Evicts pods of a Workload or PodGroup for drains. An EvictionRequest does not support them (KEP-4563, "Validation"), so each
- * is asked for directly, with a pause that grows.
+ * is asked for directly, with a pause that grows. The calls count together with those of `underWay`.
  */
 export interface GroupedEvictions {
   /** Tries it unless it has to wait; `refused` says why the pod is still there. Throws API_UNREACHABLE and API_REFUSED. */
@@ -20,7 +20,6 @@ export interface GroupedEvictions {
   forget(key: string): void;
 }
 
-/** Its calls count together with those of `underWay`. */
 export function createGroupedEvictions(context: ControllerContext, underWay: EvictionConcurrency): GroupedEvictions {
   const { client, clock, log, metrics, budgets } = context;
   const { promiseWords, promiseTimeout } = context.options;

@@ -72,12 +72,10 @@ async function finishing(
 export function createLeader(context: ControllerContext): Leader {
   const { clock, log, metrics } = context;
   // From copies of different ages, as after a restart of the API server, a drain would seem to have come to its end.
-  const copies = byResource<CurrentCopy>(context);
-  const mayRun = (): boolean => behindOf(copies).length === 0;
+  const mayRun = (): boolean => behindOf(byResource<CurrentCopy>(context)).length === 0;
   const shared = { clock, log, mayRun, observer: (name: string) => metrics.queue(name) };
   const loops = createLoops<Changes>();
-  const { tell } = loops;
-  const drains = createDrains(context, tell);
+  const drains = createDrains(context, loops.tell);
   const underWay = createEvictionConcurrency(clock);
   const imperative = createImperativeEviction(context, underWay);
   const gate = createDaemonSetGate(context);
@@ -90,7 +88,7 @@ export function createLeader(context: ControllerContext): Leader {
     rolloutLoop(context, gate),
   ];
   for (const loop of all) loops.add(loop, shared);
-  const notes = createChangeNotes(context, tell);
+  const notes = createChangeNotes(context, loops.tell);
   return {
     notes,
     promised: () => imperative.promised(),
