@@ -4,6 +4,7 @@
  */
 import { type ControlPlaneComponent, leaveRank } from './control-plane-pod.ts';
 import type { MemberHold } from './member.ts';
+import { LONGEST_UNSEEN_MS } from '../shutdown/offline-view.ts';
 
 /** A manifest, in place or parked. */
 export interface StaticPod {
@@ -118,16 +119,19 @@ function hasEnded(pod: ParkedPod, facts: StaticPodFacts): boolean {
   return !pod.thisBoot || !mayRun(pod, facts);
 }
 
+function decideFree(pod: ParkedPod, facts: StaticPodFacts): StaticPodAction | undefined {
+  const freeSince = facts.freeSince.get(pod.file) ?? facts.now;
+  // The kubelet would take the old containers for the new pod's: they must have ended, or had the time to where nobody sees them.
+  const unseenUntil = Math.max(freeSince, pod.parkedAt + pod.graceSec * 1000) + LONGEST_UNSEEN_MS;
+  const isGone = hasEnded(pod, facts) || (facts.live === undefined && facts.now >= unseenUntil);
+  if (!isGone || facts.holds?.has(pod.file) === true) return undefined;
+  // The mirror pod is removed last. If it stays, as that of a dead kubelet does, the manifest is restored all the same.
+  const waitsForMirror = pod.thisBoot && facts.mirrors?.has(podKey(pod)) === true;
+  return waitsForMirror && facts.now < freeSince + KUBELET_TIME_MS ? undefined : { kind: 'restore', file: pod.file };
+}
+
 function decideParked(pod: ParkedPod, facts: StaticPodFacts): StaticPodAction | undefined {
-  if (!facts.keepParked(pod)) {
-    // The old containers must be gone before the manifest is restored: the kubelet would take them for the new pod's.
-    if (!hasEnded(pod, facts) || facts.holds?.has(pod.file) === true) return undefined;
-    // The mirror pod is removed last. If it stays, as that of a dead kubelet does, the manifest is restored all the same.
-    const waitsForMirror = pod.thisBoot && facts.mirrors?.has(podKey(pod)) === true;
-    const freeSince = facts.freeSince.get(pod.file) ?? facts.now;
-    if (waitsForMirror && facts.now < freeSince + KUBELET_TIME_MS) return undefined;
-    return { kind: 'restore', file: pod.file };
-  }
+  if (!facts.keepParked(pod)) return decideFree(pod, facts);
   const graceSec = facts.graces?.get(pod.file) ?? pod.graceSec;
   const sandbox = pod.thisBoot ? facts.live?.get(podKey(pod))?.[0] : undefined;
   // The kubelet always gives a static pod its full grace period: only the container runtime can stop it earlier.
@@ -135,12 +139,9 @@ function decideParked(pod: ParkedPod, facts: StaticPodFacts): StaticPodAction | 
     const left = Math.ceil((pod.parkedAt + graceSec * 1000 - facts.now) / 1000);
     return { kind: 'stop', file: pod.file, sandboxId: sandbox, graceSec: Math.max(1, left) };
   }
-  const overdue = facts.now > pod.parkedAt + pod.graceSec * 1000 + KUBELET_TIME_MS;
   // A kubelet that was restarted without an API server ignores removed manifests, so the runtime stops the pod.
-  if (overdue && sandbox !== undefined) {
-    return { kind: 'stop', file: pod.file, sandboxId: sandbox, graceSec: pod.graceSec };
-  }
-  return undefined;
+  if (sandbox === undefined || facts.now <= pod.parkedAt + pod.graceSec * 1000 + KUBELET_TIME_MS) return undefined;
+  return { kind: 'stop', file: pod.file, sandboxId: sandbox, graceSec: pod.graceSec };
 }
 
 /** Why a pod that must leave cannot be parked yet: for people, and with the action that is needed first. */

@@ -132,8 +132,6 @@ function waitForKubelet(refusal: string | undefined): Waiting {
   return { wait: 'kubelet-stop', what: 'the kubelet', on: 'systemd', message };
 }
 
-const NOTHING_KNOWN: PodKnowledge = { pods: new Map() };
-
 /** Reads the pods from the runtime, with what is known of them where they are to end; what fails is no answer. */
 async function readPods(
   { runtime, knownPods }: Pick<OfflinePodsDependencies, 'runtime' | 'knownPods'>,
@@ -144,7 +142,7 @@ async function readPods(
     const live = await runtime.livePods(signal);
     // The manifests of static pods tell more of them.
     const others = live.filter((sandbox) => !isFromManifest(sandbox)).map(({ podUid }) => podUid);
-    const { pods: known, awaited } = mayEnd ? await knownPods.read(others, signal) : NOTHING_KNOWN;
+    const { pods: known, awaited }: PodKnowledge = mayEnd ? await knownPods.read(others, signal) : { pods: new Map() };
     if (awaited !== undefined) return { kind: 'unseen', reason: awaited };
     const all = runtimePodsOf(live, known);
     return { kind: 'seen', pods: all.filter((pod) => !isStatic(pod)), staticPods: all.filter(isStatic) };

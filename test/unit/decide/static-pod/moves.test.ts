@@ -63,6 +63,8 @@ const guarded: [string, Partial<StaticPodFacts>, string[]][] = [
   ['leaves the mirror pod time to go before it restores', { ...FREE, mirrors: new Set([KEY]), now: 40_999 }, []],
   ['restores beside a mirror pod that stays', { ...FREE, mirrors: new Set([KEY]), now: 41_000 }, ['restore a.yaml']],
   ['restores at once when the mirror pod is gone', { ...FREE, mirrors: new Set() }, ['restore a.yaml']],
+  ['does not restore blindly for two minutes', { ...FREE, live: undefined, now: 130_999 }, []],
+  ['restores when the runtime is silent for longer', { ...FREE, live: undefined, now: 131_000 }, ['restore a.yaml']],
   ['parks neither etcd nor the API server before the others', CONTROL_PLANE, ['park a.yaml']],
   [
     'waits until the others have ended before the API server goes',
