@@ -7,13 +7,6 @@ import { waitFor } from '../support/wait-for.ts';
 const CONTROL_GROUPS = '/sys/fs/cgroup';
 const GONE_MS = 5_000;
 
-async function succeeds(attempt: Promise<void>): Promise<boolean> {
-  return await attempt.then(
-    () => true,
-    () => false,
-  );
-}
-
 /** The controllers of cgroup v1 that systemd uses for its units: a systemd mounts those that it does not find. */
 const CONTROLLERS = ['cpu', 'cpuacct', 'blkio', 'memory', 'devices', 'pids'];
 
@@ -53,8 +46,8 @@ export async function makeControlGroups(name: string, stack: AsyncDisposableStac
   for (const group of groups) {
     await mkdir(group);
     stack.defer(async () => {
-      const isGone = (): Promise<boolean> => succeeds(removeControlGroup(group));
-      await waitFor('the control group is empty', isGone, { timeoutMs: GONE_MS });
+      const remove = async (): Promise<boolean> => (await removeControlGroup(group).catch(() => group)) === undefined;
+      await waitFor('the control group is empty', remove, { timeoutMs: GONE_MS });
     });
   }
   return groups;

@@ -145,7 +145,8 @@ export function checkForeign(
       const isOurs = ours.includes(partAuthors.get(cordon) ?? UNKNOWN) || isMarkGone;
       if (users.includes(author) && wasCordoned && !isOurs)
         add(scene, 'the cordon of somebody else is taken off a node');
-      partAuthors.set(cordon, owner);
+      // A person who uncordons and cordons while no controller looks leaves a node with our mark, as it was: nobody can tell.
+      partAuthors.set(cordon, old?.metadata.annotations?.[CORDONED_ANNOTATION] === undefined ? owner : UNKNOWN);
     }
     for (const type of OUR_CONDITIONS) {
       const part = `${change.key} ${type}`;

@@ -372,19 +372,19 @@ export class Judge {
     const { machines, settings, access } = this.#fleet;
     const members = machines.filter((each) => this.#fleet.isMember(each) && each.power === 'up');
     if (settings.members > 0 && members.length <= settings.members / 2) return [];
-    // Then a person gives the manifests back on the machine: nobody can complete its maintenance.
-    if (settings.onBoot === 'wait' && !access.isUp()) return [];
+    // Where no API server serves, a person gives back on the machine what a person's drain has taken, or waits after a boot.
+    const isOver = (maintenance: string): boolean =>
+      access.isUp() || (settings.onBoot === 'complete' && !maintenance.startsWith('person-'));
     const free = machines.filter((each) => each.power === 'up' && !each.isHeld() && !access.isCutOff(each));
     return free.flatMap(({ name, manifests, isKubeletStopped }) => [
-      ...[...manifests.parked.keys()].map((file) => `${file} of ${name}`),
+      ...[...manifests.parked].flatMap(([file, { step }]) => (isOver(step.maintenance) ? [`${file} of ${name}`] : [])),
       ...(isKubeletStopped() ? [`the kubelet of ${name}`] : []),
     ]);
   }
 
   /** Judges what is lacking some time after the last maintenance was completed. */
   judgeReturned(): void {
-    const lacking = this.lacking();
-    if (lacking.length > 0) this.#add('returned', 'what a drain took away does not come back', lacking.join(', '));
+    for (const each of this.lacking()) this.#add('returned', 'what a drain took away does not come back', each);
   }
 
   /** A wait that has an end of its own is named no longer than that. */
