@@ -17,7 +17,7 @@ import type { AgentStatus } from './control/status.ts';
 import { createHandOver, type HandOver } from './drain/offline/hand-over.ts';
 import { passOverPods, type StaticPodPass } from './drain/pod-pass.ts';
 import { type Iteration, type Step, StepRunner, type Steps } from './iteration/step.ts';
-import type { AgentParts } from './parts.ts';
+import type { AgentParts } from './open.ts';
 import { type CallingOff, PhaseMachine } from './phase/phase-machine.ts';
 import type { AgentRecord } from './phase/record.ts';
 import { endsPhase, FirstQuestion, readPhaseFacts } from './shutdown/facts.ts';
@@ -262,7 +262,7 @@ export class Agent {
   }
 
   #stepsAfter(): Steps {
-    const { cluster, detector, directoryWatch, story } = this.#parts;
+    const { cluster, detector, directoryWatch, lock, story } = this.#parts;
     return [
       { name: 'restore a lost shutdown', run: (_turn, signal) => detector.restore(signal) },
       {
@@ -284,6 +284,14 @@ export class Agent {
         name: 'record what the shutdown does',
         run: async (turn) => {
           if (isTold(turn)) story.recordProgress(turn, this.#observation());
+        },
+      },
+      {
+        name: 'show the agent on its Node',
+        run: async ({ phase }) => {
+          if (cluster === undefined) return;
+          const { maintenances, presence } = cluster;
+          presence.show(presenceFactsOf(this.#phases.record, lock.status(phase), maintenances, this.#lastPass));
         },
       },
       { name: 'write again what the disk refused', run: () => this.#storage.retry() },
@@ -362,8 +370,8 @@ export class Agent {
 
   /** The other steps that write to the cluster. */
   #clusterSteps(cluster: Cluster): readonly Step[] {
-    const { config, drain, lock } = this.#parts;
-    const { maintenances, own, presence, requests } = cluster;
+    const { config, drain } = this.#parts;
+    const { own, requests } = cluster;
     return [
       {
         name: 'write the deadline and the kind of the shutdown',
@@ -374,12 +382,6 @@ export class Agent {
         run: async ({ phase, transition }, signal) => {
           const isReturning = isOnItsWayBack(this.#lastPass?.decision.progress, transition?.name === 'boot');
           await completeOwn(own, { onBoot: config.onBoot, isReturning }, phase, signal);
-        },
-      },
-      {
-        name: 'show the agent on its Node',
-        run: async ({ phase }) => {
-          presence.show(presenceFactsOf(this.#phases.record, lock.status(phase), maintenances));
         },
       },
       {

@@ -9,7 +9,6 @@ import type { ApiAccess } from './node-name.ts';
 import { openNoticeMemory } from './notices/memory.ts';
 import { Notices } from './notices/notices.ts';
 import { findNoticeSources } from './notices/sources.ts';
-import type { AgentParts } from './parts.ts';
 import type { AgentRecord } from './phase/record.ts';
 import { createAnnouncer } from './shutdown/announce.ts';
 import { kernelBootIdOf } from './shutdown/boot-id.ts';
@@ -47,7 +46,7 @@ import { Systemd, notifySystemd } from '../host/systemd/systemd1.ts';
 import { createWatchdog } from '../host/systemd/watchdog.ts';
 import type { ClusterAccess } from '../kube/access/cluster.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
+import { createEventRecorder } from '../kube/events.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 
@@ -234,16 +233,7 @@ function openWatchdog({ dependencies, lock }: Foundation): LoopWatchdog {
   return createLoopWatchdog({ everyMs, patienceMs: PATIENCE_MS, beats }, dependencies.clock);
 }
 
-/** The parts of the agent, and what runs beside it. */
-export interface Opened {
-  readonly parts: AgentParts;
-  readonly watchdog: LoopWatchdog;
-  readonly events: EventRecorder | undefined;
-  readonly metrics: AgentMetrics;
-}
-
-/** Creates the parts of the agent; none of them does anything before the agent runs. */
-export async function openParts(foundation: Foundation): Promise<Opened> {
+async function makeParts(foundation: Foundation) {
   const { config, dependencies, nodeName, bootId, record, machine, state, locator, signal, living } = foundation;
   const { lock, manual, wakeup } = foundation;
   const { clock, log } = dependencies;
@@ -267,7 +257,7 @@ export async function openParts(foundation: Foundation): Promise<Opened> {
   const hookOptions = { directory: config.hooksDirectory, timeoutMs: config.hookTimeoutSec * 1000, nodeName };
   const leadMs = config.scheduledShutdownLeadSec * 1000;
   const files = openStoryFiles(config.stateDirectory);
-  const parts: AgentParts = {
+  const parts = {
     config,
     clock,
     log,
@@ -282,19 +272,29 @@ export async function openParts(foundation: Foundation): Promise<Opened> {
     offlinePods,
     notices: await openNotices(foundation, metrics.notices, { cluster, onChange: wake }),
     announce,
-    notify: (line) => notifySystemd({ READY: '1', STATUS: line }, signal),
+    notify: (line: string) => notifySystemd({ READY: '1', STATUS: line }, signal),
     hooks: createHooks(hookOptions, { clock, log, markProgress }),
     story: await openStoryRecorder({ nodeName, files, clock, log }, record.phase),
     cluster,
     staticPods,
-    member: new MemberWatch({ clock, log }),
+    member: new MemberWatch({ clock, log }) as Pick<MemberWatch, 'look'>,
     manual,
     journal: { problem: () => locator.store().mover.problem(), retry: () => locator.store().mover.retry() },
+    /** On while manifests are parked, to notice at once a manifest that another program writes. */
     directoryWatch: createDirectoryWatch(() => locator.store().paths.staticPodPath, wake),
-    locator,
+    locator: locator as Pick<StaticPodLocator, 'relocate' | 'warnings'>,
     drain: openDrain({ config, offlinePods, staticPods, runtime, startRuntime, clock, log, cluster, announce }, living),
     wakeup,
     markProgress,
   };
   return { parts, watchdog, events, metrics };
 }
+
+/** The parts of the agent, and what runs beside it. */
+export type Opened = Readonly<Awaited<ReturnType<typeof makeParts>>>;
+
+/** What the agent works with. What reads or does something for it takes those that it needs, by these names. */
+export type AgentParts = Readonly<Opened['parts']>;
+
+/** Creates the parts of the agent; none of them does anything before the agent runs. */
+export const openParts: (foundation: Foundation) => Promise<Opened> = makeParts;

@@ -17,6 +17,7 @@ import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
 import type { StaticPodProgress } from '../decide/static-pod/moves.ts';
 import { deadlineWords } from '../decide/shutdown/events.ts';
 import { describePhase, holdsLock, type Phase } from '../decide/shutdown/phase.ts';
+import { podKey } from '../decide/static-pod/moves.ts';
 import { rfc3339, timeOf } from '../decide/time.ts';
 import type { ClusterAccess } from '../kube/access/cluster.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -205,7 +206,9 @@ export function presenceFactsOf(
   { phase, last }: Pick<AgentRecord, 'phase' | 'last'>,
   lock: StatusFacts['lock'],
   maintenances: Pick<NodeMaintenances, 'get'>,
+  lastPass?: Pick<StaticPodPass, 'carriers'>,
 ): PresenceFacts {
+  const carriers = lastPass?.carriers.map(podKey) ?? [];
   const isMissing = !lock.held && holdsLock(phase) && lock.kind !== 'none';
   const turn = phase.kind === 'draining' ? turnWaitOf(maintenances.get(phase.maintenance)) : undefined;
   const waits = turn === undefined ? '' : `; ${turn.message}`;
@@ -215,6 +218,7 @@ export function presenceFactsOf(
     phase: turn === undefined ? phase.kind : 'waiting',
     lock: lock.kind === 'none' ? 'none' : lock.held ? 'held' : 'missing',
     reason: isMissing ? lock.message : shutdown,
+    ...(carriers.length === 0 ? {} : { carriers }),
     ...(last === undefined ? {} : { last: { result: last.result, at: rfc3339(last.at) } }),
   };
 }

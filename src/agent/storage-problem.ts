@@ -1,5 +1,5 @@
 import { storageEvent } from '../decide/shutdown/events.ts';
-import type { AgentParts } from './parts.ts';
+import type { AgentParts } from './open.ts';
 
 type StorageParts = Pick<AgentParts, 'journal' | 'nodeName' | 'announce'> & {
   readonly state: Pick<AgentParts['state'], 'problem' | 'retry'>;

@@ -76,6 +76,7 @@ export interface Node extends KubeObject {
   readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly Taint[] };
   readonly status?: {
     readonly conditions?: readonly NodeCondition[];
+    readonly addresses?: readonly { readonly address: string }[];
     /** The attachable volumes that are mounted on the node or about to be, by their unique names; the kubelet reports them. */
     readonly volumesInUse?: readonly string[];
     /** Those that are attached to the node; the attach/detach controller reports them until it begins to detach them. */

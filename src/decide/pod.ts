@@ -5,6 +5,10 @@ import { timeOf } from './time.ts';
 import { isOwnController } from './own-controller.ts';
 import { orderOfLeaving } from './plugin-pods.ts';
 
+/** Why static pods stay that no drain takes away; their names follow. */
+export const CARRIES_WAY =
+  "static pods that carry the node's way to the API server, and leave last when the machine goes down";
+
 /** The kubelet's default grace period of a pod, in seconds. */
 export const DEFAULT_GRACE_SEC = 30;
 /** A year, in seconds. Longer grace periods are cut to it: the API server accepts any 64-bit number, which overflows timers and dates (kubernetes/kubernetes#84298). */

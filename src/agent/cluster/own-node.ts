@@ -16,6 +16,10 @@ type OwnNodeState =
 export interface OwnNode {
   /** Reads it, unless it was read less than `maxAgeMs` ago. Throws only the reason of an aborted `signal`. */
   observe(maxAgeMs: number, signal: AbortSignal): Promise<OwnNodeState>;
+  /** The same; undefined where there is none. Throws API_UNREACHABLE and API_REFUSED. */
+  read(maxAgeMs: number, signal: AbortSignal): Promise<Node | undefined>;
+  /** Has it read anew the next time: this agent has changed it. */
+  forget(): void;
 }
 
 /** A read that takes longer ends: the loop must not wait for it. */
@@ -31,31 +35,42 @@ export function createOwnNode({ client, clock, log, nodeName }: ClusterDependenc
     log.warn({ reason }, 'cannot read own Node object');
   });
 
-  const read = async (signal: AbortSignal): Promise<OwnNodeState> => {
+  const stateOf = (node: Node | undefined): OwnNodeState => {
+    absentSince = node === undefined ? (absentSince ?? clock.monotonic()) : undefined;
+    if (node !== undefined) return { kind: 'present', node };
+    return { kind: 'absent', forMs: clock.monotonic() - (absentSince ?? 0) };
+  };
+  /** The last state, where it is not older, or a new one; throws where the API server does not tell it. */
+  const known = async (maxAgeMs: number, signal: AbortSignal): Promise<OwnNodeState> => {
+    if (last !== undefined && clock.monotonic() - last.at < maxAgeMs) return last.state;
     try {
-      const limited = AbortSignal.any([signal, AbortSignal.timeout(READ_MS)]);
-      const node = await sendForObject<Node>(client, request, [404], limited);
+      const state = stateOf(await sendForObject<Node>(client, request, [404], signal));
       warnOnce(undefined);
-      const now = clock.monotonic();
-      if (node === undefined) {
-        absentSince ??= now;
-        return { kind: 'absent', forMs: now - absentSince };
-      }
-      absentSince = undefined;
-      return { kind: 'present', node };
+      last = { state, at: clock.monotonic() };
+      return state;
     } catch (error) {
-      signal.throwIfAborted();
       absentSince = undefined;
-      warnOnce(describeError(error));
-      return { kind: 'unknown' };
+      last = { state: { kind: 'unknown' }, at: clock.monotonic() };
+      throw error;
     }
   };
 
   return {
     observe: async (maxAgeMs, signal) => {
-      if (last !== undefined && clock.monotonic() - last.at < maxAgeMs) return last.state;
-      last = { state: await read(signal), at: clock.monotonic() };
-      return last.state;
+      try {
+        return await known(maxAgeMs, AbortSignal.any([signal, AbortSignal.timeout(READ_MS)]));
+      } catch (error) {
+        signal.throwIfAborted();
+        warnOnce(describeError(error));
+        return { kind: 'unknown' };
+      }
+    },
+    read: async (maxAgeMs, signal) => {
+      const state = await known(last?.state.kind === 'unknown' ? 0 : maxAgeMs, signal);
+      return state.kind === 'present' ? state.node : undefined;
+    },
+    forget: () => {
+      last = undefined;
     },
   };
 }

@@ -16,7 +16,7 @@ import { createWakeup, type Wakeup } from '../iteration/wakeup.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 
 /** What the agent's loop knows of itself. */
-export type PresenceFacts = Pick<Presence, 'phase' | 'lock' | 'reason' | 'last'>;
+export type PresenceFacts = Pick<Presence, 'phase' | 'lock' | 'reason' | 'last' | 'carriers'>;
 
 /** What is said on the Node beside what the loop knows. */
 export interface PresenceSources {

@@ -89,7 +89,7 @@ export function createControllerDrainer(
   own: Pick<OwnMaintenances, 'isDrained' | 'awaitsVolumes'>,
   interceptor: Pick<KubeletInterceptor, 'observe'>,
   endBlocked: EndBlockedPods,
-  ownNode: OwnNode,
+  ownNode: Pick<OwnNode, 'observe'>,
 ): Drainer {
   return {
     pass: async ({ record, view, retention, keepParked, maintenances }, signal) => {

@@ -4,6 +4,7 @@ import { chooseDrainer, type DrainerKind, isOffline } from '../../decide/shutdow
 import { isAlone } from '../../decide/shutdown/running-pods.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
+import { podKey } from '../../decide/static-pod/moves.ts';
 import { drainPodsOf, leaveByTargets } from '../static-pods/view.ts';
 import type { Drainer, DrainerFacts, DrainPass, PassFacts } from './drainer.ts';
 import type { LastLook } from './last-look.ts';
@@ -18,6 +19,15 @@ interface DrainHands {
   readonly lastLook: Pick<LastLook, 'after'>;
   /** Undefined where no cluster is configured. */
   readonly told: Pick<ToldPods, 'after'> | undefined;
+}
+
+/** Where all else has left a machine that goes down, and that was reported, what carries the way to the API server leaves too. */
+function withCarriersLast(pass: DrainPass, { record: { phase }, view, carriers = [] }: PassFacts): DrainPass {
+  const last = carriers.filter((pod) => view.inPlace.includes(pod));
+  if (!pass.drained || phase.kind !== 'draining' || last.length === 0) return pass;
+  const { left: _, ...open } = pass;
+  const leave = new Map([...pass.leave, ...last.map((pod) => [podKey(pod), phase] as const)]);
+  return { ...open, drained: false, leave, targeted: new Set([...pass.targeted, ...leave.keys()]) };
 }
 
 /** Adds the static pods that leave by the deadline of the shutdown, with the grace periods that it leaves them. */
@@ -60,7 +70,10 @@ export class DrainStep {
     const { controller: life, maintenances } = await this.#observe(facts, signal);
     const chosen = chooseDrainer(phase, life);
     for (const [kind, drainer] of Object.entries(drainers)) if (kind !== chosen) drainer.stop();
-    const pass = await this.#passOf(drainers[chosen], { ...facts, maintenances }, signal);
+    // What carries the way to the API server stays in a drain with it.
+    const inPlace = facts.view.inPlace.filter((pod) => chosen === 'offline' || facts.carriers?.includes(pod) !== true);
+    const given = { ...facts, view: { ...facts.view, inPlace } };
+    const pass = withCarriersLast(await this.#passOf(drainers[chosen], { ...given, maintenances }, signal), facts);
     // The offline drainer goes by what the runtime says in any case, where it may end pods.
     const seen = chosen === 'offline' && !isAlone(phase) ? pass : await lastLook.after(pass, phase, signal);
     const ended = (await told?.after(seen, facts, chosen, signal)) ?? seen;

@@ -5,6 +5,7 @@ import { type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
 import type { RetentionFacts } from '../../decide/static-pod/parked.ts';
 import type { AgentRecord } from '../phase/record.ts';
 import type { StaticPodIntent } from '../static-pods/static-pods.ts';
+import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import { isRunning, type StaticPodView } from '../static-pods/view.ts';
 import type { Waiting } from '../../decide/node/waits.ts';
 
@@ -12,13 +13,15 @@ import type { Waiting } from '../../decide/node/waits.ts';
 export interface PassFacts {
   readonly record: Pick<AgentRecord, 'phase' | 'offlineTargets'>;
   readonly view: StaticPodView;
+  /** The static pods, in place or parked, that carry the node's way to the API server; absent for none. */
+  readonly carriers?: readonly Manifest[];
   readonly retention: RetentionFacts;
   readonly keepParked: (pod: ParkedPod) => boolean;
   /** Writes the targets of an offline drain to disk, before anything is done by them. */
   readonly saveTargets: (targets: readonly DrainPlanEntry[]) => Promise<void>;
 }
 
-/** What a drainer goes by. */
+/** What a drainer goes by; where it drains with the API server, `carriers` are not in place in the view. */
 export interface DrainerFacts extends PassFacts {
   /** The maintenances of this node that are in progress and in effect; none while the API server has not told. */
   readonly maintenances: readonly NodeMaintenance[];

@@ -10,6 +10,7 @@ import type { ManualRequests } from '../static-pods/manual.ts';
 import type { MemberWatch } from '../static-pods/member.ts';
 import type { StaticPodIntent, StaticPods } from '../static-pods/static-pods.ts';
 import type { UnrecordedMaintenances } from '../static-pods/unlisted-maintenances.ts';
+import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import type { StaticPodView } from '../static-pods/view.ts';
 
 /** What one pass over the pods of this node saw and did. */
@@ -17,6 +18,8 @@ export interface StaticPodPass {
   /** The phase in which the pass was made. */
   readonly phase: Phase;
   readonly view: StaticPodView;
+  /** The static pods that carry the node's way to the API server. */
+  readonly carriers: readonly Manifest[];
   readonly decision: StaticPodDecision;
   /** Files of manifests that were parked for the shutdown and stay parked after it, for another drain. */
   readonly keptByOthers: ReadonlySet<string>;
@@ -46,7 +49,7 @@ interface PassParts {
     | {
         readonly unrecorded: Pick<UnrecordedMaintenances, 'find'>;
         readonly interceptor: Pick<KubeletInterceptor, 'report'>;
-        readonly lostWay: Pick<LostWay, 'look'>;
+        readonly lostWay: Pick<LostWay, 'look' | 'carriers'>;
       }
     | undefined;
 }
@@ -74,7 +77,8 @@ export async function passOverPods(
   const kept = filesOf(view.parked.filter((pod) => keepsParked(pod, retention) && !wanted.includes(pod)));
   const keptByOthers = filesOf(view.parked.filter((pod) => kept.has(pod.file) && isKeptByOthers(pod, retention)));
   const keepParked: StaticPodIntent['keepParked'] = ({ file }) => kept.has(file);
-  const leaving = await drain.pass({ record, view, retention, keepParked, saveTargets }, signal);
+  const carriers = (await cluster?.lostWay.carriers(view, signal)) ?? [];
+  const leaving = await drain.pass({ record, view, carriers, retention, keepParked, saveTargets }, signal);
   manual.settle(view);
   // Nothing more leaves before the API server has said that it still has to.
   const leave = manual.withParks(view, way === undefined ? leaving.leave : new Map());
@@ -90,5 +94,5 @@ export async function passOverPods(
     ...(endsAlone === undefined ? {} : { endsAlone }),
     ...(running === undefined ? {} : { running }),
   };
-  return { phase, view, decision, keptByOthers, unrecorded, waiting, drained, ...rest };
+  return { phase, view, carriers, decision, keptByOthers, unrecorded, waiting, drained, ...rest };
 }

@@ -29,7 +29,7 @@ interface ToldPodParts {
   readonly silence: RuntimeSilence;
   readonly maintenances: Pick<NodeMaintenances, 'drains' | 'get'>;
   readonly pods: NodePods;
-  readonly ownNode: OwnNode;
+  readonly ownNode: Pick<OwnNode, 'observe'>;
   readonly dependencies: ClusterDependencies;
 }
 

@@ -26,7 +26,7 @@ export interface GiveBack {
 
 /** What an agent that has just started may have to give back. */
 interface GiveBackFacts {
-  readonly ownNode: OwnNode;
+  readonly ownNode: Pick<OwnNode, 'observe'>;
   /** Whether the node still has the drain of a shutdown. */
   readonly isAfterShutdown: () => boolean;
 }

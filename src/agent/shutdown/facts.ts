@@ -28,7 +28,7 @@ export interface PhaseFactParts {
   readonly cluster:
     | {
         readonly own: Pick<OwnMaintenances, 'state' | 'isFree' | 'own'>;
-        readonly ownNode: OwnNode;
+        readonly ownNode: Pick<OwnNode, 'observe'>;
         readonly maintenances: Pick<NodeMaintenances, 'get'>;
       }
     | undefined;

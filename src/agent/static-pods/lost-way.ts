@@ -1,15 +1,22 @@
 import type { Phase } from '../../decide/shutdown/phase.ts';
-import { FIRST_SILENCE_MS, isWayLost, nextSilenceMs, wayOf } from '../../decide/static-pod/lost-way.ts';
+import { carriersOf, isOwnHost } from '../../decide/static-pod/control-plane-pod.ts';
+import { isWayLost, wayOf } from '../../decide/static-pod/lost-way.ts';
 import type { Clock } from '../../host/clock.ts';
 import { isOwnServer } from '../../host/own-addresses.ts';
 import type { Log } from '../../telemetry/log.ts';
+import type { Manifest } from '../../static-pods/manifest/manifest.ts';
+import type { OwnNode } from '../cluster/own-node.ts';
 import type { StaticPodView } from './view.ts';
+
+/** The addresses of a Node hardly ever change. */
+const NODE_AGE_MS = 10 * 60_000;
 
 interface LostWayParts {
   /** Undefined where no credentials say it. */
   readonly server: URL | undefined;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Pick<Log, 'warn'>;
+  readonly ownNode: Pick<OwnNode, 'observe'>;
   /** When the API server answered last. */
   readonly heardAt: () => number | undefined;
   /** Whether the server's address is this machine's; only tests set it. */
@@ -20,13 +27,25 @@ interface LostWayParts {
 export class LostWay {
   readonly #parts: LostWayParts;
   readonly #startedAt: number;
-  #silenceMs = FIRST_SILENCE_MS;
-  /** What is given back, and since when; undefined while the API server is heard, or waited for. */
-  #given: { readonly files: ReadonlySet<string>; readonly at: number } | undefined;
+  /** Whether the server's address is this machine's, as was known last. */
+  #isOwn = false;
+  /** What is given back, and when the API server had answered last; undefined while it is heard, or waited for. */
+  #given: { readonly files: ReadonlySet<string>; readonly heardAt: number | undefined } | undefined;
 
   constructor(parts: LostWayParts) {
     this.#parts = parts;
     this.#startedAt = parts.clock.now();
+  }
+
+  /** The static pods that carry the way, in place or parked; none where the API server's address is not this machine's. */
+  async carriers({ inPlace, parked }: StaticPodView, signal: AbortSignal): Promise<readonly Manifest[]> {
+    const { server, ownNode } = this.#parts;
+    if (server === undefined) return [];
+    const pods = carriersOf<Manifest>([...inPlace, ...parked], server);
+    if (pods.length === 0 || isOwnHost(server, undefined)) return pods;
+    const own = await ownNode.observe(NODE_AGE_MS, signal);
+    if (own.kind === 'present') this.#isOwn = isOwnHost(server, own.node);
+    return this.#isOwn ? pods : [];
   }
 
   /** The files that are given back now; undefined where none is. A machine that goes down gives nothing back. */
@@ -34,16 +53,15 @@ export class LostWay {
     const { server, clock, log, heardAt, isOwn = isOwnServer } = this.#parts;
     if (server === undefined || phase.kind === 'draining' || phase.kind === 'released') return undefined;
     if (this.#given !== undefined) {
-      if ((heardAt() ?? 0) <= this.#given.at) return this.#given.files;
+      if (heardAt() === this.#given.heardAt) return this.#given.files;
       this.#given = undefined;
-      this.#silenceMs = nextSilenceMs(this.#silenceMs);
     }
-    const heard = { now: clock.now(), startedAt: this.#startedAt, heardAt: heardAt(), silenceMs: this.#silenceMs };
+    const heard = { now: clock.now(), startedAt: this.#startedAt, heardAt: heardAt() };
     if (!isWayLost(parked, heard) || !(await isOwn(server, signal))) return undefined;
     const files = wayOf(parked).map(({ file }) => file);
     const what = 'the API server is silent since its way was parked on this very node: putting it back, to ask';
     log.warn({ server: server.origin, manifests: files }, what);
-    this.#given = { files: new Set(files), at: heard.now };
+    this.#given = { files: new Set(files), heardAt: heard.heardAt };
     return this.#given.files;
   }
 }

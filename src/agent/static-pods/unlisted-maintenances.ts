@@ -26,7 +26,7 @@ interface Reading {
 export class UnrecordedMaintenances {
   readonly #dependencies: ClusterDependencies;
   readonly #maintenances: Pick<NodeMaintenances, 'get' | 'watchesAll'>;
-  readonly #ownNode: OwnNode;
+  readonly #ownNode: Pick<OwnNode, 'observe'>;
   readonly #readings = new Map<string, Reading>();
   readonly #warnOnce: LogOnce;
 
@@ -34,7 +34,7 @@ export class UnrecordedMaintenances {
   constructor(
     dependencies: ClusterDependencies,
     maintenances: Pick<NodeMaintenances, 'get' | 'watchesAll'>,
-    ownNode: OwnNode,
+    ownNode: Pick<OwnNode, 'observe'>,
   ) {
     this.#dependencies = dependencies;
     this.#maintenances = maintenances;

@@ -15,6 +15,7 @@ import type { Terminal } from '../terminal/terminal.ts';
 import { DROP_INS } from '../../config/load.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { chooseStaticPodPath } from '../../decide/machine/kubelet-config.ts';
+import { carriersOf } from '../../decide/static-pod/control-plane-pod.ts';
 import { winningDelay } from '../../decide/machine/logind-delay.ts';
 import { SHUTDOWN_KINDS } from '../../decide/shutdown/kind.ts';
 import { type DelayLock, otherLocks, refusesShutdown } from '../../decide/shutdown/other-locks.ts';
@@ -175,14 +176,15 @@ async function readStaticPods(
 /** The programs of the control plane among the static pods of this node, and what its etcd tells. */
 async function readMember(
   { paths, nodeName }: LocalNode,
+  server: URL | undefined,
   signal: AbortSignal,
-): Promise<Pick<DoctorFacts, 'apiServerManifests' | 'member'>> {
+): Promise<Pick<DoctorFacts, 'carriers' | 'member'>> {
   const { manifests } = await readManifests(paths.staticPodPath, nodeName, signal).catch(() => ({ manifests: [] }));
   const programs = manifests.flatMap(({ program }) => program ?? []);
   const found = programs.find(({ name }) => name === 'etcd');
   const etcd = found && (await findLocalEtcd(found));
   return {
-    apiServerManifests: manifests.map(({ file }) => file).filter((file) => file.startsWith('kube-apiserver')),
+    carriers: server === undefined ? [] : carriersOf(manifests, server).map(({ file }) => file),
     member: {
       programs,
       etcd: etcd && (etcd.kind === 'none' ? etcd.reason : await orWhy(readEtcd(etcd, signal), signal)),
@@ -223,6 +225,7 @@ async function readFacts(
 ): Promise<DoctorFacts> {
   const { config } = node;
   const api = await readApi(node, signal);
+  const server = api.kind === 'standalone' || !URL.canParse(api.server) ? undefined : new URL(api.server);
   const delay = async (): Promise<Exclude<DoctorFacts['delay'], string>> => ({
     effectiveMs: await login1.inhibitDelayMaxMs(signal),
     winner: winningDelay(await readLogindConfig('/', signal)),
@@ -254,9 +257,8 @@ async function readFacts(
     storage: await readStorage(config),
     runtime: await orWhy(readRuntime(config, signal), signal),
     api,
-    serverIsLocal:
-      api.kind !== 'standalone' && URL.canParse(api.server) && (await isOwnServer(new URL(api.server), signal)),
-    ...(await readMember(node, signal)),
+    serverIsLocal: server !== undefined && (await isOwnServer(server, signal)),
+    ...(await readMember(node, server, signal)),
   };
 }
 

@@ -13,14 +13,7 @@ import { throttleDrains, type ThrottledDrain } from '../../decide/maintenance/th
 import { hasBegun, identityOf, type NodeIdentity, recordedNodes } from '../../decide/maintenance/recorded-node.ts';
 import type { DrainPod } from '../../decide/pod.ts';
 import { timeOf } from '../../decide/time.ts';
-import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
-import {
-  drainPodOn,
-  endsOnNode,
-  type GoingDown,
-  readySinceOf,
-  waitedUntil,
-} from '../../decide/staying-pod/staying-pods.ts';
+import { drainPodOn, endsOnNode, type GoingDown, goingOf, waitedUntil } from '../../decide/staying-pod/staying-pods.ts';
 import { controlPlaneMembers } from '../cache/control-plane.ts';
 import type { DrainGroup } from '../cache/drain-groups.ts';
 import { decideVolumes, recordedWait, volumesOn } from '../../decide/volume/wait.ts';
@@ -132,9 +125,7 @@ function withPods(
   const maintenances = draining.map(({ maintenance }) => maintenance);
   const sightOf = (node: NodeIdentity) => {
     const find = () => {
-      const object = context.nodes.get(node.name);
-      const since = goesDownSince(maintenances, node, object);
-      const going = { since, now, readySince: readySinceOf(object) };
+      const going = goingOf(maintenances, node.name, context.nodes.get(node.name), now);
       return { going, drainPods: context.pods.on(node.name).map((pod) => drainPodOn(pod, going)) };
     };
     const known = sights.get(node.name) ?? find();

@@ -1,6 +1,6 @@
 import { NODE_MAINTENANCE_API_VERSION } from '../../api/names.ts';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
-import { drainEvents } from '../../decide/drain/events.ts';
+import { drainEvents } from '../../decide/node/events.ts';
 import type { DrainResolution } from '../../decide/drain/resolution.ts';
 import { firstNames } from '../../decide/name-list.ts';
 import { timeOf } from '../../decide/time.ts';

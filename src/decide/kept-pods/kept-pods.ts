@@ -1,6 +1,6 @@
 /** Pods that a drain leaves where they are, because the maintenance says so. */
 import type { DrainPlanEntry, KeptPods, NodeMaintenance } from '../../api/node-maintenance.ts';
-import type { DrainPod } from '../pod.ts';
+import { CARRIES_WAY, type DrainPod } from '../pod.ts';
 
 type Keep = readonly KeptPods[];
 
@@ -31,14 +31,17 @@ export function withoutKept(entries: readonly DrainPlanEntry[], keep: Keep): rea
   return entries.filter(({ podType }) => podType === 'Default' || !keep.includes(podType));
 }
 
-/** The pods of a node for a drain that keeps these kinds: those that leave, and those that it leaves alone. */
+/** The pods of a node for a drain that keeps these kinds: those that leave, and those that it, or any drain, leaves alone. */
 export function splitKept(
   pods: readonly DrainPod[],
   keep: Keep,
 ): { readonly pods: readonly DrainPod[]; readonly kept?: readonly DrainPod[] } {
-  const kept = keep.length === 0 ? [] : pods.filter((pod) => isKept(keep, pod));
+  const kept = pods.filter((pod) => pod.stays === CARRIES_WAY || isKept(keep, pod));
   // Drains of a node that keep nothing have the same list of its pods.
   if (kept.length === 0) return { pods };
   const set = new Set(kept);
-  return { pods: pods.filter((pod) => !set.has(pod)), kept: kept.map((pod) => ({ ...pod, stays: WHY_KEPT })) };
+  return {
+    pods: pods.filter((pod) => !set.has(pod)),
+    kept: kept.map((pod) => (pod.stays === CARRIES_WAY ? pod : { ...pod, stays: WHY_KEPT })),
+  };
 }

@@ -10,8 +10,8 @@ import { entryCovers, planOf } from '../maintenance/drain-plan.ts';
 import { covers, drainingOn, drainsOfNode } from '../maintenance/maintenance.ts';
 import { drainBegan, identityOf, recordedNode } from '../maintenance/recorded-node.ts';
 import { drainPodOf } from '../pod.ts';
-import { evictionPausedUntil, goesDownSince } from '../staying-pod/returning-pod.ts';
-import { drainPodOn, readySinceOf } from '../staying-pod/staying-pods.ts';
+import { evictionPausedUntil } from '../staying-pod/returning-pod.ts';
+import { carries, drainPodOn, goingOf } from '../staying-pod/staying-pods.ts';
 import { decideVolumes, recordedWait, volumesOn } from '../volume/wait.ts';
 
 /** For time alone, as of a deadline, may be what a pod stays for that others need. */
@@ -36,9 +36,9 @@ export type Leaving =
   /** It is asked to leave, for this drain first. */
   | { readonly kind: 'asked'; readonly by: NodeMaintenance };
 
-/** Whether the recorded targets of the drain cover the pod. */
+/** Whether the recorded targets of the drain cover the pod, and it does not carry the node's way to the API server. */
 function targets(maintenance: NodeMaintenance, node: Node, pod: Pod): boolean {
-  return covers(drainsOfNode([maintenance], node.metadata.name), drainPodOf(pod));
+  return covers(drainsOfNode([maintenance], node.metadata.name), drainPodOf(pod)) && !carries(pod, node);
 }
 
 /** Whether a targeted pod stays for others that need it, or for volumes. */
@@ -46,11 +46,10 @@ function stays(pod: Pod, drain: NodeMaintenance, seen: DrainedNode, now: number)
   if (drainPodOf(pod).order === undefined) return false;
   const { node, maintenances, maxWaitMs } = seen;
   const pods = seen.pods();
-  const identity = identityOf(node.metadata);
   const drains = drainingOn(maintenances, node);
-  const going = { since: goesDownSince(drains, identity, node), now, readySince: readySinceOf(node) };
+  const going = goingOf(drains, node.metadata.name, node, now);
   const deadline = earliestDeadline(drains)?.deadline;
-  const known = (): number | undefined => recordedWait(recordedNode(drain.status, identity));
+  const known = (): number | undefined => recordedWait(recordedNode(drain.status, identityOf(node.metadata)));
   const facts = { pods, names: volumesOn(node), known, maxWaitMs, deadlineAt: deadline?.at };
   const { position: due } = dueTiersOf(drain, deadline, pods, now);
   const evicting = pods.filter((each) => targets(drain, node, each)).map((each) => drainPodOn(each, going));

@@ -26,8 +26,8 @@ import { drainBegan, identityOf, recordedNodes } from '../maintenance/recorded-n
 import { isOwnController } from '../own-controller.ts';
 import { type DrainPod, endOf, podTypeOf } from '../pod.ts';
 import { takesTurns, toldToGuard } from '../shutdown/machine-going-down.ts';
-import { evictionPausedUntil, goesDownSince } from '../staying-pod/returning-pod.ts';
-import { readySinceOf } from '../staying-pod/staying-pods.ts';
+import { evictionPausedUntil } from '../staying-pod/returning-pod.ts';
+import { goingOf } from '../staying-pod/staying-pods.ts';
 import { decideVolumes, describeVolumes, type NodeVolumes, recordedWait, waitsForVolumes } from '../volume/wait.ts';
 import type { Waiting } from './waits.ts';
 
@@ -101,8 +101,7 @@ function keyOf({ metadata: { namespace = 'default', name } }: Pod): string {
 /** The drains of the node, as far as the pods that are left, the deadlines and the volumes let them go. */
 function drainsOf({ nodeName, node, pods, staticPods, maintenances, volumes, now }: NodeFacts): readonly SelfDrain[] {
   const identity = identityOf(node?.metadata ?? { name: nodeName });
-  const since = goesDownSince(maintenances, { name: nodeName }, node);
-  const left = drainPodsOfNode(pods, staticPods, { since, now, readySince: readySinceOf(node) });
+  const left = drainPodsOfNode(pods, staticPods, goingOf(maintenances, nodeName, node, now));
   const { names, since: waitsSince, maxWaitMs } = volumes;
   return resolveSelfDrains(maintenances, identity, left, (maintenance, deadline) => {
     const known = (): number =>

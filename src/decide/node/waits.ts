@@ -67,6 +67,23 @@ export const WAITS = {
 /** A kind of wait. */
 export type Wait = keyof typeof WAITS;
 
+const OWNER_WORDS: Readonly<Record<Owner, string>> = {
+  pod: 'it ends with the grace period',
+  budget: 'whoever keeps the budget can end that',
+  webhook: 'whoever runs the webhook can end that',
+  interceptor: 'the interceptor can end that',
+  reboots: 'it ends with the reboots of other machines',
+  quorum: 'it ends when the other members of the control plane work',
+  maintenance: 'it ends with the other maintenance',
+  person: 'a person has to act',
+};
+
+/** Who can end the wait, as the end of a sentence; undefined where it has an end of its own. */
+export function whoEnds(wait: Wait): string | undefined {
+  const bound: Bound = WAITS[wait];
+  return 'owner' in bound ? OWNER_WORDS[bound.owner] : undefined;
+}
+
 /** One pod, or one thing, that the agent waits for. */
 export interface Waiting {
   readonly wait: Wait;

@@ -38,6 +38,8 @@ export interface Presence extends DoctorReport {
   readonly config: string;
   /** How the last shutdown ended, and when, RFC 3339; absent where none has, as far as the agent knows. */
   readonly last?: { readonly result: ShutdownResult; readonly at: string };
+  /** Static pods, NAMESPACE/NAME, that carry the node's way to the API server; absent for none. */
+  readonly carriers?: readonly string[];
   /** Why the node goes down, or why the lock is missing; '' where there is nothing to say. */
   readonly reason: string;
 }
@@ -64,6 +66,8 @@ const MAX_REASON = 256;
 const MAX_WORD = 64;
 const MAX_CHECKS = 8;
 const MAX_CHECK = 32;
+const MAX_CARRIERS = 8;
+const MAX_POD = 317;
 const PHASES: readonly Presence['phase'][] = ['watching', 'waiting', 'draining', 'released', 'recovering', 'stopped'];
 const LOCKS: readonly Presence['lock'][] = ['held', 'missing', 'none'];
 const RESULTS: readonly DoctorResult[] = ['ok', 'warn', 'fail', 'unknown'];
@@ -121,10 +125,10 @@ function word(value: unknown, max = MAX_WORD): string | undefined {
   return typeof value === 'string' && value.length <= max ? value : undefined;
 }
 
-/** The names of checks; none of an older agent. */
-function checksOf(value: unknown): readonly string[] {
+/** Names; none of an older agent. */
+function wordsOf(value: unknown, most: number, longest: number): readonly string[] {
   const names = Array.isArray(value) ? value : [];
-  return names.slice(0, MAX_CHECKS).flatMap((name) => word(name, MAX_CHECK) ?? []);
+  return names.slice(0, most).flatMap((name) => word(name, longest) ?? []);
 }
 
 function lastOf(value: unknown): Pick<Presence, 'last'> {
@@ -152,7 +156,14 @@ export function readPresence(text: string): WrittenPresence | undefined {
   if (typeof everySec !== 'number' || !(everySec >= 1 && everySec <= 86_400)) return undefined;
   const said = { version, phase, phaseSince, lock, lockSince, doctor, reason, at, everySec };
   const config = word(value['config']) ?? '';
-  return { ...said, checks: checksOf(value['checks']), config, ...lastOf(value['last']) };
+  const carriers = wordsOf(value['carriers'], MAX_CARRIERS, MAX_POD);
+  const checks = wordsOf(value['checks'], MAX_CHECKS, MAX_CHECK);
+  return { ...said, checks, config, ...(carriers.length === 0 ? {} : { carriers }), ...lastOf(value['last']) };
+}
+
+/** The static pods, NAMESPACE/NAME, of which the agent of the node says that they carry its way to the API server. */
+export function carriersOn(node: Node | undefined): readonly string[] {
+  return readPresence(node?.metadata.annotations?.[AGENT_STATUS_ANNOTATION] ?? '')?.carriers ?? [];
 }
 
 /** An agent that is later than this with its report does not live, or does not reach the API server. */

@@ -1,3 +1,5 @@
+import type { Node } from '../../api/pod.ts';
+
 /** A component without which the control plane cannot be read or written, from this node at least: a proxy carries the way there. */
 export type ControlPlaneComponent = 'proxy' | 'kube-apiserver' | 'etcd';
 
@@ -43,9 +45,37 @@ export function componentOfManifest({ name, labels, containers }: PodDescription
   });
 }
 
+/** The ports of the machine on which a pod of this spec says that it listens; not validated. */
+export function portsOfMachine(spec: {
+  readonly hostNetwork?: unknown;
+  readonly containers?: unknown;
+}): readonly number[] {
+  const list = (value: unknown): readonly (Record<string, unknown> | null)[] => (Array.isArray(value) ? value : []);
+  const declared = list(spec.containers).flatMap((each) => list(each?.['ports']));
+  const ports = declared.flatMap((port) => [port?.['hostPort'], spec.hostNetwork === true && port?.['containerPort']]);
+  return ports.filter((port) => typeof port === 'number');
+}
+
 /** Pods with a higher rank leave later: first all others, then proxies, then the API server, then etcd, which the API server needs. */
 export function leaveRank(component: ControlPlaneComponent | undefined): number {
   return component === undefined ? 0 : COMPONENTS.indexOf(component) + 1;
+}
+
+/**
+ * Whether the API server's address is this machine: the loopback network, or one of the addresses of its Node. A virtual address,
+ * which moves to another machine, is neither. `node` is undefined where it is not known.
+ */
+export function isOwnHost({ hostname }: Pick<URL, 'hostname'>, node: Node | undefined): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  if (host === 'localhost' || host === '::1' || /^127\.[\d.]+$/.test(host)) return true;
+  return node?.status?.addresses?.some(({ address }) => address.toLowerCase() === host) === true;
+}
+
+/** The static pods that carry the way to an own address: etcd, the API server, proxies, and what listens on the port. */
+export function carriersOf<
+  T extends { readonly component?: ControlPlaneComponent; readonly ports?: readonly number[] },
+>(pods: readonly T[], { port }: Pick<URL, 'port'>): readonly T[] {
+  return pods.filter(({ component, ports = [] }) => component !== undefined || ports.includes(Number(port || 443)));
 }
 
 /** A program of the control plane that leaves, or comes back, in an order of its own: managers, then the API server, then etcd. */

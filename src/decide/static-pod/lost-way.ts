@@ -1,13 +1,12 @@
 /**
- * The way to the API server that a drain of this very node has taken away: where the server's address is this machine's, one of its
- * static pods carries it, as an own API server or a proxy. Without it nobody could tell that the maintenance is over.
+ * The way from a node to the API server over a static pod of its own. What is known to carry it stays in a drain (`carriersOf`). What
+ * is not is put back where the API server is silent since a drain has taken it away: nobody could tell that the drain is over.
  */
 import type { ControlPlaneComponent } from './control-plane-pod.ts';
 import { MANUAL } from './parked.ts';
 
-/** The API server is asked for so long before its way is given back; twice as long each time after that. */
-export const FIRST_SILENCE_MS = 5 * 60_000;
-const LONGEST_SILENCE_MS = 60 * 60_000;
+/** The API server is asked for so long before its way is given back. */
+const SILENCE_MS = 5 * 60_000;
 /** Within this time of the end of a pod its connections have ended, too. */
 const CUT_MS = 60_000;
 
@@ -27,8 +26,6 @@ interface Heard {
   readonly startedAt: number;
   /** When it answered last; undefined where it never has. */
   readonly heardAt: number | undefined;
-  /** For how long it may be silent. */
-  readonly silenceMs: number;
 }
 
 /** The parked manifests that carry the way: etcd, the API server and proxies, else all, because nothing says which. */
@@ -39,15 +36,10 @@ export function wayOf<T extends ParkedWay>(parked: readonly T[]): readonly T[] {
 }
 
 /** Whether the API server has been silent for so long since a manifest was parked that its way may have gone with that. */
-export function isWayLost(parked: readonly ParkedWay[], { now, startedAt, heardAt, silenceMs }: Heard): boolean {
+export function isWayLost(parked: readonly ParkedWay[], { now, startedAt, heardAt }: Heard): boolean {
   const way = wayOf(parked);
   if (way.length === 0) return false;
   const cutAt = Math.max(...way.map(({ parkedAt, graceSec }) => parkedAt + graceSec * 1000)) + CUT_MS;
   const silentSince = Math.max(heardAt ?? startedAt, ...way.map(({ parkedAt }) => parkedAt));
-  return (heardAt ?? 0) <= cutAt && now - silentSince >= silenceMs;
-}
-
-/** For how long the API server may be silent the next time, where its way was given back before. */
-export function nextSilenceMs(silenceMs: number): number {
-  return Math.min(2 * silenceMs, LONGEST_SILENCE_MS);
+  return (heardAt ?? 0) <= cutAt && now - silentSince >= SILENCE_MS;
 }

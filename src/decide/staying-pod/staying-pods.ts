@@ -1,10 +1,13 @@
 /** Pods that a drain asks to leave like all others, and does not wait for, because they would never be gone. */
 import type { Node, Pod } from '../../api/pod.ts';
-import { type DrainPod, drainPodOf, endOf, readyConditionOf } from '../pod.ts';
+import { CARRIES_WAY, type DrainPod, drainPodOf, endOf, podTypeOf, readyConditionOf } from '../pod.ts';
 import { LONGEST_UNSEEN_MS } from '../shutdown/offline-view.ts';
 import { timeOf } from '../time.ts';
 import { isFromUrl, URL_PODS_LEFT } from '../static-pod/url-pods.ts';
-import { CAME_TOO_LATE, comesTooLate } from './returning-pod.ts';
+import { carriersOn } from '../presence/presence.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import { identityOf } from '../maintenance/recorded-node.ts';
+import { CAME_TOO_LATE, comesTooLate, goesDownSince } from './returning-pod.ts';
 
 /** A pod whose grace period is over has ended by then, or its kubelet cannot end it, or somebody's finalizer holds it. */
 export const AFTER_END_MS = 7 * 60_000;
@@ -18,12 +21,25 @@ export interface GoingDown {
   readonly now: number;
   /** Since when its kubelet has been Ready; absent where that is not known. */
   readonly readySince?: number | 'not-ready' | undefined;
+  /** The node, whose agent says which static pods carry its way to the API server; absent where nothing says it. */
+  readonly node?: Node | undefined;
 }
 
 /** Since when the kubelet of the node has been Ready, in milliseconds since the epoch; undefined where nothing says it. */
 export function readySinceOf(node: Pick<Node, 'status'> | undefined): GoingDown['readySince'] {
   const ready = readyConditionOf(node);
   return ready?.status === 'True' ? timeOf(ready.lastTransitionTime ?? undefined) : ready && 'not-ready';
+}
+
+/** What is known of the node for its drains; undefined where the API server has none of the name. */
+export function goingOf(
+  maintenances: readonly NodeMaintenance[],
+  name: string,
+  node: Node | undefined,
+  now: number,
+): GoingDown {
+  const since = goesDownSince(maintenances, identityOf(node?.metadata ?? { name }), node);
+  return { since, now, readySince: readySinceOf(node), node };
 }
 
 /**
@@ -47,10 +63,17 @@ export function endsOnNode(pod: Pod, { since, readySince }: Omit<GoingDown, 'now
   return Math.max(end.toldAt, from ?? -Infinity) + end.endsAt - end.toldAt;
 }
 
+/** Whether the pod is a static one that carries its node's way to the API server. */
+export function carries(pod: Pod, node: Node | undefined): boolean {
+  const { namespace = 'default', name } = pod.metadata;
+  return podTypeOf(pod) === 'Static' && carriersOn(node).includes(`${namespace}/${name}`);
+}
+
 /** Why a drain of the pod's node does not wait for it; undefined where it does. */
 function whyNotWaitedFor(pod: Pod, going: GoingDown): string | undefined {
-  const { since, now } = going;
+  const { since, now, node } = going;
   if (isFromUrl(pod)) return URL_PODS_LEFT;
+  if (carries(pod, node)) return CARRIES_WAY;
   if (comesTooLate(pod, since)) return CAME_TOO_LATE;
   return since !== undefined && waitedUntil(endsOnNode(pod, going), going) <= now ? NOT_ENDED : undefined;
 }

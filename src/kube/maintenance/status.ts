@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import { boundedStatus } from '../../decide/drain/bounded-status.ts';
-import { newlyBlocked } from '../../decide/drain/events.ts';
+import { newlyBlocked } from '../../decide/node/events.ts';
 import { statusChange } from '../../decide/drain/status-change.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../client.ts';

@@ -76,8 +76,8 @@ export interface DoctorFacts {
       };
   /** Whether the API server's address is this machine's. */
   readonly serverIsLocal: boolean;
-  /** The manifests of this node's own API server. */
-  readonly apiServerManifests: readonly string[];
+  /** The manifests of static pods that carry the way to it then. */
+  readonly carriers: readonly string[];
   /** The programs of the control plane among this node's static pods, and what its etcd tells. */
   readonly member: { readonly programs: readonly ControlPlaneProgram[]; readonly etcd: LeavingFacts['etcd'] };
 }
@@ -278,15 +278,18 @@ function checkApi({ api }: DoctorFacts): Check {
   };
 }
 
-function checkSelf({ api, serverIsLocal, apiServerManifests }: DoctorFacts): Check {
+function checkSelf({ api, serverIsLocal, carriers }: DoctorFacts): Check {
   const name = 'own API server';
   if (!serverIsLocal || api.kind === 'standalone') {
     return { name, ...OK, message: 'the agent does not depend on an API server that its own drain ends' };
   }
-  const way = apiServerManifests.length === 0 ? 'a proxy' : `its API server (${apiServerManifests.join(', ')})`;
-  const message = `the kubeconfig points at this node (${api.server}), and a drain that reaches static pods ends ${way}: then the node hears nothing of its maintenance, and after five minutes the agent puts it back to ask`;
-  const fix =
-    'point the kubeconfig at a load balancer or another node; with one control plane node nothing is to be done for shutdowns';
+  const points = `the kubeconfig points at this node (${api.server})`;
+  if (carriers.length > 0) {
+    const stay = `unless that address moves between machines, these stay in a drain, and leave last in a shutdown: ${carriers.join(', ')}`;
+    return { name, ...OK, message: `${points}; ${stay}` };
+  }
+  const message = `${points}, and no static pod is known to listen there: where a drain ends it, the node hears nothing of its maintenance, and after five minutes the agent puts it back to ask`;
+  const fix = 'name the port in "ports" of its manifest, or point the kubeconfig at a load balancer';
   return { name, result: 'warn', message, fix };
 }
 

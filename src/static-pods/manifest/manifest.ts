@@ -10,6 +10,7 @@ import {
   type ControlPlaneProgram,
   componentOfManifest,
   controlPlaneProgram,
+  portsOfMachine,
 } from '../../decide/static-pod/control-plane-pod.ts';
 import { describeError } from '../../errors.ts';
 import { decodeYaml } from './yaml.ts';
@@ -34,10 +35,12 @@ export interface Manifest {
   readonly priorityKnown: boolean;
   /** Seconds between SIGTERM and SIGKILL; at least 1, as in the kubelet, and at most a year. */
   readonly graceSec: number;
-  /** Set only for etcd and the API server. */
+  /** Set only for etcd, the API server and proxies. */
   readonly component?: ControlPlaneComponent;
   /** Set only for programs of the control plane. */
   readonly program?: ControlPlaneProgram;
+  /** The ports of the machine on which it says that it listens; absent for none. */
+  readonly ports?: readonly number[];
 }
 
 /** A file that is not a pod. `reason` names the file, the problem, whether the kubelet ignores the file too, and the fix. */
@@ -78,6 +81,7 @@ const POD = z.object({
       priorityClassName: z.string().nullish(),
       terminationGracePeriodSeconds: z.number().refine(Number.isInteger, 'expected an integer').nullish(),
       containers: z.unknown().optional(),
+      hostNetwork: z.unknown().optional(),
     })
     .nullish(),
 });
@@ -184,7 +188,7 @@ function describePod(
     priority: priority ?? 0,
     priorityKnown: priority !== undefined,
     graceSec: clamp(spec?.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SEC, MIN_GRACE_SEC, MAX_GRACE_SEC),
-    ...controlPlaneOf(name, labels, spec?.containers),
+    ...controlPlaneOf(name, labels, spec ?? {}),
   };
 }
 
@@ -192,11 +196,17 @@ function describePod(
 function controlPlaneOf(
   name: string,
   labels: Readonly<Record<string, string>>,
-  containers: unknown,
-): Pick<Manifest, 'component' | 'program'> {
+  spec: NonNullable<PodDocument['spec']>,
+): Pick<Manifest, 'component' | 'program' | 'ports'> {
+  const { containers } = spec;
   const component = componentOfManifest({ name, labels, containers });
   const program = controlPlaneProgram(containers);
-  return { ...(component === undefined ? {} : { component }), ...(program === undefined ? {} : { program }) };
+  const ports = portsOfMachine(spec);
+  return {
+    ...(component === undefined ? {} : { component }),
+    ...(program === undefined ? {} : { program }),
+    ...(ports.length === 0 ? {} : { ports }),
+  };
 }
 
 function isDnsSubdomain(text: string): boolean {

@@ -10,7 +10,7 @@ import { createOfflinePods } from '../../../src/agent/drain/offline/offline-pods
 import { createWakeup } from '../../../src/agent/iteration/wakeup.ts';
 import { openNoticeMemory } from '../../../src/agent/notices/memory.ts';
 import { Notices } from '../../../src/agent/notices/notices.ts';
-import type { AgentParts } from '../../../src/agent/parts.ts';
+import type { AgentParts } from '../../../src/agent/open.ts';
 import { readRecord } from '../../../src/agent/phase/record.ts';
 import { createAnnouncer } from '../../../src/agent/shutdown/announce.ts';
 import { ShutdownDetector } from '../../../src/agent/shutdown/detector.ts';

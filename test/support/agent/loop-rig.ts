@@ -5,7 +5,7 @@ import type { LastLook } from '../../../src/agent/drain/last-look.ts';
 import { RuntimeSilence } from '../../../src/agent/drain/runtime-silence.ts';
 import { createOfflineDrainer } from '../../../src/agent/drain/offline/offline-drain.ts';
 import type { OfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
-import type { AgentParts } from '../../../src/agent/parts.ts';
+import type { AgentParts } from '../../../src/agent/open.ts';
 import type { AgentRecord } from '../../../src/agent/phase/record.ts';
 import { parseAgentConfig } from './config.ts';
 import type { NodeDrain } from '../../../src/decide/maintenance/maintenance.ts';

@@ -33,7 +33,7 @@ export const WELL: DoctorFacts = {
   runtime: { version: 'containerd 1.6.20' },
   api: { kind: 'ok', server: 'https://10.0.0.1:6443', message: 'NodeMaintenances can be read' },
   serverIsLocal: false,
-  apiServerManifests: [],
+  carriers: [],
   member: { programs: [], etcd: undefined },
 };
 

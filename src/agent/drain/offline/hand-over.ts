@@ -49,7 +49,7 @@ export interface HandOverParts {
   readonly cluster:
     | {
         readonly own: Pick<OwnMaintenances, 'state' | 'create'>;
-        readonly ownNode: OwnNode;
+        readonly ownNode: Pick<OwnNode, 'observe'>;
         readonly client: KubeClient;
       }
     | undefined;

@@ -10,28 +10,27 @@ import { followed, type NodeEvictionRequests, type NodePods } from '../../cluste
 import type { OwnNode } from '../../cluster/own-node.ts';
 import { drainedFor, type Drainer, type DrainerFacts, type DrainPass, manifestsOf } from '../drainer.ts';
 import type { ProgressObserver } from '../observer.ts';
-import { createSelfCordon } from './cordon.ts';
 import { createSelfEvictions } from './evictions.ts';
 import { InterceptorSilence } from './interceptor-silence.ts';
 import { createOtherNodes } from './other-nodes.ts';
 import { createPodRemoval, createSelfRemovals } from './pod-removal.ts';
 import { createSelfStatus } from './status.ts';
-import { createSelfVolumes } from './volumes.ts';
 import type { GiveBack } from '../uncordon-and-ungate.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
-import type { Pod } from '../../../api/pod.ts';
+import type { Node, Pod } from '../../../api/pod.ts';
 import { type SelfDrain, whyWaitsAlone } from '../../../decide/drain/self-drain.ts';
 import { isControlPlane } from '../../../decide/maintenance/control-plane-members.ts';
 import { drainsOfNode, type NodeDrain, soleNodeOf } from '../../../decide/maintenance/maintenance.ts';
 import { decideNode, type NodePlan } from '../../../decide/node/plan.ts';
 import { API_SERVER, type Waiting } from '../../../decide/node/waits.ts';
-import { isTerminal, podTypeOf } from '../../../decide/pod.ts';
+import { CARRIES_WAY, isTerminal, podTypeOf } from '../../../decide/pod.ts';
 import { isBeforeItsTurn } from '../../../decide/shutdown/machine-going-down.ts';
-import type { Leave } from '../../../decide/static-pod/moves.ts';
+import { type Leave, podKey } from '../../../decide/static-pod/moves.ts';
 import { drainEnd, type Left, leftOf } from '../../../decide/staying-pod/left-pods.ts';
-import { describeVolumes, waitsForVolumes } from '../../../decide/volume/wait.ts';
+import { comesBeforeVolumes, describeVolumes, volumesOn, waitsForVolumes } from '../../../decide/volume/wait.ts';
 import { describeError } from '../../../errors.ts';
+import { syncCordon } from '../../../kube/maintenance/cordon.ts';
 import { keyOf } from '../../../kube/resource.ts';
 
 interface SelfDrainParts {
@@ -54,8 +53,8 @@ const NOT_WRITTEN = 'what the drain comes to cannot be written yet';
 /** A pass that takes longer ends; the loop, and with it the watchdog, must not wait for it. */
 const PASS_MS = 10_000;
 
-/** The labels of a node hardly ever change. */
-const OWN_NODE_AGE_MS = 60_000;
+/** The labels of a node hardly ever change; its cordon may be taken away; the kubelet reports its volumes every ten seconds. */
+const AGE_MS = { labels: 60_000, cordon: 15_000, volumes: 5_000 };
 
 /** What was drained by this agent, for the static pods. */
 interface OwnPass {
@@ -149,41 +148,31 @@ export class SelfDrainer implements Drainer {
   readonly #parts: SelfDrainParts;
   readonly #dependencies: ClusterDependencies;
   readonly #evictions;
-  readonly #cordon;
   readonly #status;
   readonly #removals;
   readonly #ender;
   readonly #silence;
-  readonly #volumes;
   readonly #others;
+  /** Since when volumes are in use without pods that may use some, in milliseconds since the epoch. */
+  #volumesSince: number | undefined;
 
   constructor(parts: SelfDrainParts, dependencies: ClusterDependencies, lifetime: AbortSignal) {
     const { client, clock } = dependencies;
     this.#parts = parts;
     this.#dependencies = dependencies;
     this.#evictions = createSelfEvictions(dependencies, () => parts.controller.settings());
-    this.#cordon = createSelfCordon(dependencies);
     this.#status = createSelfStatus(dependencies, parts.controller);
     this.#removals = createSelfRemovals(dependencies);
     const hands = { client, clock, evictions: this.#evictions, removals: this.#removals };
     this.#ender = createPodRemoval(hands, lifetime);
     this.#silence = new InterceptorSilence(clock);
-    this.#volumes = createSelfVolumes(dependencies);
     this.#others = createOtherNodes(dependencies);
   }
 
   /** Forgets everything but the writes of the status. */
   stop(): void {
-    const kept = [
-      this.#ender,
-      this.#silence,
-      this.#evictions,
-      this.#removals,
-      this.#cordon,
-      this.#volumes,
-      this.#others,
-    ];
-    for (const each of kept) each.forget();
+    this.#volumesSince = undefined;
+    for (const each of [this.#ender, this.#silence, this.#evictions, this.#removals, this.#others]) each.forget();
   }
 
   async pass(facts: DrainerFacts, outer: AbortSignal): Promise<DrainPass> {
@@ -222,7 +211,7 @@ export class SelfDrainer implements Drainer {
     const { clock, nodeName } = this.#dependencies;
     const latest = this.#status.latest(maintenances);
     if (!latest.some((each) => isBeforeItsTurn(each, { name: nodeName }))) return latest;
-    const seen = await this.#parts.ownNode.observe(OWN_NODE_AGE_MS, signal);
+    const seen = await this.#parts.ownNode.observe(AGE_MS.labels, signal);
     const isMember = seen.kind === 'present' && isControlPlane(seen.node);
     const scope = { node: nodeName, isMember, all: this.#parts.maintenances.list() };
     const whyNot = (each: NodeMaintenance): string | undefined => whyWaitsAlone(each, scope, clock.now());
@@ -230,28 +219,50 @@ export class SelfDrainer implements Drainer {
     return free.length > 0 ? free : latest.map(whyNot).join('; ');
   }
 
+  /** Cordons the node where it is not; returns whether it is. Throws API_UNREACHABLE and API_REFUSED: no pod may leave then. */
+  async #keepCordon(
+    node: Node,
+    maintenances: readonly NodeMaintenance[],
+    mayWrite: () => Promise<boolean>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { client, log } = this.#dependencies;
+    const wantedBy = maintenances.map(({ metadata }) => metadata.name);
+    const outcome = await syncCordon(client, { node, wantedBy, mayWrite }, signal);
+    if (outcome !== 'unchanged') this.#parts.ownNode.forget();
+    if (outcome === 'changed') log.info({ maintenances: wantedBy }, 'cordoned own node');
+    return outcome !== 'not-allowed' && outcome !== 'conflict';
+  }
+
   /** Drains the node; or says what keeps the agent from it. */
   async #drain({ maintenances, ...facts }: DrainerFacts, signal: AbortSignal): Promise<OwnPass | string> {
-    const { controller, pods, requests, maintenances: known, maxVolumeWaitMs } = this.#parts;
+    const { controller, pods, requests, maintenances: known, ownNode, maxVolumeWaitMs } = this.#parts;
     const { clock, nodeName } = this.#dependencies;
     const mayAct = (): Promise<boolean> => controller.isAway(signal);
     const copy = followed(pods);
     requests.watch(true);
     if (copy === undefined) return 'the API server does not tell of the pods of this node';
     if (!requests.synced()) return 'the API server does not tell of the EvictionRequests of this node';
-    if (!(await this.#cordon.keep(maintenances, mayAct, signal))) return NOT_WRITTEN;
-    const all = copy.list().filter((pod) => !isTerminal(pod));
+    const carriers = facts.carriers ?? [];
+    const isCarrier = (pod: Pod): boolean => carriers.some((each) => podKey(each) === keyOf(pod));
+    const all = copy.list().filter((pod) => !isTerminal(pod) && !(podTypeOf(pod) === 'Static' && isCarrier(pod)));
+    const inPlace = carriers.filter((pod) => !facts.view.parked.some(({ file }) => file === pod.file));
+    const staying = drainPodsOf({ ...facts.view, inPlace, parked: [] }).map((pod) => ({ ...pod, stays: CARRIES_WAY }));
     const view = withMirrorPriorities(facts.view, mirrorPriorities(all));
-    const names = await this.#volumes.observe(all, signal);
+    const mayUseVolumes = all.some(comesBeforeVolumes);
+    const node = await ownNode.read(mayUseVolumes ? AGE_MS.cordon : AGE_MS.volumes, signal);
+    if (node !== undefined && !(await this.#keepCordon(node, maintenances, mayAct, signal))) return NOT_WRITTEN;
+    const names = mayUseVolumes ? [] : volumesOn(node);
+    this.#volumesSince = names.length === 0 ? undefined : (this.#volumesSince ?? clock.now());
     const plan = decideNode({
       nodeName,
-      node: this.#cordon.node(),
+      node,
       pods: all,
-      staticPods: drainPodsOf(view),
+      staticPods: [...drainPodsOf(view), ...staying],
       maintenances: this.#status.latest(maintenances),
       requests: requests.list(),
       attempts: this.#evictions.attempts(all),
-      volumes: { names, since: this.#volumes.since(), maxWaitMs: maxVolumeWaitMs },
+      volumes: { names, since: this.#volumesSince, maxWaitMs: maxVolumeWaitMs },
       silentUntil: (pod, request) => this.#silence.until(pod, request),
       why: controller.whyAway(),
       now: clock.now(),

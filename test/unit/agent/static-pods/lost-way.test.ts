@@ -16,7 +16,8 @@ function open(isOwn: boolean) {
   const world = { heardAt: clock.now() };
   const server = new URL('https://127.0.0.1:6443');
   const heardAt = (): number => world.heardAt;
-  const way = new LostWay({ server, clock, log, heardAt, isOwn: () => Promise.resolve(isOwn) });
+  const ownNode = { observe: () => Promise.resolve({ kind: 'unknown' as const }) };
+  const way = new LostWay({ server, ownNode, clock, log, heardAt, isOwn: () => Promise.resolve(isOwn) });
   const parked = [{ file: 'proxy.yaml', maintenance: 'm', parkedAt: clock.now(), graceSec: 30 }];
   const view = { inPlace: [], ended: [], parked, live: undefined } as unknown as StaticPodView;
   const given = async (phase: Phase = { kind: 'watching' }): Promise<readonly string[]> => [
@@ -26,7 +27,7 @@ function open(isOwn: boolean) {
 }
 
 describe('the way to the API server', () => {
-  it('it is put back after minutes until the API server answers, and then after twice as long', async () => {
+  it('it is put back after minutes until the API server answers, and again after minutes', async () => {
     const { clock, log, world, parked, given } = open(true);
     assert.deepEqual(await given(), []);
     clock.pass(5 * MINUTE);
@@ -37,10 +38,34 @@ describe('the way to the API server', () => {
     world.heardAt = clock.now();
     assert.deepEqual(await given(), [], 'its drains decide again');
     parked.splice(0, 1, { file: 'proxy.yaml', maintenance: 'm', parkedAt: clock.now(), graceSec: 30 });
-    clock.pass(5 * MINUTE);
+    clock.pass(4 * MINUTE);
     assert.deepEqual(await given(), []);
-    clock.pass(5 * MINUTE);
+    clock.pass(MINUTE);
     assert.deepEqual(await given(), ['proxy.yaml']);
+  });
+
+  it('what carries it is known while the Node cannot be read, once it was', async () => {
+    const clock = createSteppingClock();
+    let addresses: readonly { address: string }[] | undefined;
+    const observe = () =>
+      Promise.resolve(
+        addresses === undefined
+          ? { kind: 'unknown' as const }
+          : { kind: 'present' as const, node: { metadata: { name: 'n' }, status: { addresses } } },
+      );
+    const server = new URL('https://10.0.0.7:6443');
+    const log = createRecordingLog();
+    const way = new LostWay({ server, ownNode: { observe }, clock, log, heardAt: () => undefined });
+    const [api, web] = [{ file: 'a', component: 'kube-apiserver' }, { file: 'w' }];
+    const view = { inPlace: [web], ended: [], parked: [api], live: undefined } as unknown as StaticPodView;
+    const files = async (): Promise<readonly string[]> => (await way.carriers(view, SIGNAL)).map(({ file }) => file);
+    assert.deepEqual(await files(), []);
+    addresses = [{ address: '10.0.0.7' }];
+    assert.deepEqual(await files(), ['a']);
+    addresses = undefined;
+    assert.deepEqual(await files(), ['a']);
+    addresses = [];
+    assert.deepEqual(await files(), []);
   });
 
   it('it stays where the machine goes down, and where the API server is elsewhere', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { componentOfManifest, leaveRank } from '../../../../src/decide/static-pod/control-plane-pod.ts';
+import { componentOfManifest, leaveRank, portsOfMachine } from '../../../../src/decide/static-pod/control-plane-pod.ts';
 
 const withImage = (image: unknown, command?: unknown) => ({ name: 'x', labels: {}, containers: [{ image, command }] });
 
@@ -28,6 +28,14 @@ describe('the control plane of a node', () => {
       assert.equal(componentOfManifest(look), expected);
     });
   }
+
+  it('a pod listens on the machine by its ports with the network of the machine, else by a hostPort', () => {
+    const ports = [{ containerPort: 1, hostPort: 2 }, null, { containerPort: 'x' }];
+    const containers = [null, { ports }, {}];
+    assert.deepEqual(portsOfMachine({ containers }), [2]);
+    assert.deepEqual(portsOfMachine({ containers, hostNetwork: true }), [2, 1]);
+    assert.deepEqual(portsOfMachine({ containers: { ports } }), []);
+  });
 
   it('the control plane of a node leaves last, etcd after the API server that writes in it', () => {
     assert.ok(leaveRank(undefined) < leaveRank('proxy'));

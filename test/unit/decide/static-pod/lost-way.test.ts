@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { carriersOf, isOwnHost } from '../../../../src/decide/static-pod/control-plane-pod.ts';
 import { isWayLost, wayOf } from '../../../../src/decide/static-pod/lost-way.ts';
 import { MANUAL } from '../../../../src/decide/static-pod/parked.ts';
 
@@ -7,6 +8,25 @@ const MINUTE = 60_000;
 const AT = 1_000 * MINUTE;
 const PROXY = { file: 'nginx-proxy.yaml', maintenance: 'm', parkedAt: AT, graceSec: 30 };
 const ETCD = { ...PROXY, file: 'etcd.yaml', component: 'etcd' } as const;
+
+describe('the way to the API server over a static pod of the node', () => {
+  it('its address is the loopback network or one of the Node, and no other one, which may move between machines', () => {
+    const node = {
+      metadata: { name: 'n' },
+      status: { addresses: [{ address: '10.0.0.7' }, { address: 'N1.example' }] },
+    };
+    const isOwn = (host: string): boolean => isOwnHost(new URL(`https://${host}:6443`), node);
+    assert.ok(['localhost', '127.0.0.1', '[::1]', '10.0.0.7', 'n1.example'].every(isOwn));
+    assert.ok(!['10.0.0.70', 'api.example', '127.0.0.1.example'].some(isOwn));
+    assert.ok(!isOwnHost(new URL('https://10.0.0.7'), undefined));
+  });
+
+  it('etcd, the API server and proxies carry it, and what listens on its port', () => {
+    const [etcd, web, other] = [{ component: 'etcd' as const }, { ports: [8080, 6443] }, { ports: [8080] }];
+    assert.deepEqual(carriersOf<object>([etcd, web, other, {}], new URL('https://127.0.0.1:6443')), [etcd, web]);
+    assert.deepEqual(carriersOf<object>([{ ports: [443] }], new URL('https://localhost')), [{ ports: [443] }]);
+  });
+});
 
 describe('the way to the API server that a drain has taken away', () => {
   it('etcd, the API server and proxies carry it, else each static pod may; what a person parked stays', () => {
@@ -23,7 +43,7 @@ describe('the way to the API server that a drain has taken away', () => {
   ];
   for (const [when, startedAt, heardAt, minutes, isLost] of rows) {
     it(`it is ${isLost ? '' : 'not '}given back when ${when}`, () => {
-      const heard = { now: AT + minutes * MINUTE, startedAt, heardAt, silenceMs: 5 * MINUTE };
+      const heard = { now: AT + minutes * MINUTE, startedAt, heardAt };
       assert.equal(isWayLost([PROXY], heard), isLost);
       assert.equal(isWayLost([], heard), false);
     });

@@ -113,11 +113,6 @@ const cases: [string, Partial<DoctorFacts>, RegExp][] = [
     /^fail API server: .*no answer/,
   ],
   [
-    'the kubeconfig points at the API server that leaves with this node',
-    { serverIsLocal: true, apiServerManifests: ['kube-apiserver.yaml'] },
-    /^warn own API server: .*this node \(https:\/\/10\.0\.0\.1:6443\).*kube-apiserver\.yaml/,
-  ],
-  [
     'there is no certificate for its etcd',
     { member: { programs: [ETCD], etcd: 'there is no client certificate' } },
     /^warn control plane: a reboot does not hand the lead of etcd over: there is no client certificate/,
@@ -128,11 +123,20 @@ const cases: [string, Partial<DoctorFacts>, RegExp][] = [
     /^warn static pods: not known to the API server, .*: kube-system\/etcd-n/,
   ],
   [
-    'the kubeconfig points at a proxy of this node',
+    'the kubeconfig points at a proxy of this node that is not known',
     { serverIsLocal: true },
-    /^warn own API server: .*this node \(https:\/\/10\.0\.0\.1:6443\).*ends a proxy/,
+    /^warn own API server: .*this node \(https:\/\/10\.0\.0\.1:6443\), and no static pod is known/,
   ],
 ];
+
+it('the check of the own API server names what stays in a drain', () => {
+  const checks = examineNode({ ...WELL, serverIsLocal: true, carriers: ['kube-apiserver.yaml'] });
+  const { result, message } = checks.find(({ name }) => name === 'own API server') ?? assert.fail();
+  assert.match(
+    `${result} ${message}`,
+    /^ok .* \(https:\/\/10\.0\.0\.1:6443\).* stay in a drain.*: kube-apiserver\.yaml/,
+  );
+});
 
 describe('the check of a member of the control plane', () => {
   const saidOf = (member: DoctorFacts['member']): string =>

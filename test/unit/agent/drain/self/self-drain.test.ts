@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createMaintenanceTransform } from '../../../../../src/agent/cluster/copy-trimming.ts';
 import { createNodePods } from '../../../../../src/agent/cluster/on-demand-watch.ts';
+import { createOwnNode } from '../../../../../src/agent/cluster/own-node.ts';
 import { type DrainerFacts, EMPTY_PASS } from '../../../../../src/agent/drain/drainer.ts';
 import { SelfDrainer } from '../../../../../src/agent/drain/self/self-drain.ts';
 import { AGENT_LABEL } from '../../../../../src/api/names.ts';
@@ -22,6 +23,7 @@ const PODS = '/api/v1/pods';
 const STATUS = '/apis/nodemaintenance.x-k8s.io/v1alpha1/nodemaintenances/shutdown-n1-0/status';
 const EVICTION = '/api/v1/namespaces/default/pods/web/eviction';
 const STEPS = [`GET ${PODS}`, `GET ${NODE}`, `PATCH ${NODE}`, `PATCH ${STATUS}`, `POST ${EVICTION}`];
+const isLook = (asked: string): boolean => asked === `GET ${NODE}`;
 const MAINTENANCE: NodeMaintenance = {
   metadata: { name: 'shutdown-n1-0', uid: 'u', resourceVersion: '7', creationTimestamp: '2026-01-01T00:00:00Z' },
   spec: {
@@ -54,7 +56,7 @@ function open(
 ) {
   const pod = { metadata: { name: 'web', namespace: 'default', uid: 'uid-web' }, spec: { nodeName: 'n1' } };
   const server = createObjectServer({
-    [NODE]: { metadata: { name: 'n1' } },
+    [NODE]: { metadata: { name: 'n1', labels } },
     [PODS]: { metadata: { resourceVersion: '1' }, items: [pod] },
   });
   server.answers.set(`PATCH ${STATUS}`, { status: 200, body: MAINTENANCE });
@@ -94,7 +96,7 @@ function open(
         },
       },
       maintenances: { list: () => others },
-      ownNode: { observe: () => Promise.resolve({ kind: 'present', node: { metadata: { name: 'n1', labels } } }) },
+      ownNode: createOwnNode(dependencies),
       byController: { pass: () => Promise.resolve(EMPTY_PASS), stop: () => undefined },
       maxVolumeWaitMs,
     },
@@ -121,6 +123,13 @@ describe('the drain of a node by its agent', () => {
       waiting.map(({ what }) => what),
       ['default/web'],
     );
+  });
+
+  it('no pod leaves a node that the API server does not let be cordoned', async () => {
+    const { server, passes } = open(['dead']);
+    server.refused.set(`PATCH ${NODE}`, 403);
+    assert.match((await passes()).stalled ?? '', /PATCH/);
+    assert.ok(!server.asked.includes(`POST ${EVICTION}`));
   });
 
   it('the drain goes on beside a controller that keeps its Lease and is idle, and says so in the maintenance', async () => {
@@ -213,7 +222,7 @@ describe('the drain of a node by its agent', () => {
         status: { conditions: [drained], nodeStatuses: [{ nodeRef: { name: 'n1' } }] },
       };
       await passes(factsOf([own]));
-      assert.equal(server.asked.length === 0, holds, server.asked.join());
+      assert.equal(server.asked.every(isLook), holds, server.asked.join());
     });
   }
 
@@ -257,7 +266,7 @@ describe('the drain of a node by its agent', () => {
         const own = { ...MAINTENANCE, metadata: { ...MAINTENANCE.metadata, labels: { [AGENT_LABEL]: 'n1' } } };
         const { waiting } = await passes(factsOf([own]));
         const isHeld = isMember && holds;
-        assert.equal(server.asked.length === 0, isHeld, server.asked.join());
+        assert.equal(server.asked.every(isLook), isHeld, server.asked.join());
         const turn = waiting.find(({ what: each }) => each === 'its turn to reboot');
         assert.equal(turn?.message.includes(`NodeMaintenance ${other.metadata.name}`) === true, isHeld);
       });

@@ -1,7 +1,8 @@
 import { counted } from '../counted.ts';
-import { DRAINED, type NodeMaintenanceStatus, WAIT_REASONS } from '../../api/node-maintenance.ts';
+import { type BlockingPod, DRAINED, type NodeMaintenanceStatus, WAIT_REASONS } from '../../api/node-maintenance.ts';
 import { POD_TYPES } from '../maintenance/drain-plan.ts';
-import { namesText } from './summary.ts';
+import { WAIT_OF_REASON, whoEnds } from './waits.ts';
+import { namesText } from '../drain/summary.ts';
 
 /** What an Event of a NodeMaintenance says. */
 interface DrainEvent {
@@ -30,25 +31,10 @@ function tierOf({ nodeStatuses = [], nodeGroups = [] }: NodeMaintenanceStatus): 
   return targets.reduce((furthest, { podType }) => Math.max(furthest, POD_TYPES.indexOf(podType)), -1);
 }
 
-/** The pods that block by one reason. */
-interface Blocked {
-  readonly names: readonly string[];
-  /** What to do about it, where the names of the pods do not tell. */
-  readonly remedy: string;
-}
-
-/** The names of the blocking pods by the reason for which they block. */
-function blockingByReason(status: NodeMaintenanceStatus): ReadonlyMap<string, Blocked> {
-  const found = new Map<string, { readonly names: string[]; readonly remedy: string }>();
-  for (const { podsBlocking = [] } of status.nodeStatuses ?? []) {
-    for (const { namespace, name, reason, message } of podsBlocking) {
-      const known = found.get(reason);
-      const remedy = reason === 'NoAgent' ? `: ${message}` : '';
-      if (known === undefined) found.set(reason, { names: [`${namespace}/${name}`], remedy });
-      else known.names.push(`${namespace}/${name}`);
-    }
-  }
-  return found;
+/** The blocking pods by the reason for which they block. */
+function blockingByReason(status: NodeMaintenanceStatus): ReadonlyMap<BlockingPod['reason'], readonly BlockingPod[]> {
+  const all = (status.nodeStatuses ?? []).flatMap(({ podsBlocking = [] }) => podsBlocking);
+  return Map.groupBy(all, ({ reason }) => reason);
 }
 
 /** The reasons that block now and did not before, each once for the whole maintenance; its status names every pod. */
@@ -56,9 +42,12 @@ export function newlyBlocked(before: NodeMaintenanceStatus, after: NodeMaintenan
   const known = blockingByReason(before);
   return [...blockingByReason(after)]
     .filter(([reason]) => !known.has(reason))
-    .map(([reason, { names, remedy }]) => {
-      const pods = counted(names.length, 'pod blocks', 'pods block');
-      const message = `${pods} the drain by ${reason}: ${namesText(names.toSorted())}${remedy}.`;
+    .map(([reason, pods]) => {
+      const names = pods.map(({ namespace, name }) => `${namespace}/${name}`).toSorted();
+      const block = counted(names.length, 'pod blocks', 'pods block');
+      // That an agent is missing says what to do; of other waits the union says who can.
+      const remedy = reason === 'NoAgent' ? pods[0]?.message : whoEnds(WAIT_OF_REASON[reason]);
+      const message = `${block} the drain by ${reason}: ${namesText(names)}${remedy === undefined ? '' : `; ${remedy}`}.`;
       return { type: 'Warning', reason: 'DrainBlocked', message };
     });
 }

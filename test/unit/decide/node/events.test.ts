@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { BlockingPod, NodeMaintenanceStatus, PodType } from '../../../../src/api/node-maintenance.ts';
-import { drainEvents } from '../../../../src/decide/drain/events.ts';
+import { drainEvents } from '../../../../src/decide/node/events.ts';
 
 function statusOf(
   is: 'True' | 'False',
@@ -43,16 +43,17 @@ describe('the Events of a drain', () => {
   it('the Events tell once of each reason that begins to block, with the pods that it blocks', () => {
     const first = statusOf('False', 'Draining', 1, [blocking('a', 'retries: 1')]);
     const next = statusOf('False', 'Draining', 1, [blocking('a', 'retries: 2'), blocking('b', '')]);
-    const blocked = (message: string) => ({ type: 'Warning', reason: 'DrainBlocked', message });
-    assert.deepEqual(drainEvents(begun, first), [blocked('1 pod blocks the drain by PodDisruptionBudget: n/a.')]);
-    assert.deepEqual(drainEvents(begun, next), [blocked('2 pods block the drain by PodDisruptionBudget: n/a, n/b.')]);
+    const ends = '; whoever keeps the budget can end that.';
+    const blocked = (message: string) => ({ type: 'Warning', reason: 'DrainBlocked', message: `${message}${ends}` });
+    assert.deepEqual(drainEvents(begun, first), [blocked('1 pod blocks the drain by PodDisruptionBudget: n/a')]);
+    assert.deepEqual(drainEvents(begun, next), [blocked('2 pods block the drain by PodDisruptionBudget: n/a, n/b')]);
     assert.deepEqual(drainEvents(first, next), [], 'the reason is known');
   });
 
   it('the Event says what to do where nobody ends a static pod', () => {
     const pod = { ...blocking('etcd', 'no agent has reported, and a person has to act'), reason: 'NoAgent' } as const;
     const [event] = drainEvents(begun, statusOf('False', 'Draining', 1, [pod]));
-    const expected = '1 pod blocks the drain by NoAgent: n/etcd: no agent has reported, and a person has to act.';
+    const expected = '1 pod blocks the drain by NoAgent: n/etcd; no agent has reported, and a person has to act.';
     assert.equal(event?.message, expected);
   });
 
