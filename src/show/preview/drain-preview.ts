@@ -332,12 +332,8 @@ export function previewDrain(facts: PreviewFacts): DrainPreview {
       return findings.some(({ level }) => level === 'blocks');
     }).length;
   const name = facts.node.metadata.name;
-  const findings = [
-    ...nodeFindings(facts),
-    ...keptFindings(
-      present.filter((pod) => !pods.includes(pod)),
-      facts.node,
-    ),
-  ];
+  const findings = [...nodeFindings(facts), ...keptFindings(others.filter((pod) => !pods.includes(pod)))];
+  const staying = describeStaying(carriers.map((pod) => ({ ...drainPodOf(pod), stays: CARRIES_WAY })));
+  if (staying !== undefined) findings.push({ level: 'note', message: `what stays: ${staying}` });
   return { node: name, tiers, findings, pods: pods.length, blocked };
 }
