@@ -1,7 +1,7 @@
 import type { FSWatcher } from 'chokidar';
 
 /** A watch on the static pod directory that can be switched on and off. Its events are hints to read the directory again. */
-export interface DirectoryWatch {
+interface DirectoryWatch {
   set(wanted: boolean): Promise<void>;
 }
 

@@ -13,7 +13,7 @@ import type { Log } from '../../telemetry/log.ts';
 export type HookName = 'pre-drain' | 'drained' | 'pre-release' | 'restored';
 
 /** Runs the administrator's programs when the phase changes. */
-export interface Hooks {
+interface Hooks {
   /** Returns when all programs have ended or their time is over. A program that fails is logged and changes nothing. */
   run(transition: Transition, signal: AbortSignal): Promise<void>;
 }
