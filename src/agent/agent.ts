@@ -262,7 +262,7 @@ export class Agent {
   }
 
   #stepsAfter(): Steps {
-    const { cluster, detector, directoryWatch, lock, story } = this.#parts;
+    const { cluster, detector, directoryWatch, story } = this.#parts;
     return [
       { name: 'restore a lost shutdown', run: (_turn, signal) => detector.restore(signal) },
       {
@@ -286,14 +286,7 @@ export class Agent {
           if (isTold(turn)) story.recordProgress(turn, this.#observation());
         },
       },
-      {
-        name: 'show the agent on its Node',
-        run: async ({ phase }) => {
-          if (cluster === undefined) return;
-          const { maintenances, presence } = cluster;
-          presence.show(presenceFactsOf(this.#phases.record, lock.status(phase), maintenances, this.#lastPass));
-        },
-      },
+      ...(cluster === undefined ? [] : [this.#presenceStep(cluster)]),
       { name: 'write again what the disk refused', run: () => this.#storage.retry() },
       { name: 'show the state to systemd', run: () => this.#showState() },
     ];
@@ -364,6 +357,17 @@ export class Agent {
         if (phase.kind === 'draining' && clock.monotonic() < remakeAt(phase)) return;
         this.#firstQuestion.note(phase);
         await ensureMaintenance(own, config.drainPlan, phase, signal);
+      },
+    };
+  }
+
+  /** After the pass, which says which static pods carry the way to the API server. */
+  #presenceStep({ maintenances, presence }: Cluster): Step {
+    return {
+      name: 'show the agent on its Node',
+      run: async ({ phase }) => {
+        const lock = this.#parts.lock.status(phase);
+        presence.show(presenceFactsOf(this.#phases.record, lock, maintenances, this.#lastPass));
       },
     };
   }

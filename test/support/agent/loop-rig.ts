@@ -177,7 +177,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
         );
       },
     },
-    lostWay: { look: () => Promise.resolve(undefined) },
+    lostWay: { look: () => Promise.resolve(undefined), carriers: () => Promise.resolve([]) },
     interceptor: {
       observe: () => Promise.resolve({ leave: new Map(), targeted: new Set(), mirrors: undefined, unasked: [] }),
       report: () => call('report'),
