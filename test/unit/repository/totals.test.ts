@@ -15,7 +15,7 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
  */
 const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: number }>> = {
   'lines in src': { limit: 45_683, target: 31_000 },
-  'files in src': { limit: 456, target: 300 },
+  'files in src': { limit: 453, target: 300 },
   'lines in test': { limit: 76_921, target: 65_000 },
   'words in docs': { limit: 42_360, target: 45_000 },
   'admission policies': { limit: 14, target: 14 },
