@@ -81,8 +81,8 @@ describe('the steps of an iteration', () => {
       'create the maintenance',
       'write the deadline and the kind of the shutdown',
       'complete the maintenances',
-      'show the agent on its Node',
       'watch the eviction requests',
+      'show the agent on its Node',
     ]);
   });
 });
