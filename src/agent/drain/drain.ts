@@ -73,7 +73,9 @@ export class DrainStep {
     // What carries the way to the API server stays in a drain with it.
     const inPlace = facts.view.inPlace.filter((pod) => chosen === 'offline' || facts.carriers?.includes(pod) !== true);
     const given = { ...facts, view: { ...facts.view, inPlace } };
-    const pass = withCarriersLast(await this.#passOf(drainers[chosen], { ...given, maintenances }, signal), facts);
+    const own = await this.#passOf(drainers[chosen], { ...given, maintenances }, signal);
+    // Without an API server they are pods like any other, and what could not be ended is left.
+    const pass = chosen === 'offline' ? own : withCarriersLast(own, facts);
     // The offline drainer goes by what the runtime says in any case, where it may end pods.
     const seen = chosen === 'offline' && !isAlone(phase) ? pass : await lastLook.after(pass, phase, signal);
     const ended = (await told?.after(seen, facts, chosen, signal)) ?? seen;

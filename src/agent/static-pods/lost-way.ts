@@ -8,8 +8,9 @@ import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import type { OwnNode } from '../cluster/own-node.ts';
 import type { StaticPodView } from './view.ts';
 
-/** The addresses of a Node hardly ever change. */
+/** The addresses of a Node hardly ever change, once they are known. */
 const NODE_AGE_MS = 10 * 60_000;
+const UNKNOWN_AGE_MS = 15_000;
 
 interface LostWayParts {
   /** Undefined where no credentials say it. */
@@ -28,7 +29,7 @@ export class LostWay {
   readonly #parts: LostWayParts;
   readonly #startedAt: number;
   /** Whether the server's address is this machine's, as was known last. */
-  #isOwn = false;
+  #isOwn: boolean | undefined;
   /** What is given back, and when the API server had answered last; undefined while it is heard, or waited for. */
   #given: { readonly files: ReadonlySet<string>; readonly heardAt: number | undefined } | undefined;
 
@@ -43,9 +44,9 @@ export class LostWay {
     if (server === undefined) return [];
     const pods = carriersOf<Manifest>([...inPlace, ...parked], server);
     if (pods.length === 0 || isOwnHost(server, undefined)) return pods;
-    const own = await ownNode.observe(NODE_AGE_MS, signal);
+    const own = await ownNode.observe(this.#isOwn === undefined ? UNKNOWN_AGE_MS : NODE_AGE_MS, signal);
     if (own.kind === 'present') this.#isOwn = isOwnHost(server, own.node);
-    return this.#isOwn ? pods : [];
+    return this.#isOwn === true ? pods : [];
   }
 
   /** The files that are given back now; undefined where none is. A machine that goes down gives nothing back. */

@@ -1,7 +1,7 @@
 import { AGENT_STATUS_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
 import { drainedBefore, isControlPlane, isHealthy } from '../../decide/maintenance/control-plane-members.ts';
-import { readPresence } from '../../decide/presence/presence.ts';
+import { carriersOn, readPresence } from '../../decide/presence/presence.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 
 /** The controller's copies of nodes, with those of the control plane at hand. */
@@ -20,10 +20,18 @@ export interface ObservedNodeChange {
   readonly isOtherForRequests: boolean;
 }
 
-/** What the requests of the node's pods go by: which maintenances select it, and whether it was booted since. */
-function textForRequests({ metadata, spec, status }: Node): string {
-  const { uid, labels, deletionTimestamp } = metadata;
-  return JSON.stringify([uid, labels, deletionTimestamp, spec?.unschedulable, status?.nodeInfo?.bootID]);
+/** What the requests of the node's pods go by: which maintenances select it, whether it was booted since, and what stays. */
+function textForRequests(node: Node): string {
+  const { uid, labels, deletionTimestamp } = node.metadata;
+  const { spec, status } = node;
+  return JSON.stringify([
+    uid,
+    labels,
+    deletionTimestamp,
+    spec?.unschedulable,
+    status?.nodeInfo?.bootID,
+    carriersOn(node),
+  ]);
 }
 
 /** What the guard of the control plane goes by, beside the pods of the member. */

@@ -8,6 +8,7 @@ import type { Node } from '../../api/pod.ts';
 import { parseObject } from '../json.ts';
 import { agentNodeOf, stageOf } from '../maintenance/maintenance.ts';
 import { readyConditionOf } from '../pod.ts';
+import { MOST_CARRIERS } from '../static-pod/control-plane-pod.ts';
 import { timeOf } from '../time.ts';
 import { SHUTDOWN_RESULTS, type ShutdownResult } from './last-shutdown.ts';
 import type { Phase } from '../shutdown/phase.ts';
@@ -66,7 +67,6 @@ const MAX_REASON = 256;
 const MAX_WORD = 64;
 const MAX_CHECKS = 8;
 const MAX_CHECK = 32;
-const MAX_CARRIERS = 8;
 const MAX_POD = 317;
 const PHASES: readonly Presence['phase'][] = ['watching', 'waiting', 'draining', 'released', 'recovering', 'stopped'];
 const LOCKS: readonly Presence['lock'][] = ['held', 'missing', 'none'];
@@ -156,7 +156,7 @@ export function readPresence(text: string): WrittenPresence | undefined {
   if (typeof everySec !== 'number' || !(everySec >= 1 && everySec <= 86_400)) return undefined;
   const said = { version, phase, phaseSince, lock, lockSince, doctor, reason, at, everySec };
   const config = word(value['config']) ?? '';
-  const carriers = wordsOf(value['carriers'], MAX_CARRIERS, MAX_POD);
+  const carriers = wordsOf(value['carriers'], MOST_CARRIERS, MAX_POD);
   const checks = wordsOf(value['checks'], MAX_CHECKS, MAX_CHECK);
   return { ...said, checks, config, ...(carriers.length === 0 ? {} : { carriers }), ...lastOf(value['last']) };
 }

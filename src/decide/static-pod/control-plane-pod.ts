@@ -71,13 +71,6 @@ export function isOwnHost({ hostname }: Pick<URL, 'hostname'>, node: Node | unde
   return node?.status?.addresses?.some(({ address }) => address.toLowerCase() === host) === true;
 }
 
-/** The static pods that carry the way to an own address: etcd, the API server, proxies, and what listens on the port. */
-export function carriersOf<
-  T extends { readonly component?: ControlPlaneComponent; readonly ports?: readonly number[] },
->(pods: readonly T[], { port }: Pick<URL, 'port'>): readonly T[] {
-  return pods.filter(({ component, ports = [] }) => component !== undefined || ports.includes(Number(port || 443)));
-}
-
 /** A program of the control plane that leaves, or comes back, in an order of its own: managers, then the API server, then etcd. */
 export interface ControlPlaneProgram {
   readonly name: 'etcd' | 'kube-apiserver' | 'kube-scheduler' | 'kube-controller-manager';
@@ -85,6 +78,31 @@ export interface ControlPlaneProgram {
   readonly flags: Readonly<Record<string, string>>;
   /** Where it says to the kubelet whether it is ready; absent where its manifest has no such probe. */
   readonly readyUrl?: string;
+}
+
+/** A static pod, as far as it says on which ports of the machine it listens. */
+interface Listener {
+  readonly component?: ControlPlaneComponent;
+  readonly program?: ControlPlaneProgram;
+  readonly ports?: readonly number[];
+}
+
+/** More are not told in the report of the agent, by which the controller goes. */
+export const MOST_CARRIERS = 8;
+
+/**
+ * The static pods that carry the way to an own address: what listens on its port, and etcd below an own API server. Where none
+ * says that it listens there, etcd, the API server and proxies may.
+ */
+export function carriersOf<T extends Listener>(pods: readonly T[], { port }: Pick<URL, 'port'>): readonly T[] {
+  const own = Number(port || 443);
+  const isApi = ({ component, program }: Listener): boolean =>
+    component === 'kube-apiserver' && Number(program?.flags['secure-port'] ?? 6443) === own;
+  const listening = new Set(pods.filter((pod) => isApi(pod) || pod.ports?.includes(own) === true));
+  const hasApi = [...listening].some(({ component }) => component === 'kube-apiserver');
+  const isBelow = ({ component }: Listener): boolean =>
+    hasApi ? component === 'etcd' : listening.size === 0 && component !== undefined;
+  return pods.filter((pod) => listening.has(pod) || isBelow(pod)).slice(0, MOST_CARRIERS);
 }
 
 const PROGRAMS: readonly ControlPlaneProgram['name'][] = [

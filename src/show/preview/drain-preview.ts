@@ -77,7 +77,7 @@ export interface Finding {
 
 /** Static pods that nobody would end, because no agent lives on the node. */
 function staticPodFindings({ node, pods, keep = [], now }: PreviewFacts): readonly Finding[] {
-  const present = pods.filter((pod) => !isTerminal(pod) && !isKept(keep, drainPodOf(pod)));
+  const present = pods.filter((pod) => !isTerminal(pod) && !isKept(keep, drainPodOf(pod)) && !carries(pod, node));
   const stay = now === undefined ? undefined : staticPodsStay(node, present, now);
   return stay === undefined ? [] : [{ level: 'blocks', wait: 'no-hands', message: stay }];
 }

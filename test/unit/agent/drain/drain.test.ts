@@ -30,18 +30,17 @@ function factsOf(phase: Phase): PassFacts {
 }
 
 /** The step with three drainers that note what is asked of them. */
-function stepOf(life: ControllerLife): {
-  readonly step: DrainStep;
-  readonly calls: string[];
-  readonly facts: DrainerFacts[];
-} {
+function stepOf(
+  life: ControllerLife,
+  passed = EMPTY_PASS,
+): { readonly step: DrainStep; readonly calls: string[]; readonly facts: DrainerFacts[] } {
   const calls: string[] = [];
   const facts: DrainerFacts[] = [];
   const drainerOf = (kind: DrainerKind): Drainer => ({
     pass: (given) => {
       calls.push(`${kind} passes`);
       facts.push(given);
-      return Promise.resolve(EMPTY_PASS);
+      return Promise.resolve(passed);
     },
     stop: () => {
       calls.push(`${kind} stops`);
@@ -114,6 +113,30 @@ describe('the drain of the node', () => {
       assert.deepEqual([...pass.leave.keys()], ['default/web-n'], mode);
       assert.deepEqual([...pass.targeted], ['default/web-n'], mode);
     }
+  });
+
+  const watching: Phase = { kind: 'watching' };
+  const carried: [string, Phase, ControllerLife, boolean, boolean, readonly string[], boolean][] = [
+    ['stays in a drain of a person', watching, 'alive', true, false, [], true],
+    ['is a pod like any other where it carries no way', watching, 'alive', false, true, [], true],
+    ['leaves last in a shutdown by the controller', phaseOf('cluster'), 'alive', true, false, ['default/web-n'], false],
+    ['leaves last in a shutdown by the agent', phaseOf('cluster'), 'dead', true, false, ['default/web-n'], false],
+    ['is a pod like any other without an API server', phaseOf('offline'), 'alive', true, true, [], true],
+  ];
+  for (const [what, phase, life, carries, isGiven, leave, drained] of carried)
+    it(`the static pod ${what}`, async () => {
+      const { step, facts } = stepOf(life, { ...EMPTY_PASS, drained: true });
+      const given = factsOf(phase);
+      const pass = await step.pass({ ...given, carriers: carries ? given.view.inPlace : [] }, SIGNAL);
+      assert.deepEqual([facts[0]?.view.inPlace.length === 1, [...pass.leave.keys()]], [isGiven, leave]);
+      assert.equal(pass.drained, drained);
+    });
+
+  it('a drain without an API server that has ended with what carries the way in place stays ended, and names what is left', async () => {
+    const { step } = stepOf('alive', { ...EMPTY_PASS, drained: true, left: 'default/web-n' });
+    const given = factsOf(phaseOf('offline'));
+    const pass = await step.pass({ ...given, carriers: given.view.inPlace }, SIGNAL);
+    assert.deepEqual([pass.drained, pass.left], [true, 'default/web-n']);
   });
 
   it('the drain of the node lets no static pod leave by a deadline that is far away', async () => {

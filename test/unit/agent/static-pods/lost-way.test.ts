@@ -47,12 +47,15 @@ describe('the way to the API server', () => {
   it('what carries it is known while the Node cannot be read, once it was', async () => {
     const clock = createSteppingClock();
     let addresses: readonly { address: string }[] | undefined;
-    const observe = () =>
-      Promise.resolve(
+    const ages: number[] = [];
+    const observe = (ageMs: number) => {
+      ages.push(ageMs);
+      return Promise.resolve(
         addresses === undefined
           ? { kind: 'unknown' as const }
           : { kind: 'present' as const, node: { metadata: { name: 'n' }, status: { addresses } } },
       );
+    };
     const server = new URL('https://10.0.0.7:6443');
     const log = createRecordingLog();
     const way = new LostWay({ server, ownNode: { observe }, clock, log, heardAt: () => undefined });
@@ -65,7 +68,8 @@ describe('the way to the API server', () => {
     addresses = undefined;
     assert.deepEqual(await files(), ['a']);
     addresses = [];
-    assert.deepEqual(await files(), []);
+    assert.deepEqual(await files(), [], 'the address is of another machine');
+    assert.deepEqual(ages, [15_000, 15_000, 600_000, 600_000], 'an unknown Node is read anew soon');
   });
 
   it('it stays where the machine goes down, and where the API server is elsewhere', async () => {

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import { DRAINED, type NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Pod, Node } from '../../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
 import { createDrainObserver, type DrainObservation } from '../../../../src/controller/maintenance/observer.ts';
 import { isSettled } from '../../../../src/decide/maintenance/maintenance.ts';
-import { MIRROR_ANNOTATION, SHUTDOWN_KIND_ANNOTATION } from '../../../../src/api/names.ts';
+import { AGENT_STATUS_ANNOTATION, MIRROR_ANNOTATION, SHUTDOWN_KIND_ANNOTATION } from '../../../../src/api/names.ts';
 import { indexesOf, type ListedObjects } from '../../../support/maintenance/indexes.ts';
 import { drainOf, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 import { parseRebootLimit } from '../../../../src/decide/reboot/limit.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
+import { AGENT } from '../../../support/views/cluster.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -178,6 +179,31 @@ describe('the drain of a node with a static pod', () => {
     assert.match(text, /^no agent has reported from node one, and only an agent ends static pods: start/);
     assert.equal(node?.expectedFinishTime, undefined);
   });
+
+  const reports: readonly (readonly [string, string | undefined, string, RegExp])[] = [
+    [
+      'the node is drained where its agent, also one that is away, says that it carries the way',
+      'n/etcd',
+      'True',
+      /static pods that carry .*: n\/etcd/,
+    ],
+    ['the drain waits for it where its agent, as an older one, does not say so', undefined, 'False', /./],
+  ];
+  for (const [what, carrier, is, named] of reports)
+    it(what, () => {
+      const said = {
+        ...AGENT,
+        at: rfc3339(NOW - 86_400_000),
+        ...(carrier === undefined ? {} : { carriers: [carrier] }),
+      };
+      const annotations = { [AGENT_STATUS_ANNOTATION]: JSON.stringify(said) };
+      const nodes = [{ metadata: { name: 'one', uid: 'uid-one', annotations } }];
+      const context = contextOf({ maintenances: [maintenance(undefined)], pods: [etcd], nodes });
+      const { status } = createDrainObserver(context).observe(maintenance(undefined), NOW);
+      const [drained] = status.conditions?.filter(({ type }) => type === DRAINED) ?? [];
+      assert.equal(drained?.status, is);
+      assert.match(drained.message ?? '', named);
+    });
 });
 
 /** Whether the controller says that budgets are not asked on n1, which goes down, beside other machines. */

@@ -21,11 +21,28 @@ describe('the way to the API server over a static pod of the node', () => {
     assert.ok(!isOwnHost(new URL('https://10.0.0.7'), undefined));
   });
 
-  it('etcd, the API server and proxies carry it, and what listens on its port', () => {
-    const [etcd, web, other] = [{ component: 'etcd' as const }, { ports: [8080, 6443] }, { ports: [8080] }];
-    assert.deepEqual(carriersOf<object>([etcd, web, other, {}], new URL('https://127.0.0.1:6443')), [etcd, web]);
-    assert.deepEqual(carriersOf<object>([{ ports: [443] }], new URL('https://localhost')), [{ ports: [443] }]);
-  });
+  const [etcd, proxy] = [{ component: 'etcd' }, { component: 'proxy' }] as const;
+  const api = { component: 'kube-apiserver' } as const;
+  const moved = { ...api, program: { name: 'kube-apiserver', flags: { 'secure-port': '8443' } } } as const;
+  const [web, other] = [{ ports: [8080, 6443] }, { ports: [8080] }];
+  const ways: readonly (readonly [string, readonly object[], string, readonly object[]])[] = [
+    ['the own API server and its etcd, and no proxy', [etcd, proxy, api, other], '127.0.0.1:6443', [etcd, api]],
+    ['an own API server with another port', [moved, etcd, proxy], 'localhost:8443', [moved, etcd]],
+    ['what names its port, alone', [etcd, proxy, web, other], '127.0.0.1:6443', [web]],
+    ['the default port', [{ ports: [443] }, proxy], 'localhost', [{ ports: [443] }]],
+    ['a proxy that names no port', [proxy, other, {}], 'localhost:6443', [proxy]],
+    ['what may, where the API server listens elsewhere', [api, proxy, other], 'localhost:7443', [api, proxy]],
+    [
+      'no more than are told',
+      Array.from({ length: 9 }, () => web),
+      'localhost:6443',
+      Array.from({ length: 8 }, () => web),
+    ],
+  ];
+  for (const [what, pods, host, expected] of ways)
+    it(`it is carried by ${what}`, () => {
+      assert.deepEqual(carriersOf(pods, new URL(`https://${host}`)), expected);
+    });
 });
 
 describe('the way to the API server that a drain has taken away', () => {

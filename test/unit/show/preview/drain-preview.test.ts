@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { AGENT_STATUS_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Pod, PodDisruptionBudget } from '../../../../src/api/pod.ts';
 import {
   type Finding,
@@ -8,6 +9,7 @@ import {
   type PreviewDaemonSet,
   type PreviewFacts,
 } from '../../../../src/show/preview/drain-preview.ts';
+import { AGENT } from '../../../support/views/cluster.ts';
 
 const NODE = { metadata: { name: 'n' } };
 
@@ -71,6 +73,22 @@ describe('the preview of a drain', () => {
     const url = { 'kubernetes.io/config.mirror': 'hash', 'kubernetes.io/config.source': 'http' };
     const fromUrl = [pod('far', { metadata: { annotations: url } })];
     assert.deepEqual(preview({ pods: fromUrl, now }).findings, [], 'no agent ends these');
+  });
+
+  it('a static pod that carries the way to the API server stays, also where its agent is away', () => {
+    const mirror = { annotations: { 'kubernetes.io/config.mirror': 'x' } };
+    const pods = [pod('proxy', { metadata: mirror }), pod('other', { metadata: mirror })];
+    const now = Date.parse(AGENT.at) + 86_400_000;
+    const said = (...carriers: readonly string[]): string => {
+      const annotations = { [AGENT_STATUS_ANNOTATION]: JSON.stringify({ ...AGENT, carriers }) };
+      const shown = preview({ node: { metadata: { name: 'n', annotations } }, pods, now });
+      return [shown.pods, ...shown.findings.map(({ level, message }) => `${level}: ${message}`)].join('; ');
+    };
+    assert.match(
+      said('default/proxy'),
+      /^1; blocks: .*\(default\/other\).*note: what stays: static .*: default\/proxy$/,
+    );
+    assert.match(said(), /^2; blocks: .*\(2, such as default\/proxy\)/);
   });
 
   it('a replica of the controller leaves last, and the preview says which budget blocks it and where no other node can take it', () => {
