@@ -17,7 +17,6 @@ import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
 import { describeError } from '../../errors.ts';
 import { deleteDisrupted } from '../../kube/eviction/evictor.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
-import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
 
 /**
@@ -88,18 +87,14 @@ const NODE_AGE_MS = 15_000;
 /** The drain by the controller: the agent lets static pods leave when their EvictionRequests ask its interceptor. */
 export function createControllerDrainer(
   own: Pick<OwnMaintenances, 'isDrained' | 'awaitsVolumes'>,
-  interceptor: Pick<KubeletInterceptor, 'observe' | 'isAsked'>,
+  interceptor: Pick<KubeletInterceptor, 'observe'>,
   endBlocked: EndBlockedPods,
   ownNode: Pick<OwnNode, 'observe'>,
 ): Drainer {
   return {
-    pass: async ({ record, view: given, carriers = [], retention, keepParked, maintenances }, signal) => {
+    pass: async ({ record, view, retention, keepParked, maintenances }, signal) => {
       const drains = effectiveDrains(retention);
       const name = drainedFor(record.phase);
-      // A controller that does not know what carries the way, such as an older one, waits until that has left, too.
-      const isIn = ({ file }: Manifest): boolean => !given.parked.some((pod) => pod.file === file);
-      const asked = carriers.filter((pod) => name !== undefined && isIn(pod) && interceptor.isAsked(pod));
-      const view = { ...given, inPlace: [...given.inPlace, ...asked] };
       const wantsMirrors = view.parked.some((pod) => pod.thisBoot && !keepParked(pod));
       const { unasked, ...intent } = await interceptor.observe(view, drains, wantsMirrors, signal);
       const refusal = await endBlocked(maintenances, signal);

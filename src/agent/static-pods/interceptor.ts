@@ -267,11 +267,6 @@ export class KubeletInterceptor {
     });
   }
 
-  /** Whether an EvictionRequest asks for this pod. */
-  isAsked(pod: StaticPodView['inPlace'][number]): boolean {
-    return this.#cluster.requests.list().some((each) => isActive(each) && targetKeyOf(each) === podKey(pod));
-  }
-
   /** What is wanted now; `wantsMirrors` asks for the mirror pods in any case. */
   async observe(
     view: StaticPodView,

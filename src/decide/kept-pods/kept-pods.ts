@@ -40,8 +40,6 @@ export function splitKept(
   // Drains of a node that keep nothing have the same list of its pods.
   if (kept.length === 0) return { pods };
   const set = new Set(kept);
-  return {
-    pods: pods.filter((pod) => !set.has(pod)),
-    kept: kept.map((pod) => (pod.stays === CARRIES_WAY ? pod : { ...pod, stays: WHY_KEPT })),
-  };
+  const named = kept.map((pod) => (pod.stays === CARRIES_WAY ? pod : { ...pod, stays: WHY_KEPT }));
+  return { pods: pods.filter((pod) => !set.has(pod)), kept: named };
 }

@@ -46,10 +46,7 @@ export function componentOfManifest({ name, labels, containers }: PodDescription
 }
 
 /** The ports of the machine on which a pod of this spec says that it listens; not validated. */
-export function portsOfMachine(spec: {
-  readonly hostNetwork?: unknown;
-  readonly containers?: unknown;
-}): readonly number[] {
+export function portsOfMachine(spec: { hostNetwork?: unknown; containers?: unknown }): readonly number[] {
   const list = (value: unknown): readonly (Record<string, unknown> | null)[] => (Array.isArray(value) ? value : []);
   const declared = list(spec.containers).flatMap((each) => list(each?.['ports']));
   const ports = declared.flatMap((port) => [port?.['hostPort'], spec.hostNetwork === true && port?.['containerPort']]);
@@ -61,10 +58,7 @@ export function leaveRank(component: ControlPlaneComponent | undefined): number 
   return component === undefined ? 0 : COMPONENTS.indexOf(component) + 1;
 }
 
-/**
- * Whether the API server's address is this machine: the loopback network, or one of the addresses of its Node. A virtual address,
- * which moves to another machine, is neither. `node` is undefined where it is not known.
- */
+/** Whether the API server's address is the loopback network or one of the Node: a virtual one, which moves, is neither. */
 export function isOwnHost({ hostname }: Pick<URL, 'hostname'>, node: Node | undefined): boolean {
   const host = hostname.replace(/^\[|\]$/g, '');
   if (host === 'localhost' || host === '::1' || /^127\.[\d.]+$/.test(host)) return true;

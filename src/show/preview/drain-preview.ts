@@ -10,7 +10,6 @@ import { isControlPlane } from '../../decide/maintenance/control-plane-members.t
 import { effectiveDrainPlan, entryCovers } from '../../decide/maintenance/drain-plan.ts';
 import { isInProgress, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { firstNames } from '../../decide/name-list.ts';
-import type { Wait } from '../../decide/node/waits.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
 import {
   CARRIES_WAY,
@@ -69,8 +68,6 @@ type FindingLevel = 'blocks' | 'may block' | 'note';
 export interface Finding {
   readonly level: FindingLevel;
   readonly message: string;
-  /** What the drain waits for then; absent of what it does not wait for. */
-  readonly wait?: Wait;
   /** The flag without which `nodemaint drain` refuses the pod; absent where it needs none. */
   readonly needs?: string;
 }
@@ -79,7 +76,7 @@ export interface Finding {
 function staticPodFindings({ node, pods, keep = [], now }: PreviewFacts): readonly Finding[] {
   const present = pods.filter((pod) => !isTerminal(pod) && !isKept(keep, drainPodOf(pod)) && !carries(pod, node));
   const stay = now === undefined ? undefined : staticPodsStay(node, present, now);
-  return stay === undefined ? [] : [{ level: 'blocks', wait: 'no-hands', message: stay }];
+  return stay === undefined ? [] : [{ level: 'blocks', message: stay }];
 }
 
 /** What the agent of the node finds wrong there, such as a kubeconfig that points at an API server which the drain ends. */
@@ -112,13 +109,12 @@ function memberFindings({ node, pods, keep = [] }: PreviewFacts): readonly Findi
 function nodeFindings(facts: PreviewFacts): readonly Finding[] {
   const { node, maintenances, pods, controlPlaneHarm } = facts;
   const findings: Finding[] = [];
-  if (controlPlaneHarm !== undefined) findings.push({ level: 'blocks', wait: 'quorum', message: controlPlaneHarm });
+  if (controlPlaneHarm !== undefined) findings.push({ level: 'blocks', message: controlPlaneHarm });
   findings.push(...staticPodFindings(facts), ...memberFindings(facts), ...agentFindings(facts));
   const ready = readyConditionOf(node);
   if (ready !== undefined && ready.status !== 'True') {
     findings.push({
       level: 'blocks',
-      wait: 'overdue',
       message: 'the node is not Ready: it cannot be known whether its pods have ended',
     });
   }
@@ -191,7 +187,7 @@ function budgetFindings(pod: Pod, facts: PreviewFacts): readonly Finding[] {
   const names = own.map(({ metadata }) => metadata.name).join(', ');
   if (own.length > 1) {
     const message = `several PodDisruptionBudgets (${names}) cover it: the Eviction API refuses such a pod`;
-    return [{ level: 'blocks', wait: 'budget', message }];
+    return [{ level: 'blocks', message }];
   }
   const [budget] = own;
   if (budget === undefined) return [];
@@ -199,11 +195,11 @@ function budgetFindings(pod: Pod, facts: PreviewFacts): readonly Finding[] {
   const onNode = facts.pods.filter((other) => !isTerminal(other) && budgetCovers(budget, other)).length;
   if (allowed === 0) {
     const why = whyUncountable(budget) ?? 'allows no disruption now';
-    return [{ level: 'blocks', wait: 'budget', message: `the PodDisruptionBudget ${names} ${why}` }];
+    return [{ level: 'blocks', message: `the PodDisruptionBudget ${names} ${why}` }];
   }
   if (allowed >= onNode) return [];
   const message = `the PodDisruptionBudget ${names} allows ${allowed} at a time, and ${onNode} of its pods are on this node`;
-  return [{ level: 'may block', wait: 'budget', message }];
+  return [{ level: 'may block', message }];
 }
 
 function daemonSetFindings(pod: Pod, { daemonSets, isGateInstalled }: PreviewFacts): readonly Finding[] {
@@ -211,17 +207,17 @@ function daemonSetFindings(pod: Pod, { daemonSets, isGateInstalled }: PreviewFac
   if (owner?.kind !== 'DaemonSet') return [];
   if (podTypeOf(pod) !== 'DaemonSet') {
     const message = `a DaemonSet of ${owner.apiVersion} owns it: it is drained as a Default pod, and may come back at once`;
-    return [{ level: 'may block', wait: 'returning', message }];
+    return [{ level: 'may block', message }];
   }
   if (isGateInstalled === false) {
     const message = `its DaemonSet ${owner.name} cannot be gated because the policy is not installed: it may come back at once`;
-    return [{ level: 'may block', wait: 'returning', message }];
+    return [{ level: 'may block', message }];
   }
   const set = daemonSets.find(({ metadata }) => metadata.uid === owner.uid);
   const bound = set?.spec?.template?.spec?.nodeName ?? '';
   if (bound === '') return [];
   const message = `its DaemonSet ${owner.name} cannot be gated because its template sets nodeName ${bound}: it comes back at once`;
-  return [{ level: 'blocks', wait: 'returning', message }];
+  return [{ level: 'blocks', message }];
 }
 
 function lossFindings(pod: Pod): readonly Finding[] {
@@ -229,7 +225,7 @@ function lossFindings(pod: Pod): readonly Finding[] {
   const findings: Finding[] = [];
   if (finalizers.length > 0) {
     const message = `it stays until its finalizers are removed: ${finalizers.join(', ')}`;
-    findings.push({ level: 'may block', wait: 'overdue', message });
+    findings.push({ level: 'may block', message });
   }
   if (deletionTimestamp !== undefined) findings.push({ level: 'note', message: 'it is already terminating' });
   if (podTypeOf(pod) !== 'Default') return findings;
@@ -273,7 +269,7 @@ function returnFindings({ metadata: { ownerReferences = [] }, spec }: Pod, podTy
   const isReplaced = podType === 'Default' && ownerReferences.some(({ controller }) => controller === true);
   if (!isReplaced || spec.tolerations?.some((each) => tolerates(each, CORDON_TAINT)) !== true) return [];
   const message = 'it tolerates the cordon: it may come back at once, and is then evicted again';
-  return [{ level: 'may block', wait: 'returning', message }];
+  return [{ level: 'may block', message }];
 }
 
 function lastFindings(pod: Pod): readonly Finding[] {

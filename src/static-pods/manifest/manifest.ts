@@ -202,11 +202,7 @@ function controlPlaneOf(
   const component = componentOfManifest({ name, labels, containers });
   const program = controlPlaneProgram(containers);
   const ports = portsOfMachine(spec);
-  return {
-    ...(component === undefined ? {} : { component }),
-    ...(program === undefined ? {} : { program }),
-    ...(ports.length === 0 ? {} : { ports }),
-  };
+  return { ...(component && { component }), ...(program && { program }), ...(ports.length > 0 && { ports }) };
 }
 
 function isDnsSubdomain(text: string): boolean {

@@ -125,40 +125,21 @@ describe('the status of the agent', () => {
     assert.deepEqual(waitingFor, [etcd]);
   });
 
-  it('the status names a pod once where the drain and a request wait for it', () => {
-    const wait = 'grace-period' as const;
-    const waiting = [{ wait, what: 'default/web', on: 'this agent', message: 'ending', since: 1 }];
-    const lastPass: StaticPodPass = { ...PASS, waiting };
-    const { waitingFor } = buildStatus(factsOf(DRAINING, { lastPass, cluster: clusterOf([underWay()]) }));
-    assert.deepEqual(
-      waitingFor.map(({ what, on }) => `${what} ${on}`),
-      ['default/web this agent', 'kube-system/etcd kubelet'],
-    );
-  });
-
-  it('the status has no pod of a request that a dead controller has left, while the agent drains its own node', () => {
-    const pass = {
-      ...PASS,
-      waiting: [{ wait: 'returning' as const, what: 'default/db', on: 'the agent', message: '', since: T0 }],
-    };
-    const controller = { kind: 'dead', silentMs: MINUTE } as const;
+  it('the status names a pod once where the drain and a request wait for it, and none of a request of a dead controller', () => {
     const cluster = clusterOf([underWay()]);
-    const { waitingFor } = buildStatus(factsOf(DRAINING, { cluster, controller, lastPass: pass }));
-    assert.deepEqual(
-      waitingFor.map(({ what }) => what),
-      ['default/db', 'kube-system/etcd'],
-    );
+    const names = (what: string, more: object = {}): readonly string[] => {
+      const waiting = [{ wait: 'returning' as const, what, on: 'this agent', message: '', since: T0 }];
+      const { waitingFor } = buildStatus(factsOf(DRAINING, { cluster, lastPass: { ...PASS, waiting }, ...more }));
+      return waitingFor.map((each) => `${each.what} ${each.on}`);
+    };
+    assert.deepEqual(names('default/web'), ['default/web this agent', 'kube-system/etcd kubelet']);
+    const controller = { kind: 'dead', silentMs: MINUTE };
+    assert.deepEqual(names('default/db', { controller }), ['default/db this agent', 'kube-system/etcd kubelet']);
   });
 
   it('the status has no pod of a request that an idle controller has left, when the node is drained', () => {
     const node = { nodeRef: { name: 'node-a' }, podsPendingEvacuation: 0, podsEvacuating: 0 };
-    const drained = {
-      type: 'Drained',
-      status: 'True',
-      reason: 'Drained',
-      message: '',
-      lastTransitionTime: '',
-    } as const;
+    const drained = { type: 'Drained', status: 'True', reason: '', message: '', lastTransitionTime: '' } as const;
     const maintenance = { ...drainOf('firmware', ['node-a']), status: { conditions: [drained], nodeStatuses: [node] } };
     const waits = (kind: 'alive' | 'idle', known: NodeMaintenance): number => {
       const cluster = clusterOf([underWay()], known);

@@ -18,7 +18,7 @@ import { createSelfStatus } from './status.ts';
 import type { GiveBack } from '../uncordon-and-ungate.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
-import type { Node, Pod } from '../../../api/pod.ts';
+import type { Pod } from '../../../api/pod.ts';
 import { type SelfDrain, whyWaitsAlone } from '../../../decide/drain/self-drain.ts';
 import { isControlPlane } from '../../../decide/maintenance/control-plane-members.ts';
 import { drainsOfNode, type NodeDrain, soleNodeOf } from '../../../decide/maintenance/maintenance.ts';
@@ -219,25 +219,10 @@ export class SelfDrainer implements Drainer {
     return free.length > 0 ? free : latest.map(whyNot).join('; ');
   }
 
-  /** Cordons the node where it is not; returns whether it is. Throws API_UNREACHABLE and API_REFUSED: no pod may leave then. */
-  async #keepCordon(
-    node: Node,
-    maintenances: readonly NodeMaintenance[],
-    mayWrite: () => Promise<boolean>,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const { client, log } = this.#dependencies;
-    const wantedBy = maintenances.map(({ metadata }) => metadata.name);
-    const outcome = await syncCordon(client, { node, wantedBy, mayWrite }, signal);
-    if (outcome !== 'unchanged') this.#parts.ownNode.forget();
-    if (outcome === 'changed') log.info({ maintenances: wantedBy }, 'cordoned own node');
-    return outcome !== 'not-allowed' && outcome !== 'conflict';
-  }
-
   /** Drains the node; or says what keeps the agent from it. */
   async #drain({ maintenances, ...facts }: DrainerFacts, signal: AbortSignal): Promise<OwnPass | string> {
     const { controller, pods, requests, maintenances: known, ownNode, maxVolumeWaitMs } = this.#parts;
-    const { clock, nodeName } = this.#dependencies;
+    const { client, clock, log, nodeName } = this.#dependencies;
     const mayAct = (): Promise<boolean> => controller.isAway(signal);
     const copy = followed(pods);
     requests.watch(true);
@@ -251,7 +236,12 @@ export class SelfDrainer implements Drainer {
     const view = withMirrorPriorities(facts.view, mirrorPriorities(all));
     const mayUseVolumes = all.some(comesBeforeVolumes);
     const node = await ownNode.read(mayUseVolumes ? AGE_MS.cordon : AGE_MS.volumes, signal);
-    if (node !== undefined && !(await this.#keepCordon(node, maintenances, mayAct, signal))) return NOT_WRITTEN;
+    const wantedBy = maintenances.map(({ metadata }) => metadata.name);
+    // A node that cannot be cordoned keeps its pods: that throws.
+    const cordon = node && (await syncCordon(client, { node, wantedBy, mayWrite: mayAct }, signal));
+    if (cordon !== undefined && cordon !== 'unchanged') ownNode.forget();
+    if (cordon === 'changed') log.info({ maintenances: wantedBy }, 'cordoned own node');
+    if (cordon === 'not-allowed' || cordon === 'conflict') return NOT_WRITTEN;
     const names = mayUseVolumes ? [] : volumesOn(node);
     this.#volumesSince = names.length === 0 ? undefined : (this.#volumesSince ?? clock.now());
     const plan = decideNode({

@@ -131,21 +131,13 @@ interface Told {
   readonly isCordoned?: boolean;
   readonly unasked?: readonly string[];
   readonly refusal?: string;
-  readonly isAsked?: boolean;
 }
 
-function open({ isDrained = false, isCordoned = true, unasked = [], refusal, isAsked = false }: Told) {
+function open({ isDrained = false, isCordoned = true, unasked = [], refusal }: Told) {
   const leave = new Map([['default/web-n1', { maintenance: NAME, reason: '' }]]);
-  const seen: string[][] = [];
   const drainer = createControllerDrainer(
     { isDrained: () => isDrained, awaitsVolumes: () => false },
-    {
-      isAsked: () => isAsked,
-      observe: ({ inPlace }) => {
-        seen.push(inPlace.map(({ file }) => file));
-        return Promise.resolve({ leave, targeted: new Set(['default/web-n1']), mirrors: undefined, unasked });
-      },
-    },
+    { observe: () => Promise.resolve({ leave, targeted: new Set(['default/web-n1']), mirrors: undefined, unasked }) },
     () => Promise.resolve(refusal),
     {
       observe: () =>
@@ -155,7 +147,7 @@ function open({ isDrained = false, isCordoned = true, unasked = [], refusal, isA
         }),
     },
   );
-  return { pass: (facts: DrainerFacts) => drainer.pass(facts, SIGNAL), seen };
+  return { pass: (facts: DrainerFacts) => drainer.pass(facts, SIGNAL) };
 }
 
 describe('the drain by the controller', () => {
@@ -175,21 +167,6 @@ describe('the drain by the controller', () => {
     const parked = [{ namespace: 'd', podName: 'p', thisBoot: true }] as never;
     const ending = { ...facts, view: { ...facts.view, parked, live: new Map([['d/p', ['s']]]) } };
     assert.equal((await open({ isDrained: true }).pass(ending)).drained, false, 'its containers run on');
-  });
-
-  it('what carries the way to the API server leaves by a request in a shutdown, as of an older controller, and stays in a drain', async () => {
-    const [gone, proxy] = [{ file: 'gone' }, { file: 'proxy' }] as never[];
-    for (const [phase, isAsked, files] of [
-      [PHASE, true, ['proxy']],
-      [PHASE, false, []],
-      [{ kind: 'watching' }, true, []],
-    ] as const) {
-      const { pass, seen } = open({ isAsked });
-      const facts = factsOf(phase);
-      const view = { ...facts.view, parked: [gone] as never };
-      await pass({ ...facts, view, carriers: [gone, proxy] as never });
-      assert.deepEqual(seen, [files]);
-    }
   });
 
   it('the machine goes down since its drain began, or later on a node that cannot be cordoned', async () => {

@@ -50,11 +50,8 @@ describe('the way to the API server', () => {
     const ages: number[] = [];
     const observe = (ageMs: number) => {
       ages.push(ageMs);
-      return Promise.resolve(
-        addresses === undefined
-          ? { kind: 'unknown' as const }
-          : { kind: 'present' as const, node: { metadata: { name: 'n' }, status: { addresses } } },
-      );
+      if (addresses === undefined) return Promise.resolve({ kind: 'unknown' as const });
+      return Promise.resolve({ kind: 'present' as const, node: { metadata: { name: 'n' }, status: { addresses } } });
     };
     const server = new URL('https://10.0.0.7:6443');
     const log = createRecordingLog();

@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { AGENT_STATUS_ANNOTATION, MIRROR_ANNOTATION, SOURCE_ANNOTATION } from '../../../../src/api/names.ts';
+import { MIRROR_ANNOTATION, SOURCE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
-import { splitKept } from '../../../../src/decide/kept-pods/kept-pods.ts';
-import { presenceText } from '../../../../src/decide/presence/presence.ts';
 import { effectiveDrainPlan } from '../../../../src/decide/maintenance/drain-plan.ts';
 import { type DrainResolution, resolveDrains } from '../../../../src/decide/drain/resolution.ts';
 import { drainStatus } from '../../../../src/decide/drain/status.ts';
 import {
   describeStaying,
   drainPodOn,
-  goingOf,
   readySinceOf,
   waitedFor,
 } from '../../../../src/decide/staying-pod/staying-pods.ts';
-import { AGENT } from '../../../support/views/cluster.ts';
 
 const SINCE = Date.parse('2026-01-01T10:00:00Z');
 const NOW = SINCE + 20 * 60_000;
@@ -44,27 +40,6 @@ describe('pods that a drain does not wait for', () => {
     assert.deepEqual(names(SINCE), ['web']);
     assert.deepEqual(names(), ['late', 'web']);
     assert.equal(describeStaying([drainPodOn(ORDINARY, { since: SINCE, now: NOW })]), undefined);
-  });
-
-  it('a static pod that carries the way to the API server is kept by every drain, and named', () => {
-    const said = { ...AGENT, carriers: ['shop/proxy'] };
-    const node = {
-      metadata: { name: 'n1', annotations: { [AGENT_STATUS_ANNOTATION]: presenceText(said, '2026-01-01T10:00:00Z') } },
-    };
-    const mirror = (name: string, annotations = { [MIRROR_ANNOTATION]: 'x' }): Pod => ({
-      metadata: { name, namespace: 'shop', uid: name, annotations },
-      spec: {},
-    });
-    const pods = [mirror('proxy'), mirror('web'), { ...ORDINARY, metadata: { ...ORDINARY.metadata, name: 'proxy' } }];
-    const { kept, pods: left } = splitKept(
-      pods.map((pod) => drainPodOn(pod, goingOf([], 'n1', node, NOW))),
-      [],
-    );
-    assert.deepEqual(
-      left.map(({ uid }) => uid),
-      ['web', 'web'],
-    );
-    assert.match(describeStaying(kept ?? []) ?? '', /^static pods that carry the node's way .*: shop\/proxy$/);
   });
 
   it('a pod whose grace period was over seven minutes ago stays for a machine that goes down', () => {

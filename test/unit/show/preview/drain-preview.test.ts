@@ -84,10 +84,7 @@ describe('the preview of a drain', () => {
       const shown = preview({ node: { metadata: { name: 'n', annotations } }, pods, now });
       return [shown.pods, ...shown.findings.map(({ level, message }) => `${level}: ${message}`)].join('; ');
     };
-    assert.match(
-      said('default/proxy'),
-      /^1; blocks: .*\(default\/other\).*note: what stays: static .*: default\/proxy$/,
-    );
+    assert.match(said('default/proxy'), /^1; blocks: .*\(default\/other\).*note: what stays: .*: default\/proxy$/);
     assert.match(said(), /^2; blocks: .*\(2, such as default\/proxy\)/);
   });
 
