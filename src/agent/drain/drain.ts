@@ -1,12 +1,16 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import { decideStaticDeadline } from '../../decide/deadline/static-pods.ts';
 import { chooseDrainer, type DrainerKind, isOffline } from '../../decide/shutdown/drainer.ts';
 import { isAlone } from '../../decide/shutdown/running-pods.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
-import { podKey } from '../../decide/static-pod/moves.ts';
-import { drainPodsOf, leaveByTargets } from '../static-pods/view.ts';
-import type { Drainer, DrainerFacts, DrainPass, PassFacts } from './drainer.ts';
+import {
+  type Drainer,
+  type DrainerFacts,
+  type DrainPass,
+  type PassFacts,
+  withCarriersLast,
+  withDeadline,
+} from './drainer.ts';
 import type { LastLook } from './last-look.ts';
 import { type DrainSight, NOTHING_KNOWN, type ProgressObserver } from './observer.ts';
 import type { ToldPods } from './told-pods.ts';
@@ -19,33 +23,6 @@ interface DrainHands {
   readonly lastLook: Pick<LastLook, 'after'>;
   /** Undefined where no cluster is configured. */
   readonly told: Pick<ToldPods, 'after'> | undefined;
-}
-
-/** Where all else has left a machine that goes down, and that was reported, what carries the way to the API server leaves too. */
-function withCarriersLast(pass: DrainPass, { record: { phase }, view, carriers = [] }: PassFacts): DrainPass {
-  const last = carriers.filter((pod) => view.inPlace.includes(pod));
-  if (!pass.drained || phase.kind !== 'draining' || last.length === 0) return pass;
-  const { left: _, ...open } = pass;
-  const leave = new Map([...pass.leave, ...last.map((pod) => [podKey(pod), phase] as const)]);
-  return { ...open, drained: false, leave, targeted: new Set([...pass.targeted, ...leave.keys()]) };
-}
-
-/** Adds the static pods that leave by the deadline of the shutdown, with the grace periods that it leaves them. */
-function withDeadline(
-  pass: DrainPass,
-  { record: { phase }, view }: PassFacts,
-  drainPlan: readonly DrainPlanEntry[],
-  now: number,
-): DrainPass {
-  if (phase.kind !== 'draining' || phase.deadline === undefined) return pass;
-  const deadline = decideStaticDeadline(phase.deadline, drainPodsOf(view), drainPlan, now);
-  const due = leaveByTargets(view, deadline.due, phase);
-  return {
-    ...pass,
-    leave: new Map([...due, ...pass.leave]),
-    targeted: new Set([...pass.targeted, ...due.keys()]),
-    graces: deadline.graces,
-  };
 }
 
 /** The drain of this node, whoever drains it. */

@@ -1,4 +1,5 @@
 import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
+import { decideStaticDeadline } from '../../decide/deadline/static-pods.ts';
 import type { DrainEnd, KnownManifests } from '../../decide/staying-pod/left-pods.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import { type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
@@ -6,7 +7,7 @@ import type { RetentionFacts } from '../../decide/static-pod/parked.ts';
 import type { AgentRecord } from '../phase/record.ts';
 import type { StaticPodIntent } from '../static-pods/static-pods.ts';
 import type { Manifest } from '../../static-pods/manifest/manifest.ts';
-import { isRunning, type StaticPodView } from '../static-pods/view.ts';
+import { drainPodsOf, isRunning, leaveByTargets, type StaticPodView } from '../static-pods/view.ts';
 import type { Waiting } from '../../decide/node/waits.ts';
 
 /** What the caller of a pass has read. */
@@ -77,4 +78,31 @@ export function manifestsOf(view: StaticPodView): KnownManifests {
     ...inPlace.map((pod) => [podKey(pod), undefined] as const),
   ]);
   return { ends, running: new Set(running), ...(refusal === undefined ? {} : { refusal }) };
+}
+
+/** Where all else has left a machine that goes down, and that was reported, what carries the way to the API server leaves too. */
+export function withCarriersLast(pass: DrainPass, { record: { phase }, view, carriers = [] }: PassFacts): DrainPass {
+  const last = carriers.filter((pod) => view.inPlace.includes(pod));
+  if (!pass.drained || phase.kind !== 'draining' || last.length === 0) return pass;
+  const { left: _, ...open } = pass;
+  const leave = new Map([...pass.leave, ...last.map((pod) => [podKey(pod), phase] as const)]);
+  return { ...open, drained: false, leave, targeted: new Set([...pass.targeted, ...leave.keys()]) };
+}
+
+/** Adds the static pods that leave by the deadline of the shutdown, with the grace periods that it leaves them. */
+export function withDeadline(
+  pass: DrainPass,
+  { record: { phase }, view }: PassFacts,
+  drainPlan: readonly DrainPlanEntry[],
+  now: number,
+): DrainPass {
+  if (phase.kind !== 'draining' || phase.deadline === undefined) return pass;
+  const deadline = decideStaticDeadline(phase.deadline, drainPodsOf(view), drainPlan, now);
+  const due = leaveByTargets(view, deadline.due, phase);
+  return {
+    ...pass,
+    leave: new Map([...due, ...pass.leave]),
+    targeted: new Set([...pass.targeted, ...due.keys()]),
+    graces: deadline.graces,
+  };
 }
