@@ -3,14 +3,7 @@ import { chooseDrainer, type DrainerKind, isOffline } from '../../decide/shutdow
 import { isAlone } from '../../decide/shutdown/running-pods.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
-import {
-  type Drainer,
-  type DrainerFacts,
-  type DrainPass,
-  type PassFacts,
-  withCarriersLast,
-  withDeadline,
-} from './drainer.ts';
+import { type Drainer, type DrainerFacts, type DrainPass, type PassFacts, withLast, withDeadline } from './drainer.ts';
 import type { LastLook } from './last-look.ts';
 import { type DrainSight, NOTHING_KNOWN, type ProgressObserver } from './observer.ts';
 import type { ToldPods } from './told-pods.ts';
@@ -52,7 +45,7 @@ export class DrainStep {
     const given = { ...facts, view: { ...facts.view, inPlace } };
     const own = await this.#passOf(drainers[chosen], { ...given, maintenances }, signal);
     // Without an API server they are pods like any other, and what could not be ended is left.
-    const pass = chosen === 'offline' ? own : withCarriersLast(own, facts);
+    const pass = chosen === 'offline' ? own : withLast(own, facts);
     // The offline drainer goes by what the runtime says in any case, where it may end pods.
     const seen = chosen === 'offline' && !isAlone(phase) ? pass : await lastLook.after(pass, phase, signal);
     const ended = (await told?.after(seen, facts, chosen, signal)) ?? seen;

@@ -81,7 +81,7 @@ export function manifestsOf(view: StaticPodView): KnownManifests {
 }
 
 /** Where all else has left a machine that goes down, and that was reported, what carries the way to the API server leaves too. */
-export function withCarriersLast(pass: DrainPass, { record: { phase }, view, carriers = [] }: PassFacts): DrainPass {
+export function withLast(pass: DrainPass, { record: { phase }, view, carriers = [] }: PassFacts): DrainPass {
   const last = carriers.filter((pod) => view.inPlace.includes(pod));
   if (!pass.drained || phase.kind !== 'draining' || last.length === 0) return pass;
   const { left: _, ...open } = pass;
