@@ -108,10 +108,9 @@ describe('the drain of the node', () => {
     }
   });
 
-  const watching: Phase = { kind: 'watching' };
   const carried: [string, Phase, ControllerLife, boolean, boolean, readonly string[], boolean][] = [
-    ['stays in a drain of a person', watching, 'alive', true, false, [], true],
-    ['is a pod like any other where it carries no way', watching, 'alive', false, true, [], true],
+    ['stays in a drain of a person', { kind: 'watching' }, 'alive', true, false, [], true],
+    ['is a pod like any other where it carries no way', { kind: 'watching' }, 'alive', false, true, [], true],
     ['leaves last in a shutdown by the controller', phaseOf('cluster'), 'alive', true, false, ['default/web-n'], false],
     ['leaves last in a shutdown by the agent', phaseOf('cluster'), 'dead', true, false, ['default/web-n'], false],
     ['is a pod like any other without an API server', phaseOf('offline'), 'alive', true, true, [], true],

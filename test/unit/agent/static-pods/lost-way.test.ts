@@ -45,7 +45,6 @@ describe('the way to the API server', () => {
   });
 
   it('what carries it is known while the Node cannot be read, once it was', async () => {
-    const clock = createSteppingClock();
     let addresses: readonly { address: string }[] | undefined;
     const ages: number[] = [];
     const observe = (ageMs: number) => {
@@ -54,7 +53,7 @@ describe('the way to the API server', () => {
       return Promise.resolve({ kind: 'present' as const, node: { metadata: { name: 'n' }, status: { addresses } } });
     };
     const server = new URL('https://10.0.0.7:6443');
-    const log = createRecordingLog();
+    const [clock, log] = [createSteppingClock(), createRecordingLog()];
     const way = new LostWay({ server, ownNode: { observe }, clock, log, heardAt: () => undefined });
     const [api, web] = [{ file: 'a', component: 'kube-apiserver' }, { file: 'w' }];
     const view = { inPlace: [web], ended: [], parked: [api], live: undefined } as unknown as StaticPodView;
