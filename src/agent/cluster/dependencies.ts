@@ -13,4 +13,6 @@ export interface ClusterDependencies {
   readonly nodeName: string;
   /** Called when a watch has shown a change that the agent acts upon. */
   readonly onChange: () => void;
+  /** Whether the API server's address is this machine's; only tests set it. */
+  readonly isOwn?: (server: URL, signal: AbortSignal) => Promise<boolean>;
 }

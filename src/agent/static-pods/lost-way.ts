@@ -5,6 +5,7 @@ import type { Clock } from '../../host/clock.ts';
 import { isOwnServer } from '../../host/own-addresses.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Manifest } from '../../static-pods/manifest/manifest.ts';
+import type { ClusterDependencies } from '../cluster/dependencies.ts';
 import type { OwnNode } from '../cluster/own-node.ts';
 import type { StaticPodView } from './view.ts';
 
@@ -12,7 +13,7 @@ import type { StaticPodView } from './view.ts';
 const NODE_AGE_MS = 10 * 60_000;
 const UNKNOWN_AGE_MS = 15_000;
 
-interface LostWayParts {
+interface LostWayParts extends Pick<ClusterDependencies, 'isOwn'> {
   /** Undefined where no credentials say it. */
   readonly server: URL | undefined;
   readonly clock: Pick<Clock, 'now'>;
@@ -20,8 +21,6 @@ interface LostWayParts {
   readonly ownNode: Pick<OwnNode, 'observe'>;
   /** When the API server answered last. */
   readonly heardAt: () => number | undefined;
-  /** Whether the server's address is this machine's; only tests set it. */
-  readonly isOwn?: (server: URL, signal: AbortSignal) => Promise<boolean>;
 }
 
 /** Gives back what carries the way to the API server, until that answers: then its drains decide again what is parked. */

@@ -16,6 +16,8 @@ interface AccessParts {
   readonly machines: () => readonly FleetMachine[];
   /** Whether the control plane that runs on machines of the fleet serves. */
   readonly isControlPlaneUp: () => boolean;
+  /** Whether what carries the way of a machine to the API server runs. */
+  readonly hasWay: (machine: FleetMachine) => boolean;
   /** Told when something changes. */
   readonly onChange: () => void;
 }
@@ -43,8 +45,13 @@ export class Access {
     return now < this.#downUntil || now < (this.#cutUntil.get(name) ?? -Infinity) || this.#isRefusing();
   }
 
-  isReached({ name }: FleetMachine): boolean {
+  /** Whether pods of a machine reach the API server, by whichever member answers. */
+  isReachedByPods({ name }: FleetMachine): boolean {
     return this.#parts.time.now() >= (this.#cutUntil.get(name) ?? -Infinity) && this.isUp();
+  }
+
+  isReached(machine: FleetMachine): boolean {
+    return this.isReachedByPods(machine) && this.#parts.hasWay(machine);
   }
 
   /** For how long a machine has got no answer, or something was refused; 0 where all is well, and the machine knows it. */

@@ -30,6 +30,8 @@ const CALM_TICK_MS = 30_000;
 /** The heart of an interceptor beats so often. */
 const BEAT_MS = 5 * 60_000;
 const OUTSIDE = 'outside';
+const API_SERVER = 'kube-apiserver';
+const PROXY = 'nginx-proxy';
 
 /** Told what happens in a fleet, before it has consequences. */
 export type FleetWatcher = Pick<MachineEvents, 'stopping' | 'goesDown' | 'goesOnAlone' | 'ended'> & {
@@ -94,7 +96,9 @@ export class Fleet implements ControlledCluster {
       this.record.note(program, request, response);
     });
     this.network.isAway = (program) => {
-      const machine = this.#replicas.machineOf(program) ?? this.machines.find(({ user }) => user === program);
+      const of = this.#replicas.machineOf(program);
+      if (of !== undefined) return !of.isUp() || !this.access.isReachedByPods(of);
+      const machine = this.machines.find(({ user }) => user === program);
       return machine !== undefined && !this.isReached(machine);
     };
     this.#replicas = new ReplicaPods(this.network, runController, (error) => this.failures.push(error));
@@ -103,6 +107,7 @@ export class Fleet implements ControlledCluster {
       settings,
       machines: () => this.machines,
       isControlPlaneUp: () => this.#isControlPlaneUp(),
+      hasWay: (machine) => !settings.hasOwnWay || this.#runs(machine, this.isMember(machine) ? API_SERVER : PROXY),
       onChange: () => {
         this.network.breakWatches();
         this.lookAfter(REACTION_MS);
@@ -183,12 +188,11 @@ export class Fleet implements ControlledCluster {
 
   /** The members whose part of the control plane runs. */
   serving(component: 'etcd' | 'kube-apiserver'): readonly FleetMachine[] {
-    return this.machines.filter(
-      (machine) =>
-        this.isMember(machine) &&
-        machine.isUp() &&
-        machine.containers.running().some(({ name }) => name.startsWith(`${component}-`)),
-    );
+    return this.machines.filter((machine) => this.isMember(machine) && this.#runs(machine, component));
+  }
+
+  #runs(machine: FleetMachine, program: string): boolean {
+    return machine.isUp() && machine.containers.running().some(({ name }) => name.startsWith(`${program}-`));
   }
 
   #isControlPlaneUp(): boolean {
@@ -240,12 +244,12 @@ export class Fleet implements ControlledCluster {
   }
 
   async #look(): Promise<void> {
-    const wasUp = this.#wasUp;
-    this.#wasUp = this.access.isUp();
-    if (wasUp && !this.#wasUp) this.network.breakWatches();
+    const before = this.#reached;
+    this.#reached = this.machines.filter((machine) => this.isReached(machine));
+    if (before.some((machine) => !this.#reached.includes(machine))) this.network.breakWatches();
     this.access.note();
     for (const machine of this.machines) runKubelet(this, machine);
-    if (this.#wasUp) {
+    if (this.access.isUp()) {
       runControllers(this);
       await runBudgets(this.#part(), this.server);
       await this.#runInterceptor();
@@ -253,7 +257,7 @@ export class Fleet implements ControlledCluster {
     this.#replicas.look(this.machines);
     this.watcher.looked();
   }
-  #wasUp = true;
+  #reached: readonly FleetMachine[] = [];
 
   /** The interceptor that pods name, if it is alive. */
   async #runInterceptor(): Promise<void> {
@@ -290,10 +294,10 @@ export class Fleet implements ControlledCluster {
     for (const machine of this.machines) {
       this.send({ method: 'POST', path: '/api/v1/nodes', body: nodeOf(machine.name, this.isMember(machine)) });
       if (this.isMember(machine)) {
-        for (const component of ['etcd', 'kube-apiserver']) {
+        for (const component of ['etcd', API_SERVER]) {
           machine.manifests.add(component, 'kube-system', { component, tier: 'control-plane' });
         }
-      }
+      } else if (this.settings.hasOwnWay) machine.manifests.add(PROXY, 'kube-system');
       runKubelet(this, machine);
     }
     for (const { name, namespace, minAvailable } of this.workloads) {

@@ -374,7 +374,7 @@ export class Judge {
     if (settings.members > 0 && members.length <= settings.members / 2) return [];
     // Where no API server serves, a person gives back on the machine what a person's drain has taken, or waits after a boot.
     const isOver = (maintenance: string): boolean =>
-      access.isUp() || (settings.onBoot === 'complete' && !maintenance.startsWith('person-'));
+      access.isUp() || settings.hasOwnWay || (settings.onBoot === 'complete' && !maintenance.startsWith('person-'));
     const free = machines.filter((each) => each.power === 'up' && !each.isHeld() && !access.isCutOff(each));
     return free.flatMap(({ name, manifests, isKubeletStopped }) => [
       ...[...manifests.parked].flatMap(([file, { step }]) => (isOver(step.maintenance) ? [`${file} of ${name}`] : [])),

@@ -214,6 +214,7 @@ export class FleetMachine {
       }),
       notices: { name: 'none', everyMs: 3_600_000, read: () => Promise.resolve([]) },
       system,
+      hasOwnWay: this.#settings.hasOwnWay,
     };
     const never = new AbortController().signal;
     void runSimulatedAgent(host, { client: connection.client, log: SILENT_LOG }, never, kill.signal).catch(

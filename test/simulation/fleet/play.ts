@@ -69,7 +69,7 @@ export async function playFleet(
 ): Promise<FleetOutcome> {
   const runController = choice.controller ?? (await loadController(CHECKOUT));
   const random = createRandom(seed);
-  const settings = drawSettings(random);
+  const settings = drawSettings(random, seed);
   const steps = choice.steps ?? drawSteps(random, settings.nodes);
   return await inVirtualTime(random, async (time) => {
     const fleet = new Fleet({ time, random, settings, runController });

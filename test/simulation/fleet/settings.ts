@@ -31,6 +31,8 @@ export interface Settings {
   readonly members: number;
   /** Whether kubelet and container runtime are one unit, as in k3s, which nobody can stop alone. */
   readonly isOneUnit: boolean;
+  /** Whether each machine reaches the API server over a static pod of its own: kube-apiserver, or a proxy. */
+  readonly hasOwnWay: boolean;
   readonly onBoot: 'complete' | 'wait';
   readonly workloads: readonly Workload[];
   /** What the webhook of somebody else is asked about; where it cannot be called, that is refused. */
@@ -77,8 +79,8 @@ function drawWebhook(random: Random, nodes: number): Workload {
   };
 }
 
-/** Draws the fleet of a history. */
-export function drawSettings(random: Random): Settings {
+/** Draws the fleet of the history of a seed. */
+export function drawSettings(random: Random, seed: number): Settings {
   const nodes = 1 + random.whole(4);
   const members = nodes >= 3 && random.whole(2) === 0 ? 3 : random.whole(3) === 0 ? 1 : 0;
   const hasWebhook = random.whole(3) === 0;
@@ -96,6 +98,7 @@ export function drawSettings(random: Random): Settings {
   return {
     nodes,
     members,
+    hasOwnWay: seed % 5 === 0,
     isOneUnit: random.whole(4) === 0,
     onBoot: random.whole(4) === 0 ? 'wait' : 'complete',
     workloads: [

@@ -46,6 +46,8 @@ export interface AgentHost {
   readonly notices: NoticeSource;
   /** Its logind, systemd and kubelet; without them nothing but notices announces a shutdown, and nobody stops the kubelet. */
   readonly system?: AgentSystem;
+  /** Whether the API server's address is this machine's. */
+  readonly hasOwnWay?: boolean;
 }
 
 /** What of a machine announces and holds its shutdown. */
@@ -82,8 +84,13 @@ export async function runSimulatedAgent(
   };
   const endsWithBoot = config.onBoot === 'complete' ? bootId : undefined;
   const presence = { readDoctor: () => Promise.resolve({ doctor: 'ok' as const, checks: [] }), config: '' };
-  const access = { server: new URL('https://model.example:6443'), authenticate: () => Promise.resolve() };
-  const cluster = new Cluster({ access, endsWithBoot, presence }, { client, clock, log, nodeName, onChange: wake });
+  const { hasOwnWay = false } = host;
+  const server = new URL(`https://${hasOwnWay ? '127.0.0.1' : 'model.example'}:6443`);
+  const access = { server, authenticate: () => Promise.resolve() };
+  const cluster = new Cluster(
+    { access, endsWithBoot, presence },
+    { client, clock, log, nodeName, isOwn: () => Promise.resolve(hasOwnWay), onChange: wake },
+  );
   const events = createEventRecorder('nodemaint-agent', cluster.dependencies);
   const announce = createAnnouncer({ nodeName, events, wall: false, log }, living);
   const lock = createLockReconciler({

@@ -29,7 +29,8 @@ function manifestOf(
   { name, namespace, labels }: { readonly name: string; readonly namespace: string; readonly labels: object },
   nodeName: string,
 ): Manifest {
-  const spec = { priorityClassName: 'system-node-critical', containers: [{ name: 'main', image: 'none.invalid/n' }] };
+  const containers = [{ name: 'main', image: `none.invalid/${name}` }];
+  const spec = { priorityClassName: 'system-node-critical', containers };
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace, labels }, spec };
   const parsed = parseManifest({ name: `${name}.yaml`, bytes: Buffer.from(JSON.stringify(pod)) }, nodeName);
   if (parsed.kind !== 'pod') throw new Error(parsed.reason);
