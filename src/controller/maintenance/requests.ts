@@ -21,7 +21,8 @@ import { timeOf } from '../../decide/time.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
 import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import type { Reconcile } from '../../kube/queue.ts';
-import { EVICTION_REQUESTS, keyOf, NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';
+import { EVICTION_REQUESTS, keyOf, objectPath, sendForObject } from '../../kube/resource.ts';
+import { createMaintenanceRead } from '../cache/fresh-maintenances.ts';
 import { requestKeyOf } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations, graceOptions } from '../deadline.ts';
@@ -187,20 +188,6 @@ function leavingOf(context: ControllerContext, pod: Pod | undefined, read?: read
   return decideLeaving(pod, seen, clock.now());
 }
 
-/** Whether the pod has come since the drain began, and the drain is over by now: our copy may show that later than the pod. */
-async function isOver(
-  context: ControllerContext,
-  pod: Pod,
-  drain: NodeMaintenance,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const began = drainBegan(drain, { name: pod.spec.nodeName ?? '' }) ?? Infinity;
-  if ((timeOf(pod.metadata.creationTimestamp) ?? 0) <= began) return false;
-  const path = objectPath(NODE_MAINTENANCES, drain.metadata);
-  const read = await sendForObject<NodeMaintenance>(context.client, { method: 'GET', path }, [404], signal);
-  return read === undefined || leavingOf(context, pod, [context.maintenances.withRebootApplied(read)]).kind !== 'asked';
-}
-
 /**
  * One step of one EvictionRequest, by its key: it has this controller's requester entry while a drain wants the pod to leave,
  * and not longer. A pod that can have none is evicted.
@@ -212,6 +199,14 @@ export function createRequestReconciler(
   const { refused, room, grouped } = parts;
   const { pods, nodes, clock } = context;
   const cleanup = createRequestCleanup(context);
+  const readAll = createMaintenanceRead(context);
+  /** Whether the pod has come since the drain began, and the drain is over by now: our copy may show that later than the pod. */
+  const isOver = async (pod: Pod, drain: NodeMaintenance, signal: AbortSignal): Promise<boolean> => {
+    const began = drainBegan(drain, { name: pod.spec.nodeName ?? '' }) ?? Infinity;
+    if ((timeOf(pod.metadata.creationTimestamp) ?? 0) <= began) return false;
+    const read = (await readAll(signal)).find(({ metadata }) => metadata.uid === drain.metadata.uid);
+    return read === undefined || leavingOf(context, pod, [read]).kind !== 'asked';
+  };
   const scope = { context, applied: new Map<string, Applied>(), undone: new UndoneWrites(clock) };
   /** Nothing new comes to a node that is cordoned; one that the API server does not let be cordoned is drained all the same. */
   const isClosed = ({ spec: { nodeName = '' } }: Pod): boolean =>
@@ -222,7 +217,7 @@ export function createRequestReconciler(
     const known = context.requests.get(key);
     if (pod !== undefined && leaving.kind === 'asked' && isClosed(pod)) {
       if (!room.take(pod)) return { againMs: LIMITED_AGAIN_MS };
-      if (known === undefined && (await isOver(context, pod, leaving.by, signal))) {
+      if (known === undefined && (await isOver(pod, leaving.by, signal))) {
         room.release(key);
         return { againMs: COPY_LATE_MS };
       }

@@ -106,9 +106,10 @@ describe('the pod of a request that a drain wants', () => {
     scene.drain([{ podType: 'Default', podPriority: 0 }]);
     if (pod !== undefined) scene.pods.set('n/web', { ...pod, spec: { ...pod.spec, nodeName: 'n' } });
     const refusals = createRefusals(scene.clock, () => undefined);
+    const items = isOver ? [] : [scene.maintenances.get('m')];
     const read: KubeClient['send'] = async (request, signal) =>
       request.method === 'GET'
-        ? { status: isOver ? 404 : 200, headers: {}, body: scene.maintenances.get('m') }
+        ? { status: 200, headers: {}, body: { metadata: { resourceVersion: '1' }, items } }
         : await scene.context.client.send(request, signal);
     const context = { ...scene.context, client: { ...scene.context.client, send: read } };
     const reconcile = createRequestReconciler(context, {
