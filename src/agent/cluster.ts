@@ -55,7 +55,7 @@ export class Cluster {
     this.unrecorded = new UnrecordedMaintenances(dependencies, this.maintenances, this.ownNode);
     this.interceptor = new KubeletInterceptor(dependencies, this);
     const heardAt = (): number | undefined => this.maintenances.heardAt();
-    this.lostWay = new LostWay({ ...dependencies, server: access.server, ownNode: this.ownNode, heardAt });
+    this.lostWay = new LostWay({ ...dependencies, server: () => access.server, ownNode: this.ownNode, heardAt });
   }
 
   /** Watches the NodeMaintenances until `signal` is aborted, with which every watch ends. */

@@ -14,8 +14,8 @@ const NODE_AGE_MS = 10 * 60_000;
 const UNKNOWN_AGE_MS = 15_000;
 
 interface LostWayParts extends Pick<ClusterDependencies, 'isOwn'> {
-  /** Undefined where no credentials say it. */
-  readonly server: URL | undefined;
+  /** Undefined where no credentials say it yet. */
+  readonly server: () => URL | undefined;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Pick<Log, 'warn'>;
   readonly ownNode: Pick<OwnNode, 'observe'>;
@@ -39,7 +39,8 @@ export class LostWay {
 
   /** The static pods that carry the way, in place or parked; none where the API server's address is not this machine's. */
   async carriers({ inPlace, parked }: StaticPodView, signal: AbortSignal): Promise<readonly Manifest[]> {
-    const { server, ownNode } = this.#parts;
+    const { ownNode } = this.#parts;
+    const server = this.#parts.server();
     if (server === undefined) return [];
     const pods = carriersOf<Manifest>([...inPlace, ...parked], server);
     if (pods.length === 0 || isOwnHost(server, undefined)) return pods;
@@ -50,7 +51,8 @@ export class LostWay {
 
   /** The files that are given back now; undefined where none is. A machine that goes down gives nothing back. */
   async look(phase: Phase, { parked }: StaticPodView, signal: AbortSignal): Promise<ReadonlySet<string> | undefined> {
-    const { server, clock, log, heardAt, isOwn = isOwnServer } = this.#parts;
+    const { clock, log, heardAt, isOwn = isOwnServer } = this.#parts;
+    const server = this.#parts.server();
     if (server === undefined || phase.kind === 'draining' || phase.kind === 'released') return undefined;
     if (this.#given !== undefined) {
       if (heardAt() === this.#given.heardAt) return this.#given.files;
