@@ -19,9 +19,6 @@ const LENGTH = 5;
 const END_MS = 130 * 60_000;
 /** Whoever is held for so long with an owner is held rightly. */
 const OWNED_MS = 15 * 60_000;
-/** So long after the last maintenance was completed, a machine has everything back. */
-const RETURNED_MS = 15 * 60_000;
-const LOOK_MS = 20_000;
 
 /** What came of a history of a fleet. */
 export interface FleetOutcome {
@@ -85,7 +82,8 @@ export async function playFleet(
     await untilEnd(fleet, judge);
     judge.judgeHeld();
     completeAll(fleet);
-    for (let ms = 0; ms < RETURNED_MS && judge.lacking().length > 0; ms += LOOK_MS) await time.pass(LOOK_MS);
+    // Within a quarter of an hour machines have everything back.
+    for (let looks = 0; looks < 45 && judge.lacking().length > 0; looks += 1) await time.pass(20_000);
     judge.judgeReturned();
     for (const error of fleet.failures) judge.failed(error);
     await fleet.end();
