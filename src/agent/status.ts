@@ -14,10 +14,9 @@ import { hasDrained, nodeStatusOf } from '../decide/maintenance/recorded-node.ts
 import { API_SERVER, WAIT_OF_REASON, type Waiting, waitOfSaid } from '../decide/node/waits.ts';
 import type { LastShutdown } from '../decide/presence/last-shutdown.ts';
 import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
-import type { StaticPodProgress } from '../decide/static-pod/moves.ts';
+import { podKey, type StaticPodProgress } from '../decide/static-pod/moves.ts';
 import { deadlineWords } from '../decide/shutdown/events.ts';
 import { describePhase, holdsLock, type Phase } from '../decide/shutdown/phase.ts';
-import { podKey } from '../decide/static-pod/moves.ts';
 import { rfc3339, timeOf } from '../decide/time.ts';
 import type { ClusterAccess } from '../kube/access/cluster.ts';
 import type { KubeClient } from '../kube/client.ts';

@@ -1,7 +1,6 @@
 /** The static pod directory of a simulated machine and its mover, in memory: a manifest is in place or parked, and no move is half done. */
 import type { ParkedPod } from '../../../src/decide/static-pod/moves.ts';
-import type { StaticPodStore } from '../../../src/agent/static-pods/view.ts';
-import { readLive, type readStaticPods } from '../../../src/agent/static-pods/view.ts';
+import { readLive, type readStaticPods, type StaticPodStore } from '../../../src/agent/static-pods/view.ts';
 import { type Manifest, parseManifest } from '../../../src/static-pods/manifest/manifest.ts';
 import type { ParkStep } from '../../../src/static-pods/journal/journal.ts';
 import type { Mover } from '../../../src/static-pods/mover.ts';
