@@ -8,8 +8,7 @@ import { within } from '../host/dbus/time-limit.ts';
 import { openStateFiles } from '../host/files/state-files.ts';
 import { createMemoryRelease } from '../host/memory.ts';
 import { Agent } from './agent.ts';
-import { createControlCommands } from './control-commands.ts';
-import { createControlDispatcher } from './control/handler.ts';
+import { ControlCommands } from './control-commands.ts';
 import { openControlSocket } from './control/socket.ts';
 import { createWakeup } from './iteration/wakeup.ts';
 import { type AgentDependencies, type Foundation, type Opened, openMachine, openParts, watchMachine } from './open.ts';
@@ -123,7 +122,7 @@ export async function runAgent(
     wakeup.notify();
   };
   const manual = createManualRequests();
-  const control = createControlDispatcher({ manual, log, wake });
+  const control = new ControlCommands({ manual, wakeup, clock, log });
   // The socket keeps a second agent out: from here on no other one writes.
   await using _socket = await openControlSocket(runDirectory, (asked) => control.handle(asked));
   const recorded = await readRecord(state, (error) => {
@@ -155,7 +154,7 @@ export async function runAgent(
   };
   const { opened, wasUnclean, lockTried } = await openUnderLock(foundation);
   const agent = new Agent(opened.parts, foundation.record, createMemoryRelease(clock, globalThis.gc, living));
-  control.serve(createControlCommands(agent, opened.parts, living));
+  control.serve({ agent, detector: opened.parts.detector, living });
   // Where a shutdown was held, its phase tells how that ended.
   if (wasUnclean && phase.kind === 'watching') opened.parts.announce(uncleanShutdownEvent(nodeName));
   const { staticPodPath, parkedPath } = located.paths;

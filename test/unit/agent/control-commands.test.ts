@@ -1,15 +1,29 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createControlCommands } from '../../../src/agent/control-commands.ts';
+import { ControlCommands } from '../../../src/agent/control-commands.ts';
 import type { CallingOff } from '../../../src/agent/phase/phase-machine.ts';
+import type { ControlRequest } from '../../../src/agent/control/protocol.ts';
 import type { AgentStatus } from '../../../src/agent/control/status.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
 import type { Trigger } from '../../../src/decide/shutdown/trigger.ts';
 import { DRAINING, SHUTDOWN } from '../../support/agent/phase-facts.ts';
+import { createRecordingLog } from '../../support/agent/recording-log.ts';
 
 const LIVING = new AbortController().signal;
 const OURS: Trigger = { reason: 'an update' };
 const RELEASED: Phase = { kind: 'released', releasedAt: 1_000_000, ...SHUTDOWN, origin: 'trigger' };
+
+/** The commands of an agent that does not run yet, and what they did: manual requests, and that they woke the loop. */
+function createCommands() {
+  const calls: string[] = [];
+  const log = createRecordingLog();
+  const manual = {
+    park: (file: string) => void calls.push(`park ${file}`),
+    restore: (file: string) => void calls.push(`restore ${file}`),
+  };
+  const wakeup = { notify: () => void calls.push('wake') };
+  return { commands: new ControlCommands({ manual, wakeup, clock: { now: () => 0 }, log }), calls, log };
+}
 
 /** What the agent knows when somebody speaks to it. */
 interface Known {
@@ -46,9 +60,11 @@ async function said(verb: 'trigger' | 'cancel', { phase, inForce, goesDown = fal
     cancelScheduled: () => Promise.resolve(void acts.push('scheduled')),
     course: () => Promise.resolve(goesDown ? ({ kind: 'prepared', logind: 100 } as const) : ({ kind: 'up' } as const)),
   };
-  const commands = createControlCommands(agent, { detector, clock: { now: () => 0 } }, LIVING);
-  const answer = verb === 'cancel' ? await commands.cancel() : await commands.trigger({ reason: 'an update' });
-  return `${answer} [${[triggered === undefined ? 'none' : 'in force', ...acts].join(', ')}]`;
+  const { commands } = createCommands();
+  commands.serve({ agent, detector, living: LIVING });
+  const request = verb === 'cancel' ? { verb } : { verb, reason: 'an update' };
+  const { says } = (await commands.handle(request)) as { readonly says: string };
+  return `${says} [${[triggered === undefined ? 'none' : 'in force', ...acts].join(', ')}]`;
 }
 
 describe('the answers to a client that announces a shutdown or takes it back', () => {
@@ -125,5 +141,49 @@ describe('the answers to a client that announces a shutdown or takes it back', (
   it('a cancel is not said to be done where the shutdown has moved on meanwhile', async () => {
     const released = said('cancel', { phase: DRAINING, goesDown: true, moved: true });
     await assert.rejects(released, { code: 'USAGE', message: /has just moved on; try again/ });
+  });
+});
+
+describe('the commands of the control socket', () => {
+  it('a manual request is taken before the agent is ready, every other command is refused', async () => {
+    const { commands, calls } = createCommands();
+    assert.deepEqual(await commands.handle({ verb: 'park', file: 'etcd.yaml' }), { done: 'park' });
+    const others: readonly ControlRequest[] = [
+      { verb: 'status' },
+      { verb: 'cancel' },
+      { verb: 'trigger', reason: 'r' },
+      { verb: 'release', reason: 'r' },
+    ];
+    for (const request of others) {
+      await assert.rejects(commands.handle(request), { code: 'CONTROL_SOCKET_UNAVAILABLE' });
+    }
+    assert.deepEqual(calls, ['park etcd.yaml', 'wake']);
+  });
+
+  it('each command calls its part of the agent, is logged, and wakes the loop; the status does not', async () => {
+    const { commands, calls, log } = createCommands();
+    const triggers: Trigger[] = [];
+    const agent = {
+      status: () => ({ node: 'node-a', phase: { kind: 'watching' } }) as AgentStatus,
+      release: (reason: string) => void calls.push(`release ${reason}`),
+      callOff: () => Promise.resolve(true),
+    };
+    const detector = {
+      trigger: (trigger: Trigger) => void triggers.push(trigger),
+      withdraw: () => undefined,
+      triggered: () => undefined,
+      cancelScheduled: () => Promise.resolve(),
+      course: () => Promise.resolve({ kind: 'up' } as const),
+    };
+    commands.serve({ agent, detector, living: LIVING });
+    await commands.handle({ verb: 'trigger', reason: 'power', deadlineMs: 60_000 });
+    await commands.handle({ verb: 'release', reason: 'hurry' });
+    await commands.handle({ verb: 'restore', file: 'etcd.yaml' });
+    assert.equal(((await commands.handle({ verb: 'status' })) as AgentStatus).node, 'node-a');
+    assert.deepEqual(triggers, [{ reason: 'power', deadline: 60_000 }]);
+    assert.deepEqual(calls, ['wake', 'release hurry', 'wake', 'restore etcd.yaml', 'wake']);
+    const told = log.lines.filter((line) => line.includes('told over the control socket'));
+    assert.match(told[0] ?? '', /"verb":"trigger"/);
+    assert.equal(told.length, 3);
   });
 });
