@@ -8,6 +8,7 @@ import { nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
 import { loopPauseMs } from '../decide/shutdown/loop-pause.ts';
 import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
 import { type Phase, remakeAt } from '../decide/shutdown/phase.ts';
+import type { Transition } from '../decide/shutdown/transition.ts';
 import { isOnItsWayBack } from '../decide/static-pod/member.ts';
 import { effectiveDrains, type RetentionFacts } from '../decide/static-pod/parked.ts';
 import { othersWarning } from './static-pods/static-pods.ts';
@@ -20,7 +21,7 @@ import { type Iteration, type Step, StepRunner, type Steps } from './iteration/s
 import type { AgentParts } from './open.ts';
 import { type CallingOff, PhaseMachine } from './phase/phase-machine.ts';
 import type { AgentRecord } from './phase/record.ts';
-import { endsPhase, FirstQuestion, readPhaseFacts } from './shutdown/facts.ts';
+import { endsPhase, readPhaseFacts } from './shutdown/facts.ts';
 import { completeOwn, ensureMaintenance } from './shutdown/maintenance.ts';
 import type { IterationObservation } from './shutdown/story-recorder.ts';
 import { buildStatus, phaseWithLock, presenceFactsOf } from './status.ts';
@@ -50,7 +51,6 @@ export class Agent {
   readonly #parts: AgentParts;
   readonly #phases: PhaseMachine;
   readonly #handOver: HandOver;
-  readonly #firstQuestion: FirstQuestion;
   readonly #storage: Storage;
   readonly #systemd: SystemdStatus;
   readonly #runner: StepRunner;
@@ -58,6 +58,8 @@ export class Agent {
   readonly #startedAt: number;
   /** When this process began to ask, in milliseconds since the boot. */
   readonly #startedSinceBootMs: number;
+  /** When it first asked the API server for the NodeMaintenance of which shutdown, in milliseconds since the boot. */
+  #firstQuestion: { readonly shutdown: number; readonly at: number } | undefined;
   /** The last pass over the pods that succeeded; undefined before it. */
   #lastPass: StaticPodPass | undefined;
   /** Whether a drain of this node was known in the last iteration, and whether the directory has to be looked for since. */
@@ -66,7 +68,7 @@ export class Agent {
 
   /** `initial` is the record that was read from the disk. */
   constructor(parts: AgentParts, initial: AgentRecord, releaseMemory = (): void => undefined) {
-    const { clock, log, nodeName, state, announce, bootId, cluster } = parts;
+    const { clock, log, bootId, cluster } = parts;
     const { phase } = initial;
     const isResumed = phase.kind === 'draining' && phase.stand !== undefined && phase.bootId === bootId;
     if (isResumed) cluster?.own.resume(phase.maintenance);
@@ -74,11 +76,8 @@ export class Agent {
     this.#releaseMemory = releaseMemory;
     this.#startedAt = clock.now();
     this.#startedSinceBootMs = clock.monotonic();
-    const readFacts = (phase: Phase, signal: AbortSignal): ReturnType<typeof readPhaseFacts> =>
-      readPhaseFacts(parts, this.#knownOf(phase), phase, signal);
-    this.#phases = new PhaseMachine({ nodeName, state, log, readFacts, announce }, initial);
+    this.#phases = new PhaseMachine(parts, initial);
     this.#handOver = createHandOver(parts);
-    this.#firstQuestion = new FirstQuestion(clock);
     this.#storage = new Storage(parts);
     this.#systemd = new SystemdStatus((line) => parts.notify(line), clock);
     this.#runner = new StepRunner(log);
@@ -161,12 +160,26 @@ export class Agent {
   async #iterate(signal: AbortSignal): Promise<boolean> {
     const before = this.#lastPass;
     await this.#runner.runAll(this.firstSteps, { phase: this.#phase, transition: undefined }, signal);
-    const decided = await this.#runner.attempt('decide the phase', () => this.#phases.decide(signal), signal);
+    const decided = await this.#runner.attempt('decide the phase', () => this.#decide(signal), signal);
     const iteration: Iteration = { phase: this.#phase, transition: decided?.value };
     await this.#runner.runAll(this.steps, iteration, signal);
     if (decided === undefined) return false;
     const ends = (pass?: StaticPodPass): boolean => pass?.phase === iteration.phase && endsPhase(pass);
     return iteration.transition !== undefined || (ends(this.#lastPass) && !ends(before));
+  }
+
+  /** Decides the phase from the facts, and from what the steps have come to; undefined where it stays. */
+  async #decide(signal: AbortSignal): Promise<Transition | undefined> {
+    const phase = this.#phase;
+    const asked = phase.kind !== 'watching' && phase.since === this.#firstQuestion?.shutdown;
+    const known = {
+      askedSinceBootMs: asked ? this.#firstQuestion?.at : undefined,
+      handedOver: this.#handOver.isDone(),
+      handingOver: this.#handOver.isUnderWay(),
+      lastPass: this.#lastPass,
+      waitingFor: phase.kind === 'draining' ? this.status().waitingFor.map(({ what }) => what) : [],
+    };
+    return await this.#phases.decide(await readPhaseFacts(this.#parts, known, phase, signal));
   }
 
   /** Whether the agent may end although its phase is not over: a restart or an upgrade ends this process only. */
@@ -196,17 +209,6 @@ export class Agent {
     const hasActed = (decision?.actions.length ?? 0) > 0;
     if (isEnding || hasActed || cluster === undefined) return isEnding || hasActed;
     return cluster.requests.list().length > 0 || drain.observer?.isBusy() === true;
-  }
-
-  /** What the steps have come to that the facts of the phase are read with. */
-  #knownOf(phase: Phase): Parameters<typeof readPhaseFacts>[1] {
-    return {
-      askedSinceBootMs: this.#firstQuestion.askedAt(phase),
-      handedOver: this.#handOver.isDone(),
-      handingOver: this.#handOver.isUnderWay(),
-      lastPass: this.#lastPass,
-      waitingFor: phase.kind === 'draining' ? this.status().waitingFor.map(({ what }) => what) : [],
-    };
   }
 
   /** What the rules about parked manifests have to know. */
@@ -354,8 +356,10 @@ export class Agent {
     return {
       name: 'create the maintenance',
       run: async ({ phase }, signal) => {
-        if (phase.kind === 'draining' && clock.monotonic() < remakeAt(phase)) return;
-        this.#firstQuestion.note(phase);
+        if (phase.kind !== 'draining' || phase.mode !== 'cluster' || clock.monotonic() < remakeAt(phase)) return;
+        if (this.#firstQuestion?.shutdown !== phase.since) {
+          this.#firstQuestion = { shutdown: phase.since, at: clock.monotonic() };
+        }
         await ensureMaintenance(own, config.drainPlan, phase, signal);
       },
     };

@@ -4,7 +4,7 @@ import { openDrain } from './drain.ts';
 import { createKnownPods } from './drain/offline/known-pods.ts';
 import { createOfflinePods } from './drain/offline/offline-pods.ts';
 import type { Wakeup } from './iteration/wakeup.ts';
-import { type AgentMetrics, openAgentMetrics } from './metrics/metrics.ts';
+import { openAgentMetrics } from './metrics/metrics.ts';
 import type { ApiAccess } from './node-name.ts';
 import { openNoticeMemory } from './notices/memory.ts';
 import { Notices } from './notices/notices.ts';
@@ -22,7 +22,7 @@ import type { StaticPodLocator } from './static-pods/find-directory.ts';
 import type { ManualRequests } from './static-pods/manual.ts';
 import { MemberWatch } from './static-pods/member.ts';
 import { StaticPods } from './static-pods/static-pods.ts';
-import { beatEveryMs, createLoopWatchdog, type LoopWatchdog } from './watchdog.ts';
+import { beatEveryMs, LoopWatchdog } from './watchdog.ts';
 import { configHash } from '../config/load.ts';
 import type { AgentConfig } from '../config/schema.ts';
 import type { KubeletScope } from '../decide/machine/kubelet-config.ts';
@@ -49,9 +49,6 @@ import type { KubeClient } from '../kube/client.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Log } from '../telemetry/log.ts';
-
-/** An iteration of the loop that takes longer hangs: the watchdog stops. Each call in an iteration has a time-out far below. */
-const PATIENCE_MS = 300_000;
 
 /** What the agent needs from the process. */
 export interface AgentDependencies {
@@ -151,9 +148,8 @@ function runtimeStarterOf(
 }
 
 /** What is there before the parts: the machine, its files, and what an earlier agent left. */
-export interface Foundation {
+export interface Foundation extends AgentDependencies {
   readonly config: AgentConfig;
-  readonly dependencies: AgentDependencies;
   readonly nodeName: string;
   readonly bootId: string;
   readonly record: AgentRecord;
@@ -181,9 +177,8 @@ function triggerOf({ phase }: AgentRecord, bootId: string): Trigger | undefined 
 }
 
 function openCluster(foundation: Foundation, onChange: () => void): Cluster | undefined {
-  const { api, bootId, config, dependencies, nodeName } = foundation;
+  const { api, bootId, config, clock, log, nodeName, readDoctor } = foundation;
   if (api === undefined) return undefined;
-  const { clock, log, readDoctor } = dependencies;
   const options = {
     access: api.access,
     endsWithBoot: config.onBoot === 'complete' ? kernelBootIdOf(bootId) : undefined,
@@ -192,55 +187,13 @@ function openCluster(foundation: Foundation, onChange: () => void): Cluster | un
   return new Cluster(options, { client: api.client, clock, log, nodeName, onChange });
 }
 
-async function openNotices(
-  { bootId, config, dependencies, state }: Foundation,
-  observer: AgentMetrics['notices'],
-  { cluster, onChange }: { readonly cluster: Cluster | undefined; readonly onChange: () => void },
-): Promise<Notices> {
-  const { clock, log } = dependencies;
-  const { leadSec } = config.cloud;
-  return new Notices({
-    observer,
-    sources: (until) => findNoticeSources({ config, ...dependencies }, until),
-    options: { leadMs: leadSec * 1000 },
-    memory: await openNoticeMemory(state, bootId, log),
-    clock,
-    aheadMs: cluster?.dependencies.aheadMs ?? (() => 0),
-    log,
-    onChange,
-  });
-}
-
-function openStaticPods(foundation: Foundation, kubelet: KubeletUnit | undefined): StaticPods {
-  const { bootId, config, dependencies, locator, nodeName, machine } = foundation;
-  const { kubelets, runtime } = machine;
-  return new StaticPods({
-    ...dependencies,
-    store: () => locator.store(),
-    nodeName,
-    bootId,
-    runtime,
-    authorities: () => foundation.api?.access.authorities?.(),
-    kubeletUp: (signal) => isKubeletUp(config.kubeletHealthz, kubelets.config, signal),
-    kubeletStopped: async () => (await kubelet?.isStopped()) === true,
-  });
-}
-
-function openWatchdog({ dependencies, lock }: Foundation): LoopWatchdog {
-  const systemd = createWatchdog();
-  const beats = [(until: AbortSignal) => systemd.beat(until), () => lock.heartbeat()];
-  const everyMs = beatEveryMs(process.env['WATCHDOG_USEC']);
-  return createLoopWatchdog({ everyMs, patienceMs: PATIENCE_MS, beats }, dependencies.clock);
-}
-
 async function makeParts(foundation: Foundation) {
-  const { config, dependencies, nodeName, bootId, record, machine, state, locator, signal, living } = foundation;
-  const { lock, manual, wakeup } = foundation;
-  const { clock, log } = dependencies;
-  const { host, runtime } = machine;
-  const wake = (): void => {
-    wakeup.notify();
-  };
+  const { config, clock, log, nodeName, bootId, state, lock, manual, wakeup, signal, living } = foundation;
+  const { api, machine, record, readMachineFacts } = foundation;
+  const locator: Pick<StaticPodLocator, 'store' | 'relocate' | 'warnings'> = foundation.locator;
+  const shared = { config, clock, log, nodeName, bootId, state, lock, manual, wakeup, locator };
+  const { host, kubelets, runtime } = machine;
+  const wake = wakeup.notify;
   const metrics = await openAgentMetrics(config.metricsAddress, log);
   const cluster = openCluster(foundation, wake);
   const events = cluster && createEventRecorder('nodemaint-agent', cluster.dependencies);
@@ -248,29 +201,40 @@ async function makeParts(foundation: Foundation) {
   const kubelet = kubeletUnitOf(machine, config, state, bootId);
   const kubeletPods = (until: AbortSignal): ReturnType<typeof listKubeletPods> =>
     listKubeletPods(config.kubeletRootPath, until);
-  const knownPods = createKnownPods({ state, nodeName, client: cluster?.client, kubeletPods, clock, log });
+  const knownPods = createKnownPods({ ...shared, client: cluster?.client, kubeletPods });
   const offlinePods = createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
-  const staticPods = openStaticPods(foundation, kubelet);
+  const staticPods = new StaticPods({
+    ...shared,
+    store: () => locator.store(),
+    runtime,
+    authorities: () => api?.access.authorities?.(),
+    kubeletUp: (until) => isKubeletUp(config.kubeletHealthz, kubelets.config, until),
+    kubeletStopped: async () => (await kubelet?.isStopped()) === true,
+  });
   const startRuntime = runtimeStarterOf(machine, config.containerRuntimeEndpoint, log, living);
-  const watchdog = openWatchdog(foundation);
+  const systemd = createWatchdog();
+  const beats = [(until: AbortSignal) => systemd.beat(until), () => lock.heartbeat()];
+  const watchdog = new LoopWatchdog(beats, beatEveryMs(process.env['WATCHDOG_USEC']), clock);
   const { markProgress } = watchdog;
   const hookOptions = { directory: config.hooksDirectory, timeoutMs: config.hookTimeoutSec * 1000, nodeName };
   const leadMs = config.scheduledShutdownLeadSec * 1000;
   const files = openStoryFiles(config.stateDirectory);
   const parts = {
-    config,
-    clock,
-    log,
-    nodeName,
-    bootId,
-    state,
+    ...shared,
     detector: new ShutdownDetector({ host, triggered: triggerOf(record, bootId), leadMs, clock, log }),
-    lock,
     otherLocks: createOtherLocks({ host, clock, log }),
     runtime,
     knownPods,
     offlinePods,
-    notices: await openNotices(foundation, metrics.notices, { cluster, onChange: wake }),
+    notices: new Notices({
+      ...shared,
+      observer: metrics.notices,
+      sources: (until) => findNoticeSources({ config, log, readMachineFacts }, until),
+      options: { leadMs: config.cloud.leadSec * 1000 },
+      memory: await openNoticeMemory(state, bootId, log),
+      aheadMs: cluster?.dependencies.aheadMs ?? (() => 0),
+      onChange: wake,
+    }),
     announce,
     notify: (line: string) => notifySystemd({ READY: '1', STATUS: line }, signal),
     hooks: createHooks(hookOptions, { clock, log, markProgress }),
@@ -278,13 +242,9 @@ async function makeParts(foundation: Foundation) {
     cluster,
     staticPods,
     member: new MemberWatch({ clock, log }) as Pick<MemberWatch, 'look'>,
-    manual,
-    journal: { problem: () => locator.store().mover.problem(), retry: () => locator.store().mover.retry() },
     /** On while manifests are parked, to notice at once a manifest that another program writes. */
     directoryWatch: createDirectoryWatch(() => locator.store().paths.staticPodPath, wake),
-    locator: locator as Pick<StaticPodLocator, 'relocate' | 'warnings'>,
     drain: openDrain({ config, offlinePods, staticPods, runtime, startRuntime, clock, log, cluster, announce }, living),
-    wakeup,
     markProgress,
   };
   return { parts, watchdog, events, metrics };

@@ -3,7 +3,6 @@ import type { KubeletScope } from '../decide/machine/kubelet-config.ts';
 import { uncleanShutdownEvent } from '../decide/shutdown/events.ts';
 import { phaseAtStart } from '../decide/shutdown/lost-record.ts';
 import { describeError } from '../errors.ts';
-import type { Clock } from '../host/clock.ts';
 import { within } from '../host/dbus/time-limit.ts';
 import { openStateFiles } from '../host/files/state-files.ts';
 import { createMemoryRelease } from '../host/memory.ts';
@@ -22,52 +21,15 @@ import { createManualRequests } from './static-pods/manual.ts';
 /** The connections to the cluster wait so long at most for the first attempt to take the lock, as where the bus hangs. */
 const LOCK_FIRST_MS = 2_000;
 
-/**
- * Begins to take the lock, before anything that it does not need: until then a shutdown would not wait. Not where this boot's
- * shutdown has been released already. Resolves after the attempt; never rejects.
- */
-async function takeLock({ lock, signal, bootId, record: { phase } }: Foundation): Promise<void> {
-  if (phase.kind === 'released' && phase.bootId === bootId) return;
-  await lock.take(signal).catch(() => undefined);
-}
-
-/** Waits until the first attempt to take the lock is over, but not for long. */
-async function lockFirst(lockTried: Promise<void>, clock: Clock, living: AbortSignal): Promise<void> {
-  const late = (): Error => new Error('the lock is not taken yet');
-  await within(clock, { ms: LOCK_FIRST_MS, work: lockTried, late }, living).catch(() => undefined);
-}
-
-interface Begun {
-  readonly opened: Opened;
-  /** Whether the machine went down while an agent ran that was not told to end. */
-  readonly wasUnclean: boolean;
-  /** Resolves after the first attempt to take the lock. */
-  readonly lockTried: Promise<void>;
-}
-
-/** Takes the lock, and opens everything else meanwhile. Where that fails, the lock is given back. */
-async function openUnderLock(foundation: Foundation): Promise<Begun> {
-  const { lock, state, signal, bootId, record } = foundation;
-  const lockTried = takeLock(foundation);
-  try {
-    const wasUnclean = await markRunning(state, bootId);
-    return { opened: await openParts(foundation), wasUnclean, lockTried };
-  } catch (error) {
-    await lockTried;
-    // Nobody would give it back; in mid-drain it stays for the next agent, as always.
-    if (record.phase.kind === 'watching') await lock.release(signal);
-    throw error;
-  }
-}
-
-/** Runs the loop and everything beside it; what is beside it ends with `lifetime`, after the loop. */
-async function runParts(
+/** Runs the loop, and everything beside it, which ends with `lifetime` after the loop. */
+async function runBeside(
   { parts, watchdog, events, metrics }: Opened,
-  { run, status }: { readonly run: () => Promise<void>; readonly status: Agent['status'] },
-  lifetime: AbortController,
-  living: AbortSignal,
+  agent: Agent,
+  loop: () => Promise<void>,
+  lifetime: { readonly end: AbortController; readonly living: AbortSignal },
 ): Promise<void> {
   const { cluster, clock, notices, directoryWatch, runtime, story } = parts;
+  const { end, living } = lifetime;
   const isReady = (): boolean => cluster?.maintenances.synced() !== false;
   const running = Promise.all([
     cluster?.run(living),
@@ -76,17 +38,61 @@ async function runParts(
     watchdog.run(living),
     notices.run(living),
     story.run(living),
-    metrics.serve({ isReady, status, now: () => clock.now() }, living),
+    metrics.serve({ isReady, status: () => agent.status(), now: () => clock.now() }, living),
   ]);
   try {
-    await run();
+    await loop();
   } finally {
-    lifetime.abort();
+    end.abort();
     await running;
     await directoryWatch.set(false);
     cluster?.client.close();
     runtime.close();
   }
+}
+
+/**
+ * Takes the lock before anything that it does not need, because until then a shutdown would not wait; not where this boot's
+ * shutdown has been released already. Opens the parts meanwhile, and runs them. Where they cannot be opened, the lock is given back.
+ */
+async function runUnderLock(
+  foundation: Foundation,
+  control: ControlCommands,
+  stop: AbortSignal,
+  end: AbortController,
+): Promise<void> {
+  const { api, bootId, clock, config, lock, log, machine, nodeName, record, signal, state, living } = foundation;
+  const { phase } = record;
+  const isLetGo = phase.kind === 'released' && phase.bootId === bootId;
+  const lockTried = isLetGo ? Promise.resolve() : lock.take(signal).catch(() => undefined);
+  let opened: Opened;
+  let wasUnclean: boolean;
+  try {
+    wasUnclean = await markRunning(state, bootId);
+    opened = await openParts(foundation);
+  } catch (error) {
+    await lockTried;
+    // Nobody would give it back; in mid-drain it stays for the next agent, as always.
+    if (phase.kind === 'watching') await lock.release(signal);
+    throw error;
+  }
+  const agent = new Agent(opened.parts, record, createMemoryRelease(clock, globalThis.gc, living));
+  control.serve({ agent, detector: opened.parts.detector, living });
+  // Where a shutdown was held, its phase tells how that ended.
+  if (wasUnclean && phase.kind === 'watching') opened.parts.announce(uncleanShutdownEvent(nodeName));
+  const { staticPodPath, parkedPath } = foundation.locator.store().paths;
+  log.info({ node: nodeName, server: api?.access.server?.origin ?? '', staticPodPath, parkedPath }, 'agent started');
+  const late = (): Error => new Error('the lock is not taken yet');
+  await within(clock, { ms: LOCK_FIRST_MS, work: lockTried, late }, living).catch(() => undefined);
+  await rememberNodeName(state, nodeName);
+  const loop = async (): Promise<void> => {
+    await agent.run(stop, signal);
+    if (machine.host !== undefined && !signal.aborted) {
+      await markSoftReboot(machine.host.systemd, config.runDirectory, signal);
+    }
+    await unmarkRunning(state);
+  };
+  await runBeside(opened, agent, loop, { end, living });
 }
 
 /**
@@ -102,13 +108,13 @@ export async function runAgent(
 ): Promise<void> {
   const { clock, log } = dependencies;
   const { runDirectory, stateDirectory } = config;
-  const lifetime = new AbortController();
-  using _lifetime = {
+  const end = new AbortController();
+  using _end = {
     [Symbol.dispose]: () => {
-      lifetime.abort();
+      end.abort();
     },
   };
-  const living = AbortSignal.any([signal, lifetime.signal]);
+  const living = AbortSignal.any([signal, end.signal]);
   const scope: KubeletScope = { kubeconfig: config.kubeconfig };
   const machine = openMachine(config, scope, dependencies, living);
   const { host, kubelets } = machine;
@@ -118,9 +124,6 @@ export async function runAgent(
   scope.nodeName = nodeName;
   const located = await findStaticPods({ config, state, nodeName, find: kubelets.config, log }, signal);
   const wakeup = createWakeup(clock);
-  const wake = (): void => {
-    wakeup.notify();
-  };
   const manual = createManualRequests();
   const control = new ControlCommands({ manual, wakeup, clock, log });
   // The socket keeps a second agent out: from here on no other one writes.
@@ -129,42 +132,14 @@ export async function runAgent(
     log.error({ reason: describeError(error) }, 'starting without the record');
   });
   const locator = await located.open();
-  watchMachine(machine, wake, log, living);
+  watchMachine(machine, wakeup.notify, log, living);
   const shutdownLock = createShutdownLock(config, host, log);
   const lock = createLockReconciler({ kind: config.lock, lock: shutdownLock, host, clock, log });
   if (host !== undefined) await learnSoftReboots(host.systemd, runDirectory, signal);
   const bootId = await readBootId(config);
   const phase = phaseAtStart(recorded.phase, locator.store().mover.parkSteps().values(), bootId);
   log.debug({ bootId, phase }, 'read the state of the agent before');
-  const foundation: Foundation = {
-    config,
-    dependencies,
-    nodeName,
-    bootId,
-    record: { ...recorded, phase },
-    api,
-    machine,
-    lock,
-    state,
-    locator,
-    manual,
-    wakeup,
-    signal,
-    living,
-  };
-  const { opened, wasUnclean, lockTried } = await openUnderLock(foundation);
-  const agent = new Agent(opened.parts, foundation.record, createMemoryRelease(clock, globalThis.gc, living));
-  control.serve({ agent, detector: opened.parts.detector, living });
-  // Where a shutdown was held, its phase tells how that ended.
-  if (wasUnclean && phase.kind === 'watching') opened.parts.announce(uncleanShutdownEvent(nodeName));
-  const { staticPodPath, parkedPath } = located.paths;
-  log.info({ node: nodeName, server: api?.access.server?.origin ?? '', staticPodPath, parkedPath }, 'agent started');
-  const run = async (): Promise<void> => {
-    await agent.run(stop, signal);
-    if (host !== undefined && !signal.aborted) await markSoftReboot(host.systemd, runDirectory, signal);
-    await unmarkRunning(state);
-  };
-  await lockFirst(lockTried, clock, living);
-  await rememberNodeName(state, nodeName);
-  await runParts(opened, { run, status: () => agent.status() }, lifetime, living);
+  const record = { ...recorded, phase };
+  const known = { config, nodeName, bootId, record, api, machine, lock, state, locator, manual, wakeup };
+  await runUnderLock({ ...dependencies, ...known, signal, living }, control, stop, end);
 }

@@ -1,9 +1,12 @@
 import { storageEvent } from '../decide/shutdown/events.ts';
 import type { AgentParts } from './open.ts';
+import type { StaticPodStore } from './static-pods/view.ts';
 
-type StorageParts = Pick<AgentParts, 'journal' | 'nodeName' | 'announce'> & {
+type StorageParts = Pick<AgentParts, 'nodeName' | 'announce'> & {
   readonly state: Pick<AgentParts['state'], 'problem' | 'retry'>;
   readonly clock: Pick<AgentParts['clock'], 'monotonic'>;
+  /** Its mover keeps the journal. */
+  readonly locator: { store(): { readonly mover: Pick<StaticPodStore['mover'], 'problem' | 'retry'> } };
 };
 
 const RETRY_MS = 10_000;
@@ -21,17 +24,17 @@ export class Storage {
 
   /** A sentence for people; undefined while the disk takes everything. */
   problem(): string | undefined {
-    return this.#parts.state.problem() ?? this.#parts.journal.problem();
+    return this.#parts.state.problem() ?? this.#parts.locator.store().mover.problem();
   }
 
   /** Writes again, every 10 s, what could not be written, and announces when a problem begins, changes or ends. */
   async retry(): Promise<void> {
-    const { state, journal, nodeName, announce, clock } = this.#parts;
+    const { state, locator, nodeName, announce, clock } = this.#parts;
     const now = clock.monotonic();
     if (this.#triedAt === undefined || now - this.#triedAt >= RETRY_MS) {
       this.#triedAt = now;
       await state.retry();
-      await journal.retry();
+      await locator.store().mover.retry();
     }
     const found = this.problem();
     if (found === this.#announced) return;

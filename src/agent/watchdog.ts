@@ -1,44 +1,44 @@
 import type { Clock } from '../host/clock.ts';
 
-/** Beats while the agent's loop makes progress, and stops where the loop hangs. */
-export interface LoopWatchdog {
-  /** The loop begins an iteration, or waits for an event. */
-  readonly markProgress: () => void;
-  /** Beats until the signal is aborted. */
-  run(signal: AbortSignal): Promise<void>;
-}
-
-interface LoopWatchdogOptions {
-  /** The pause between two beats, in milliseconds. */
-  readonly everyMs: number;
-  /** A loop without progress for so long hangs, in milliseconds. */
-  readonly patienceMs: number;
-  /** Called one after another at each beat; one that fails does not keep the others from being called. */
-  readonly beats: readonly ((signal: AbortSignal) => Promise<void>)[];
-}
+/** An iteration of the loop that takes longer hangs, in milliseconds. Each call in an iteration has a time-out far below. */
+const PATIENCE_MS = 300_000;
 
 /**
- * Calls `beats` every `everyMs`, as long as the loop marked progress within `patienceMs`. One slow iteration, in which an API
- * server does not answer, must cost neither the lock nor the process.
+ * Beats while the agent's loop makes progress, and stops where the loop hangs. One slow iteration, in which an API server does
+ * not answer, must cost neither the lock nor the process.
  */
-export function createLoopWatchdog(
-  { everyMs, patienceMs, beats }: LoopWatchdogOptions,
-  clock: Pick<Clock, 'sleep' | 'monotonic'>,
-): LoopWatchdog {
-  let progressAt = clock.monotonic();
-  return {
-    markProgress: () => {
-      progressAt = clock.monotonic();
-    },
-    run: async (signal) => {
-      while (!signal.aborted) {
-        if (clock.monotonic() - progressAt < patienceMs) {
-          for (const beat of beats) await beat(signal).catch(() => undefined);
-        }
-        await clock.sleep(everyMs, signal).catch(() => undefined);
-      }
-    },
+export class LoopWatchdog {
+  readonly #beats;
+  readonly #everyMs: number;
+  readonly #clock;
+  #progressAt: number;
+
+  /** `beats` are called one after another every `everyMs`; one that fails does not keep the others from being called. */
+  constructor(
+    beats: readonly ((signal: AbortSignal) => Promise<void>)[],
+    everyMs: number,
+    clock: Pick<Clock, 'sleep' | 'monotonic'>,
+  ) {
+    this.#beats = beats;
+    this.#everyMs = everyMs;
+    this.#clock = clock;
+    this.#progressAt = clock.monotonic();
+  }
+
+  /** The loop begins an iteration, or waits for an event. */
+  readonly markProgress = (): void => {
+    this.#progressAt = this.#clock.monotonic();
   };
+
+  /** Beats until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      if (this.#clock.monotonic() - this.#progressAt < PATIENCE_MS) {
+        for (const beat of this.#beats) await beat(signal).catch(() => undefined);
+      }
+      await this.#clock.sleep(this.#everyMs, signal).catch(() => undefined);
+    }
+  }
 }
 
 /** The lock's holder wants a heartbeat so often; how long it waits for one is in systemd/libexec/lock-holder. */

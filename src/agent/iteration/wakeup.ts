@@ -2,7 +2,7 @@ import type { Clock } from '../../host/clock.ts';
 
 /** Lets events of any kind wake the one loop; an event that comes while it works is not lost. */
 export interface Wakeup {
-  notify(): void;
+  readonly notify: () => void;
   /**
    * Waits until woken or `ms` milliseconds have passed; returns early where it was woken since the last wait. A few events
    * wake it at once; of many that follow one another it is woken for all of them together, four times a second, so that

@@ -15,7 +15,6 @@ interface PhaseMachineDependencies {
   readonly nodeName: string;
   readonly state: StateFiles;
   readonly log: Pick<Log, 'info'>;
-  readonly readFacts: (phase: Phase, signal: AbortSignal) => Promise<Omit<PhaseFacts, 'release'>>;
   readonly announce: (event: PhaseEvent) => void;
 }
 
@@ -41,10 +40,9 @@ export class PhaseMachine {
     return this.#changedAt;
   }
 
-  /** Reads the facts, decides what happens to the phase, and makes that durable and known; undefined where it stays. */
-  async decide(signal: AbortSignal): Promise<Transition | undefined> {
-    const { nodeName, log, readFacts, announce } = this.#dependencies;
-    const facts = await readFacts(this.record.phase, signal);
+  /** Decides what happens to the phase, and makes that durable and known; undefined where it stays. */
+  async decide(facts: Omit<PhaseFacts, 'release'>): Promise<Transition | undefined> {
+    const { nodeName, log, announce } = this.#dependencies;
     const { phase, offlineTargets, last: before } = this.record;
     const transition = decidePhase(phase, { ...facts, release: this.#current.release });
     if (transition === undefined) return undefined;

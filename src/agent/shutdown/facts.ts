@@ -43,27 +43,6 @@ interface KnownFacts extends Pick<PhaseFacts, 'askedSinceBootMs' | 'handedOver' 
 /** While the node drains, its Node object is read this often. */
 const NODE_EVERY_MS = 15_000;
 
-/** When this process first asked the API server for the NodeMaintenance of a shutdown. Knows of one shutdown at a time. */
-export class FirstQuestion {
-  readonly #clock: Pick<Clock, 'monotonic'>;
-  #asked: { readonly shutdown: number; readonly at: number } | undefined;
-
-  constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#clock = clock;
-  }
-
-  /** Called before each question. */
-  note(phase: Phase): void {
-    if (phase.kind !== 'draining' || phase.mode !== 'cluster' || this.#asked?.shutdown === phase.since) return;
-    this.#asked = { shutdown: phase.since, at: this.#clock.monotonic() };
-  }
-
-  /** In milliseconds since the boot; undefined where it has not asked for this shutdown. */
-  askedAt(phase: Phase): number | undefined {
-    return phase.kind !== 'watching' && this.#asked?.shutdown === phase.since ? this.#asked.at : undefined;
-  }
-}
-
 /** The name of the NodeMaintenance; undefined while no shutdown is known. */
 function nameOf(phase: Phase): string | undefined {
   return phase.kind === 'watching' ? undefined : phase.maintenance;

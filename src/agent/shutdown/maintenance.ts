@@ -1,7 +1,7 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { effectiveDrainPlan } from '../../decide/maintenance/drain-plan.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
-import { isNamed, type Phase } from '../../decide/shutdown/phase.ts';
+import { isNamed, type Phase, type Shutdown } from '../../decide/shutdown/phase.ts';
 import { forEachApart } from '../iteration/step.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 
@@ -12,10 +12,9 @@ import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 export async function ensureMaintenance(
   own: Pick<OwnMaintenances, 'state' | 'confirm' | 'create' | 'own' | 'remove'>,
   drainPlan: readonly DrainPlanEntry[],
-  phase: Phase,
+  phase: Shutdown,
   signal: AbortSignal,
 ): Promise<void> {
-  if (phase.kind !== 'draining' || phase.mode !== 'cluster') return;
   const { maintenance: name, reason, deadline, shutdownKind } = phase;
   if (own.state(name) === 'open') await own.confirm(name, signal);
   if (own.state(name) !== 'absent') return;

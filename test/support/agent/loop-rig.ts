@@ -198,9 +198,12 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
   const manifests = {
     staticPods,
     manual: { isWanted: () => false, settle: () => false, withParks: (_view: object, leave: object) => leave },
-    journal: { problem: () => undefined, retry: () => Promise.resolve() },
     directoryWatch: { set: (wanted: boolean) => call(wanted ? 'watch the directory' : 'leave the directory') },
-    locator: { relocate: () => call('locate'), warnings: () => [] },
+    locator: {
+      store: () => ({ mover: { problem: () => undefined, retry: () => Promise.resolve() } }),
+      relocate: () => call('locate'),
+      warnings: () => [],
+    },
   };
   const people = {
     announce: ({ reason }: { reason: string }) => world.calls.push(`announce ${reason}`),

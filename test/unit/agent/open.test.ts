@@ -54,7 +54,10 @@ async function open(t: TestContext, phase: Phase, access?: ClusterAccess): Promi
   const readDoctor = (): never => assert.fail('the checks are run');
   const foundation: Foundation = {
     config,
-    dependencies: { clock, log, readMachineFacts, readDoctor },
+    clock,
+    log,
+    readMachineFacts,
+    readDoctor,
     nodeName: 'node-a',
     api: access && { access, client: createKubeClient(access, 'test') },
     machine,

@@ -18,7 +18,7 @@ describe('the storage of the agent', () => {
           return Promise.resolve();
         },
       },
-      journal: { problem: () => journalProblem, retry: () => Promise.resolve() },
+      locator: { store: () => ({ mover: { problem: () => journalProblem, retry: () => Promise.resolve() } }) },
       nodeName: 'node-a',
       announce: ({ reason, message }) => announced.push(`${reason} ${message}`),
       clock,

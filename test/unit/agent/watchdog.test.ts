@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { beatEveryMs, createLoopWatchdog } from '../../../src/agent/watchdog.ts';
+import { beatEveryMs, LoopWatchdog } from '../../../src/agent/watchdog.ts';
 
 describe("the loop's watchdog", () => {
   it('beats while the loop makes progress, stops while it hangs, and outlives a beat that fails', async () => {
@@ -11,8 +11,8 @@ describe("the loop's watchdog", () => {
       monotonic: () => now,
       sleep: (ms: number): Promise<void> => {
         now += ms;
-        if (now === 300) watchdog.markProgress();
-        if (now === 700) end.abort();
+        if (now === 600_000) watchdog.markProgress();
+        if (now === 1_400_000) end.abort();
         return Promise.resolve();
       },
     };
@@ -21,9 +21,9 @@ describe("the loop's watchdog", () => {
       beats.push(now);
       return Promise.resolve();
     };
-    const watchdog = createLoopWatchdog({ everyMs: 50, patienceMs: 150, beats: [failing, beat] }, clock);
+    const watchdog = new LoopWatchdog([failing, beat], 100_000, clock);
     await watchdog.run(end.signal);
-    assert.deepEqual(beats, [0, 50, 100, 300, 350, 400]);
+    assert.deepEqual(beats, [0, 100_000, 200_000, 600_000, 700_000, 800_000]);
   });
 });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { endsPhase, FirstQuestion, type PhaseFactParts, readPhaseFacts } from '../../../../src/agent/shutdown/facts.ts';
+import { endsPhase, type PhaseFactParts, readPhaseFacts } from '../../../../src/agent/shutdown/facts.ts';
 import type { StaticPodPass } from '../../../../src/agent/drain/pod-pass.ts';
 import { type OwnState, shutdownNames } from '../../../../src/decide/maintenance/agent-names.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
@@ -151,25 +151,5 @@ describe('a pass', () => {
     assert.equal(endsPhase(passOf(RECOVERING, [SHUTDOWN.maintenance])), false);
     assert.equal(endsPhase(passOf(CANCELED, [])), false, 'the cluster and logind tell in their own time');
     assert.equal(endsPhase(passOf({ kind: 'watching' }, [], { drained: true })), false);
-  });
-});
-
-describe('the first question of a shutdown to the API server', () => {
-  it('the first question of a shutdown counts, in whichever mode its drain goes on, and not that of another one', () => {
-    const clock = createSteppingClock();
-    const first = new FirstQuestion(clock);
-    assert.equal(first.askedAt(DRAINING), undefined);
-    first.note({ kind: 'watching' });
-    first.note({ ...DRAINING, mode: 'offline' });
-    assert.equal(first.askedAt(DRAINING), undefined);
-    const at = clock.monotonic();
-    first.note(DRAINING);
-    clock.pass(1_000);
-    first.note(DRAINING);
-    assert.deepEqual([first.askedAt(DRAINING), first.askedAt({ ...DRAINING, mode: 'offline' })], [at, at]);
-    const next = { ...DRAINING, since: DRAINING.since + 1 };
-    assert.equal(first.askedAt(next), undefined);
-    first.note(next);
-    assert.equal(first.askedAt(next), at + 1_000);
   });
 });
