@@ -5,7 +5,7 @@ import { claimDirectory, isListenedOn, listenOn } from '../../host/files/claim.t
 import { type ControlRequest, controlSocketPath, parseRequest } from './protocol.ts';
 
 /** Answers a request of a client with something that JSON can carry. */
-export type ControlHandler = (request: ControlRequest) => Promise<unknown>;
+type ControlHandler = (request: ControlRequest) => Promise<unknown>;
 
 const MAX_REQUEST_BYTES = 4096;
 /** From the first byte to the last, of question and answer. */
