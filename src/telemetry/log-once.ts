@@ -1,3 +1,5 @@
+import type { Log } from './log.ts';
+
 /** Takes the reason of a condition that lasts each time it is seen, and undefined when it is over. */
 export type LogOnce = (reason: string | undefined) => void;
 
@@ -8,4 +10,11 @@ export function createLogOnce(write: (reason: string) => void): LogOnce {
     if (reason !== undefined && reason !== written) write(reason);
     written = reason;
   };
+}
+
+/** The same for a warning that has the reason beside it. */
+export function createWarnOnce(log: Pick<Log, 'warn'>, message: string): LogOnce {
+  return createLogOnce((reason) => {
+    log.warn({ reason }, message);
+  });
 }

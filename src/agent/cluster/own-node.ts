@@ -1,7 +1,7 @@
 import type { Node } from '../../api/pod.ts';
 import { describeError } from '../../errors.ts';
 import { NODES, objectPath, sendForObject } from '../../kube/resource.ts';
-import { createLogOnce } from '../../telemetry/log-once.ts';
+import { createWarnOnce } from '../../telemetry/log-once.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 
 /** What the API server says of the Node object of this machine. */
@@ -31,9 +31,7 @@ export function createOwnNode({ client, clock, log, nodeName }: ClusterDependenc
   /** Times on the monotonic clock. */
   let last: { readonly state: OwnNodeState; readonly at: number } | undefined;
   let absentSince: number | undefined;
-  const warnOnce = createLogOnce((reason) => {
-    log.warn({ reason }, 'cannot read own Node object');
-  });
+  const warnOnce = createWarnOnce(log, 'cannot read own Node object');
 
   const stateOf = (node: Node | undefined): OwnNodeState => {
     absentSince = node === undefined ? (absentSince ?? clock.monotonic()) : undefined;

@@ -10,7 +10,7 @@ import {
 import { rfc3339 } from '../../decide/time.ts';
 import { describeError } from '../../errors.ts';
 import { NODES, objectPath, sendForObject } from '../../kube/resource.ts';
-import { createLogOnce, type LogOnce } from '../../telemetry/log-once.ts';
+import { createWarnOnce, type LogOnce } from '../../telemetry/log-once.ts';
 import { buildVersion } from '../../version.ts';
 import { createWakeup, type Wakeup } from '../iteration/wakeup.ts';
 import type { ClusterDependencies } from './dependencies.ts';
@@ -55,12 +55,8 @@ export class AgentPresence {
     this.#dependencies = dependencies;
     this.#sources = sources;
     this.#wakeup = createWakeup(dependencies.clock);
-    this.#warnOnce = createLogOnce((reason) => {
-      dependencies.log.warn({ reason }, 'cannot write the state of the agent onto its Node');
-    });
-    this.#warnOfChecksOnce = createLogOnce((reason) => {
-      dependencies.log.warn({ reason }, 'cannot run the checks of nodemaint doctor');
-    });
+    this.#warnOnce = createWarnOnce(dependencies.log, 'cannot write the state of the agent onto its Node');
+    this.#warnOfChecksOnce = createWarnOnce(dependencies.log, 'cannot run the checks of nodemaint doctor');
   }
 
   /** Takes what the loop knows; never waits, never throws. */

@@ -20,7 +20,7 @@ import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Login1 } from '../../host/systemd/login1.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { createLogOnce, type LogOnce } from '../../telemetry/log-once.ts';
+import { createLogOnce, createWarnOnce, type LogOnce } from '../../telemetry/log-once.ts';
 import type { Host } from './lock.ts';
 
 type Held = Pick<Shutdown, 'voidLogind' | 'namedBy'>;
@@ -85,9 +85,7 @@ export class ShutdownDetector {
     const { log, triggered } = dependencies;
     this.#dependencies = dependencies;
     this.#triggered = triggered;
-    this.#warnUnasked = createLogOnce((reason) => {
-      log.warn({ reason }, 'cannot ask logind or systemd whether the machine goes down');
-    });
+    this.#warnUnasked = createWarnOnce(log, 'cannot ask logind or systemd whether the machine goes down');
     this.#logOffTheBus = createLogOnce((reason) => {
       log.error({ reason }, 'the hold on the machine is weaker than it should be');
     });

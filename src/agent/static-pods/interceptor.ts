@@ -23,7 +23,7 @@ import { type InterceptorStep, isActiveInterceptor } from '../../kube/eviction/i
 import { listAll } from '../../kube/list.ts';
 import { collectionPath, keyOf, onNode, PODS } from '../../kube/resource.ts';
 import { shortened } from '../../printable.ts';
-import { createLogOnce } from '../../telemetry/log-once.ts';
+import { createLogOnce, createWarnOnce } from '../../telemetry/log-once.ts';
 
 /** A request that is not for this node's static pods is checked again only this often: a stale one may exist for hours. */
 const AGAIN_MS = 30_000;
@@ -99,9 +99,7 @@ export function createMirrorPodReader({
   log,
   nodeName,
 }: Pick<ClusterDependencies, 'client' | 'log' | 'nodeName'>): (signal: AbortSignal) => Promise<MirrorPods | undefined> {
-  const warnOnce = createLogOnce((reason) => {
-    log.warn({ reason }, 'cannot ask for the mirror pods, eviction requests wait');
-  });
+  const warnOnce = createWarnOnce(log, 'cannot ask for the mirror pods, eviction requests wait');
   return async (signal) => {
     // By the node's name, as a node's identity is allowed to ask.
     const place = { path: collectionPath(PODS), query: { fieldSelector: onNode(nodeName) } };

@@ -15,7 +15,7 @@ import type { ContainerRuntime } from '../../host/cri/runtime.ts';
 import type { ParkStep } from '../../static-pods/journal/journal.ts';
 import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import type { Durability } from '../../static-pods/mover.ts';
-import { createLogOnce } from '../../telemetry/log-once.ts';
+import { createWarnOnce } from '../../telemetry/log-once.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** The kubelet as whoever ends pods has to see it. */
@@ -123,18 +123,12 @@ export class StaticPods {
     this.#dependencies = dependencies;
     this.#reader = {
       ...dependencies,
-      onDirectory: createLogOnce((reason) => {
-        log.warn({ reason }, 'cannot read the directory of manifests');
-      }),
-      onRuntime: createLogOnce((reason) => {
-        log.warn({ reason }, 'container runtime does not answer');
-      }),
+      onDirectory: createWarnOnce(log, 'cannot read the directory of manifests'),
+      onRuntime: createWarnOnce(log, 'container runtime does not answer'),
     };
     this.#stops = createSandboxStops(runtime, clock);
     this.#parkTimes = createParkTimes(clock);
-    this.#warnOfOthers = createLogOnce((reason) => {
-      log.warn({ reason }, 'some manifests stay parked');
-    });
+    this.#warnOfOthers = createWarnOnce(log, 'some manifests stay parked');
     this.#startedAt = clock.monotonic();
   }
 

@@ -5,7 +5,7 @@ import { drainsOfNode } from '../../decide/maintenance/maintenance.ts';
 import { holdsUnrecorded, releasingMaintenances, type RetentionFacts } from '../../decide/static-pod/parked.ts';
 import { describeError } from '../../errors.ts';
 import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';
-import { createLogOnce, type LogOnce } from '../../telemetry/log-once.ts';
+import { createWarnOnce, type LogOnce } from '../../telemetry/log-once.ts';
 import type { ClusterDependencies } from '../cluster/dependencies.ts';
 import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import type { OwnNode } from '../cluster/own-node.ts';
@@ -39,9 +39,10 @@ export class UnrecordedMaintenances {
     this.#dependencies = dependencies;
     this.#maintenances = maintenances;
     this.#ownNode = ownNode;
-    this.#warnOnce = createLogOnce((reason) => {
-      dependencies.log.warn({ reason }, 'cannot ask whether a maintenance still has this node, its static pods wait');
-    });
+    this.#warnOnce = createWarnOnce(
+      dependencies.log,
+      'cannot ask whether a maintenance still has this node, its static pods wait',
+    );
   }
 
   /**
