@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { concerns, createMaintenanceTransform } from './copy-trimming.ts';
 import type { ClusterDependencies } from './dependencies.ts';
+import { createOnDemandWatch, type OnDemandWatch } from './on-demand-watch.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { AGENT_LABEL, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
@@ -8,35 +9,15 @@ import { drainsOfNode, isInProgress, type NodeDrain } from '../../decide/mainten
 import { decideSource, type MaintenanceSource, readNodeNote } from '../../decide/maintenance/node-note.ts';
 import { nodeLabel } from '../../decide/node-label.ts';
 import type { LeaseLife } from '../../decide/shutdown/drainer.ts';
-import { describeError } from '../../errors.ts';
 import { NODE_MAINTENANCES, NODES } from '../../kube/resource.ts';
-import { createObjectCache } from '../../kube/watch.ts';
+import { createObjectCache, type ObjectCache, type WatchScope } from '../../kube/watch.ts';
 
-/** Copies of NodeMaintenances, and the watches that keep them current. */
-interface MaintenanceCopies {
-  /** Whether the first lists have arrived. */
-  synced(): boolean;
-  /** When the API server answered last, in milliseconds since the epoch; 0 before its first answer. */
-  heardAt(): number;
-  get(name: string): NodeMaintenance | undefined;
-  list(): readonly NodeMaintenance[];
-  /** Whether there are others that concern the node, of which nothing is known here. */
-  isIncomplete(): boolean;
-  run(signal: AbortSignal): Promise<void>;
-}
-
-/** The maintenances of the node as the note on its Node object has them, by name. */
-interface Note {
-  readonly isIncomplete: boolean;
-  readonly maintenances: ReadonlyMap<string, NodeMaintenance>;
-}
-
-const EMPTY: Note = { isIncomplete: false, maintenances: new Map() };
+/** The maintenances of the node as the note on its Node object has them, by name; undefined where it cannot say all of them. */
+type Note = ReadonlyMap<string, NodeMaintenance> | undefined;
 
 function noteOf(node: KubeObject | undefined, nodeName: string): Note {
   const note = readNodeNote(node?.metadata.annotations?.[NODE_NOTE_ANNOTATION], nodeName);
-  if (note.kind === 'unknown') return { ...EMPTY, isIncomplete: true };
-  return { ...EMPTY, maintenances: new Map(note.maintenances.map((each) => [each.metadata.name, each])) };
+  return note.kind === 'known' ? new Map(note.maintenances.map((each) => [each.metadata.name, each])) : undefined;
 }
 
 /** Of a Node only its note is kept. */
@@ -48,56 +29,6 @@ function trimNode({ metadata: { name, uid, resourceVersion, annotations } }: Kub
       ...(uid === undefined ? {} : { uid }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
       ...(note === undefined ? {} : { annotations: { [NODE_NOTE_ANNOTATION]: note } }),
-    },
-  };
-}
-
-/**
- * The maintenances of this node alone: those that its agent made, by their label, and what the controller's note on the Node
- * says of others. Neither watch brings anything of other nodes. `onCopy` is called with the name of every copy that changed,
- * `onIncomplete` where a note cannot say everything.
- */
-function createNotedMaintenances(
-  dependencies: ClusterDependencies,
-  onCopy: (name: string) => void,
-  onIncomplete: () => void,
-): MaintenanceCopies {
-  const { nodeName } = dependencies;
-  const labelSelector = `${AGENT_LABEL}=${nodeLabel(nodeName)}`;
-  const own = createObjectCache<NodeMaintenance>(
-    { resource: NODE_MAINTENANCES, labelSelector },
-    onCopy,
-    dependencies,
-    createMaintenanceTransform(nodeName),
-  );
-  let text: string | undefined;
-  let note = EMPTY;
-  const node = createObjectCache<KubeObject>(
-    { resource: NODES, fieldSelector: `metadata.name=${nodeName}` },
-    () => {
-      const found = node.get(nodeName);
-      const latest = found?.metadata.annotations?.[NODE_NOTE_ANNOTATION];
-      if (latest === text) return;
-      const before = note;
-      text = latest;
-      note = noteOf(found, nodeName);
-      for (const name of new Set([...before.maintenances.keys(), ...note.maintenances.keys()])) onCopy(name);
-      if (note.isIncomplete) onIncomplete();
-    },
-    dependencies,
-    trimNode,
-  );
-  return {
-    synced: () => own.synced() && node.synced(),
-    heardAt: () => Math.max(own.heardAt(), node.heardAt()),
-    get: (name) => own.get(name) ?? note.maintenances.get(name),
-    list: () => [
-      ...own.list(),
-      ...[...note.maintenances.values()].filter(({ metadata }) => own.get(metadata.name) === undefined),
-    ],
-    isIncomplete: () => note.isIncomplete,
-    run: async (signal) => {
-      await Promise.all([own.run(signal), node.run(signal)]);
     },
   };
 }
@@ -134,16 +65,11 @@ function unversioned(maintenance: NodeMaintenance | undefined): unknown {
   return { ...maintenance, metadata };
 }
 
-/** Copies, and what ends their watches. */
-interface Running {
-  readonly copies: MaintenanceCopies;
-  readonly end: AbortController;
-}
-
 /**
- * The NodeMaintenances that concern this node. What this agent made and what the note on its Node says is watched always; all of
- * the cluster only while no controller lives that writes notes, or where these say too little. There is no gap between the two:
- * the copies of one count until the lists of the other have arrived.
+ * The NodeMaintenances that concern this node. Those that this agent made, by their label, and the note on its Node, by which the
+ * controller tells of others, are watched always: neither brings anything of other nodes. All of the cluster are watched only
+ * while no controller lives that writes notes, or where these say too little. There is no gap between the two: the copies of one
+ * source count until the lists of the other have arrived.
  */
 export class NodeMaintenances {
   readonly #dependencies: ClusterDependencies;
@@ -151,24 +77,42 @@ export class NodeMaintenances {
   readonly #onCopy: (name: string) => void;
   /** Those that concern the node, as they were shown last. */
   readonly #shown = new Map<string, NodeMaintenance>();
-  readonly #noted: MaintenanceCopies;
-  #all: Running | undefined;
+  readonly #own: ObjectCache<NodeMaintenance>;
+  readonly #node: ObjectCache<KubeObject>;
+  readonly #all: OnDemandWatch<NodeMaintenance>;
+  #noteText: string | undefined;
+  #note: Note = new Map();
   #source: MaintenanceSource | undefined;
+  #running = AbortSignal.abort();
   #startedAt = 0;
   #demand = new AbortController();
   #isHeld = false;
 
   /** `onCopy` is called with the name of every copy that changed, before the agent is woken for it. */
   constructor(dependencies: ClusterDependencies, lease: LeaseReader, onCopy: (name: string) => void) {
+    const { log, nodeName } = dependencies;
     this.#dependencies = dependencies;
     this.#lease = lease;
     this.#onCopy = onCopy;
-    const onNoted = (name: string): void => {
-      if (this.#source === 'note') this.#changed(name);
+    const labelSelector = `${AGENT_LABEL}=${nodeLabel(nodeName)}`;
+    const open = (source: MaintenanceSource, more: Partial<WatchScope>): ObjectCache<NodeMaintenance> => {
+      const onChange = (name: string): void => {
+        if (this.#source === source) this.#changed(name);
+      };
+      const scope = { resource: NODE_MAINTENANCES, ...more };
+      return createObjectCache(scope, onChange, dependencies, createMaintenanceTransform(nodeName));
     };
-    this.#noted = createNotedMaintenances(dependencies, onNoted, () => {
-      this.wantAll();
-    });
+    this.#own = open('note', { labelSelector });
+    this.#all = createOnDemandWatch(
+      () => open('all', {}),
+      () => this.#running,
+      log,
+    );
+    const onNode = (): void => {
+      this.#readNote();
+    };
+    const ownNode = { resource: NODES, fieldSelector: `metadata.name=${nodeName}` };
+    this.#node = createObjectCache(ownNode, onNode, dependencies, trimNode);
   }
 
   /** Whether the first list has arrived. */
@@ -178,16 +122,17 @@ export class NodeMaintenances {
 
   /** When the API server answered last, in milliseconds since the epoch; undefined before its first answer. */
   heardAt(): number | undefined {
-    const at = this.#copies()?.heardAt() ?? 0;
+    const at = Math.max(...[this.#own, this.#node, this.#all.current()].map((copy) => copy?.heardAt() ?? 0));
     return at === 0 ? undefined : at;
   }
 
   get(name: string): NodeMaintenance | undefined {
-    return this.#copies()?.get(name);
+    if (this.#source === 'all') return this.#all.current()?.get(name);
+    return this.#source && (this.#own.get(name) ?? this.#note?.get(name));
   }
 
   list(): readonly NodeMaintenance[] {
-    return this.#copies()?.list() ?? [];
+    return this.#listOf(this.#source);
   }
 
   /** All drains of this node. */
@@ -217,8 +162,9 @@ export class NodeMaintenances {
   /** Watches until `signal` is aborted: by the Lease of the controller, which is read again and again, and at once on demand. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#dependencies;
+    this.#running = signal;
     this.#startedAt = clock.monotonic();
-    this.#watch(this.#noted, signal);
+    const watching = [this.#own.run(signal), this.#node.run(signal)];
     let wanted: MaintenanceSource | undefined;
     let dueAt = 0;
     while (!signal.aborted) {
@@ -228,17 +174,24 @@ export class NodeMaintenances {
         wanted = isDemanded || this.#isHeld ? 'all' : await this.#decide(signal).catch(() => undefined);
         dueAt = clock.monotonic() + (wanted === undefined ? RETRY_MS : LEASE_EVERY_MS);
       }
-      const isUsed = this.#use(wanted ?? this.#source, signal);
+      const isUsed = this.#use(wanted ?? this.#source);
       const pauseMs = isUsed ? dueAt - clock.monotonic() : SYNC_MS;
       const until = AbortSignal.any([signal, this.#demand.signal]);
       await clock.sleep(Math.max(1, pauseMs), until).catch(() => undefined);
     }
+    await Promise.all(watching);
   }
 
-  #copies(): MaintenanceCopies | undefined {
-    return this.#source === 'note' ? this.#noted : this.#source && this.#all?.copies;
+  #listOf(source: MaintenanceSource | undefined): readonly NodeMaintenance[] {
+    if (source === undefined) return [];
+    if (source === 'all') return this.#all.current()?.list() ?? [];
+    const noted = [...(this.#note?.values() ?? [])].filter(
+      ({ metadata }) => this.#own.get(metadata.name) === undefined,
+    );
+    return [...this.#own.list(), ...noted];
   }
 
+  /** Wakes the agent where what it goes by has changed. */
   #changed(name: string): void {
     this.#onCopy(name);
     const { nodeName, onChange } = this.#dependencies;
@@ -250,10 +203,17 @@ export class NodeMaintenances {
     if (isConcerning ? !isDeepStrictEqual(unversioned(before), unversioned(found)) : before !== undefined) onChange();
   }
 
-  #watch(copies: MaintenanceCopies, signal: AbortSignal): void {
-    copies.run(signal).catch((error: unknown) => {
-      this.#dependencies.log.error({ reason: describeError(error) }, 'watch on maintenances failed');
-    });
+  #readNote(): void {
+    const { nodeName } = this.#dependencies;
+    const node = this.#node.get(nodeName);
+    const text = node?.metadata.annotations?.[NODE_NOTE_ANNOTATION];
+    if (text === this.#noteText) return;
+    const before = this.#note;
+    this.#noteText = text;
+    this.#note = noteOf(node, nodeName);
+    const names = new Set([...(before?.keys() ?? []), ...(this.#note?.keys() ?? [])]);
+    if (this.#source === 'note') for (const name of names) this.#changed(name);
+    if (this.#note === undefined) this.wantAll();
   }
 
   /** The source to use; undefined where the API server does not answer. */
@@ -263,49 +223,37 @@ export class NodeMaintenances {
     return reading.kind === 'refused' ? 'all' : decideSource(this.#source, reading);
   }
 
+  /** Whether the lists of the source have arrived and say everything. */
+  #isReady(source: MaintenanceSource): boolean {
+    if (source === 'all') return this.#all.current()?.synced() === true;
+    return this.#own.synced() && this.#node.synced() && this.#note !== undefined;
+  }
+
   /** Whether the notes cannot be used, though the API server answers: they are too large, or may not be read. */
   #isStuck(): boolean {
     const waitedMs = this.#dependencies.clock.monotonic() - this.#startedAt;
-    return this.#noted.isIncomplete() || (!this.#noted.synced() && waitedMs > NOTE_MS);
+    return this.#note === undefined || (!this.#isReady('note') && waitedMs > NOTE_MS);
   }
 
   /** Goes by the source if its lists have arrived; returns whether it does. A source that is stuck is given up. */
-  #use(wanted: MaintenanceSource | undefined, signal: AbortSignal): boolean {
+  #use(wanted: MaintenanceSource | undefined): boolean {
     if (wanted === undefined) return false;
     const source = wanted === 'note' && this.#isStuck() ? 'all' : wanted;
-    if (source === 'all') this.#all ??= this.#startAll(signal);
-    const next = source === 'note' ? this.#noted : this.#all?.copies;
-    if (next === undefined || (this.#source !== source && !this.#change(source, next))) return false;
-    if (source === 'note') this.#endAll();
+    if (source === 'all') this.#all.start();
+    if (this.#source !== source && !this.#change(source)) return false;
+    if (source === 'note') this.#all.stop();
     return true;
   }
 
-  #startAll(signal: AbortSignal): Running {
-    const end = new AbortController();
-    const trim = createMaintenanceTransform(this.#dependencies.nodeName);
-    const onCopy = (name: string): void => {
-      if (this.#source === 'all') this.#changed(name);
-    };
-    const scope = { resource: NODE_MAINTENANCES };
-    const cache = createObjectCache<NodeMaintenance>(scope, onCopy, this.#dependencies, trim);
-    const copies = { ...cache, isIncomplete: () => false };
-    this.#watch(copies, AbortSignal.any([signal, end.signal]));
-    return { copies, end };
-  }
-
-  #endAll(): void {
-    this.#all?.end.abort();
-    this.#all = undefined;
-  }
-
-  #change(source: MaintenanceSource, next: MaintenanceCopies): boolean {
-    if (!next.synced() || next.isIncomplete()) return false;
+  #change(source: MaintenanceSource): boolean {
+    if (!this.#isReady(source)) return false;
     const before = this.list();
+    const next = new Set(this.#listOf(source).map(({ metadata }) => metadata.name));
     // What the other watch has shown already must not seem to be deleted, and the controller may have notes to write.
     const shown = before.filter((each) => isInProgress(each) && concerns(each, this.#dependencies.nodeName));
-    if (shown.some(({ metadata }) => next.get(metadata.name) === undefined)) return false;
+    if (shown.some(({ metadata }) => !next.has(metadata.name))) return false;
     this.#source = source;
-    for (const name of new Set([...before, ...next.list()].map(({ metadata }) => metadata.name))) this.#changed(name);
+    for (const name of new Set([...before.map(({ metadata }) => metadata.name), ...next])) this.#changed(name);
     this.#dependencies.log.debug({ source }, 'maintenances are watched');
     // An empty list changes nothing that a watch reports, and the agent acts upon it too.
     this.#dependencies.onChange();

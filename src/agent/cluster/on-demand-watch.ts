@@ -8,10 +8,11 @@ import { nodeLabel } from '../../decide/node-label.ts';
 import { describeError } from '../../errors.ts';
 import { type InterceptorStep, reportProgress } from '../../kube/eviction/interceptor.ts';
 import { EVICTION_REQUESTS, onNode, PODS } from '../../kube/resource.ts';
-import { createObjectCache, type ObjectCache, type WatchScope } from '../../kube/watch.ts';
+import { createObjectCache, type ObjectCache } from '../../kube/watch.ts';
+import type { Log } from '../../telemetry/log.ts';
 
 /** A watch that runs only while a part of the agent needs it: an idle agent has none. */
-interface OnDemandWatch<T extends KubeObject> {
+export interface OnDemandWatch<T extends KubeObject> {
   /** Begins the watch where there is none; returns its copy. */
   start(): ObjectCache<T>;
   /** Ends the watch. */
@@ -20,21 +21,20 @@ interface OnDemandWatch<T extends KubeObject> {
   current(): ObjectCache<T> | undefined;
 }
 
-/** Creates the watch without starting it. It ends with the signal that `lifetime` returns when it starts. */
-function createOnDemandWatch<T extends KubeObject>(
-  scope: WatchScope,
-  dependencies: ClusterDependencies,
+/** Creates the watch without starting it; `open` makes its copy. It ends with the signal that `lifetime` returns when it starts. */
+export function createOnDemandWatch<T extends KubeObject>(
+  open: () => ObjectCache<T>,
   lifetime: () => AbortSignal,
+  log: Pick<Log, 'error'>,
 ): OnDemandWatch<T> {
-  const { log, onChange } = dependencies;
   let running: { readonly cache: ObjectCache<T>; readonly end: AbortController } | undefined;
   return {
     start: () => {
       if (running !== undefined) return running.cache;
       const end = new AbortController();
-      const cache = createObjectCache<T>(scope, onChange, dependencies);
+      const cache = open();
       cache.run(AbortSignal.any([lifetime(), end.signal])).catch((error: unknown) => {
-        log.error({ resource: scope.resource.plural, reason: describeError(error) }, 'a watch has failed');
+        log.error({ reason: describeError(error) }, 'a watch has failed');
       });
       running = { cache, end };
       return cache;
@@ -71,12 +71,10 @@ export class NodeEvictionRequests {
   constructor(dependencies: ClusterDependencies, lifetime: () => AbortSignal) {
     this.#dependencies = dependencies;
     this.#lifetime = lifetime;
-    const labelSelector = `${NODE_LABEL}=${nodeLabel(dependencies.nodeName)}`;
-    this.#watched = createOnDemandWatch<EvictionRequest>(
-      { resource: EVICTION_REQUESTS, labelSelector },
-      dependencies,
-      lifetime,
-    );
+    const { log, nodeName, onChange } = dependencies;
+    const scope = { resource: EVICTION_REQUESTS, labelSelector: `${NODE_LABEL}=${nodeLabel(nodeName)}` };
+    const open = (): ObjectCache<EvictionRequest> => createObjectCache(scope, onChange, dependencies);
+    this.#watched = createOnDemandWatch(open, lifetime, log);
   }
 
   /** Those that are not over, or that are deleted and kept by finalizers; none while they are not watched. */
@@ -109,6 +107,11 @@ export type NodePods = OnDemandWatch<Pod>;
 
 /** Creates the watch on the pods of this node, which ends with `lifetime`. */
 export function createNodePods(dependencies: ClusterDependencies, lifetime: AbortSignal): NodePods {
-  const scope = { resource: PODS, fieldSelector: onNode(dependencies.nodeName) };
-  return createOnDemandWatch<Pod>(scope, dependencies, () => lifetime);
+  const { log, nodeName, onChange } = dependencies;
+  const scope = { resource: PODS, fieldSelector: onNode(nodeName) };
+  return createOnDemandWatch(
+    () => createObjectCache<Pod>(scope, onChange, dependencies),
+    () => lifetime,
+    log,
+  );
 }
