@@ -17,6 +17,8 @@ interface ClusterOptions {
   /** The kernel's boot id, where this node's drains end with the boot. */
   readonly endsWithBoot: string | undefined;
   readonly presence: PresenceSources;
+  /** Watches of one drain end with it; those of the maintenances run as `maintenances.run` is told. */
+  readonly living: AbortSignal;
 }
 
 /** The cluster as the agent of one of its nodes sees it, and what the agent does there. */
@@ -35,10 +37,12 @@ export class Cluster {
   readonly unrecorded: UnrecordedMaintenances;
   readonly interceptor: KubeletInterceptor;
   readonly lostWay: LostWay;
-  #watching: AbortSignal = AbortSignal.abort();
 
-  /** Nothing is asked of the API server before the cluster runs. The clock of `machine` is this machine's. */
-  constructor({ access, endsWithBoot, presence }: ClusterOptions, machine: Omit<ClusterDependencies, 'aheadMs'>) {
+  /** Nothing is asked of the API server before its maintenances or its presence run. The clock of `machine` is this machine's. */
+  constructor(
+    { access, endsWithBoot, presence, living }: ClusterOptions,
+    machine: Omit<ClusterDependencies, 'aheadMs'>,
+  ) {
     const { clock, aheadMs, noting } = createServerClock(machine.clock);
     const dependencies: ClusterDependencies = { ...machine, client: noting(machine.client), clock, aheadMs };
     this.access = access;
@@ -49,18 +53,12 @@ export class Cluster {
       this.own.changed(name);
     });
     this.own = new OwnMaintenances(dependencies, this.maintenances, endsWithBoot);
-    this.requests = new NodeEvictionRequests(dependencies, () => this.#watching);
+    this.requests = new NodeEvictionRequests(dependencies, living);
     this.ownNode = createOwnNode(dependencies);
     this.presence = new AgentPresence(dependencies, presence);
     this.unrecorded = new UnrecordedMaintenances(dependencies, this.maintenances, this.ownNode);
     this.interceptor = new KubeletInterceptor(dependencies, this);
     const heardAt = (): number | undefined => this.maintenances.heardAt();
     this.lostWay = new LostWay({ ...dependencies, server: () => access.server, ownNode: this.ownNode, heardAt });
-  }
-
-  /** Watches the NodeMaintenances until `signal` is aborted, with which every watch ends. */
-  async run(signal: AbortSignal): Promise<void> {
-    this.#watching = signal;
-    await this.maintenances.run(signal);
   }
 }

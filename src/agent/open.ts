@@ -177,12 +177,13 @@ function triggerOf({ phase }: AgentRecord, bootId: string): Trigger | undefined 
 }
 
 function openCluster(foundation: Foundation, onChange: () => void): Cluster | undefined {
-  const { api, bootId, config, clock, log, nodeName, readDoctor } = foundation;
+  const { api, bootId, config, clock, living, log, nodeName, readDoctor } = foundation;
   if (api === undefined) return undefined;
   const options = {
     access: api.access,
     endsWithBoot: config.onBoot === 'complete' ? kernelBootIdOf(bootId) : undefined,
     presence: { readDoctor, config: configHash(config) },
+    living,
   };
   return new Cluster(options, { client: api.client, clock, log, nodeName, onChange });
 }

@@ -32,7 +32,7 @@ async function runBeside(
   const { end, living } = lifetime;
   const isReady = (): boolean => cluster?.maintenances.synced() !== false;
   const running = Promise.all([
-    cluster?.run(living),
+    cluster?.maintenances.run(living),
     cluster?.presence.run(living),
     events?.run(living),
     watchdog.run(living),

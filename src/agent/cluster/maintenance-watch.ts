@@ -83,7 +83,7 @@ export class NodeMaintenances {
   #noteText: string | undefined;
   #note: Note = new Map();
   #source: MaintenanceSource | undefined;
-  #running = AbortSignal.abort();
+  readonly #ended = new AbortController();
   #startedAt = 0;
   #demand = new AbortController();
   #isHeld = false;
@@ -103,11 +103,7 @@ export class NodeMaintenances {
       return createObjectCache(scope, onChange, dependencies, createMaintenanceTransform(nodeName));
     };
     this.#own = open('note', { labelSelector });
-    this.#all = createOnDemandWatch(
-      () => open('all', {}),
-      () => this.#running,
-      log,
-    );
+    this.#all = createOnDemandWatch(() => open('all', {}), this.#ended.signal, log);
     const onNode = (): void => {
       this.#readNote();
     };
@@ -162,7 +158,6 @@ export class NodeMaintenances {
   /** Watches until `signal` is aborted: by the Lease of the controller, which is read again and again, and at once on demand. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#dependencies;
-    this.#running = signal;
     this.#startedAt = clock.monotonic();
     const watching = [this.#own.run(signal), this.#node.run(signal)];
     let wanted: MaintenanceSource | undefined;
@@ -179,6 +174,7 @@ export class NodeMaintenances {
       const until = AbortSignal.any([signal, this.#demand.signal]);
       await clock.sleep(Math.max(1, pauseMs), until).catch(() => undefined);
     }
+    this.#ended.abort();
     await Promise.all(watching);
   }
 

@@ -21,10 +21,10 @@ export interface OnDemandWatch<T extends KubeObject> {
   current(): ObjectCache<T> | undefined;
 }
 
-/** Creates the watch without starting it; `open` makes its copy. It ends with the signal that `lifetime` returns when it starts. */
+/** Creates the watch without starting it; `open` makes its copy. It ends with `lifetime`. */
 export function createOnDemandWatch<T extends KubeObject>(
   open: () => ObjectCache<T>,
-  lifetime: () => AbortSignal,
+  lifetime: AbortSignal,
   log: Pick<Log, 'error'>,
 ): OnDemandWatch<T> {
   let running: { readonly cache: ObjectCache<T>; readonly end: AbortController } | undefined;
@@ -33,7 +33,7 @@ export function createOnDemandWatch<T extends KubeObject>(
       if (running !== undefined) return running.cache;
       const end = new AbortController();
       const cache = open();
-      cache.run(AbortSignal.any([lifetime(), end.signal])).catch((error: unknown) => {
+      cache.run(AbortSignal.any([lifetime, end.signal])).catch((error: unknown) => {
         log.error({ reason: describeError(error) }, 'a watch has failed');
       });
       running = { cache, end };
@@ -64,13 +64,11 @@ export function followed<T extends KubeObject>(watch: OnDemandWatch<T>): ObjectC
 /** The EvictionRequests of pods on this node, watched only while a drain needs them. */
 export class NodeEvictionRequests {
   readonly #dependencies: ClusterDependencies;
-  readonly #lifetime: () => AbortSignal;
   readonly #watched;
 
-  /** There is no watch at first. None begins before `lifetime` returns a signal that is not aborted; all end with it. */
-  constructor(dependencies: ClusterDependencies, lifetime: () => AbortSignal) {
+  /** There is no watch at first; each ends with `lifetime`. */
+  constructor(dependencies: ClusterDependencies, lifetime: AbortSignal) {
     this.#dependencies = dependencies;
-    this.#lifetime = lifetime;
     const { log, nodeName, onChange } = dependencies;
     const scope = { resource: EVICTION_REQUESTS, labelSelector: `${NODE_LABEL}=${nodeLabel(nodeName)}` };
     const open = (): ObjectCache<EvictionRequest> => createObjectCache(scope, onChange, dependencies);
@@ -90,7 +88,6 @@ export class NodeEvictionRequests {
 
   /** Starts or stops the watch. */
   watch(wanted: boolean): void {
-    if (this.#lifetime().aborted) return;
     if (wanted) this.#watched.start();
     else this.#watched.stop();
   }
@@ -109,9 +106,5 @@ export type NodePods = OnDemandWatch<Pod>;
 export function createNodePods(dependencies: ClusterDependencies, lifetime: AbortSignal): NodePods {
   const { log, nodeName, onChange } = dependencies;
   const scope = { resource: PODS, fieldSelector: onNode(nodeName) };
-  return createOnDemandWatch(
-    () => createObjectCache<Pod>(scope, onChange, dependencies),
-    () => lifetime,
-    log,
-  );
+  return createOnDemandWatch(() => createObjectCache<Pod>(scope, onChange, dependencies), lifetime, log);
 }

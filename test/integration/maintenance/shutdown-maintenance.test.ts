@@ -130,7 +130,7 @@ describe('the maintenances of other nodes', () => {
       waker.notify();
     };
     const presence = { readDoctor: () => Promise.resolve({ doctor: 'ok' as const, checks: [] }), config: '' };
-    const options = { access, endsWithBoot: undefined, presence };
+    const options = { access, endsWithBoot: undefined, presence, living: ending.signal };
     const cluster = new Cluster(options, { client, clock, log, nodeName: 'node-x', onChange });
     let turns = 0;
     const turning = (async () => {
@@ -139,7 +139,7 @@ describe('the maintenances of other nodes', () => {
         turns += 1;
       }
     })();
-    const running = cluster.run(ending.signal);
+    const running = cluster.maintenances.run(ending.signal);
     await waitFor('the list is known', () => Promise.resolve(cluster.maintenances.synced() && turns > 0));
     await delay(1_000);
     const messages = (name: string, node: string, last: string): ((at: number) => Promise<void>) => {

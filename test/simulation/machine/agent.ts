@@ -88,7 +88,7 @@ export async function runSimulatedAgent(
   const server = new URL(`https://${hasOwnWay ? '127.0.0.1' : 'model.example'}:6443`);
   const access = { server, authenticate: () => Promise.resolve() };
   const cluster = new Cluster(
-    { access, endsWithBoot, presence },
+    { access, endsWithBoot, presence, living },
     { client, clock, log, nodeName, isOwn: () => Promise.resolve(hasOwnWay), onChange: wake },
   );
   const events = createEventRecorder('nodemaint-agent', cluster.dependencies);
@@ -169,7 +169,7 @@ export async function runSimulatedAgent(
   };
   const agent = new Agent(parts, record);
   system?.onAgent(agent);
-  const beside = [cluster, cluster.presence, events, notices, story].map((part) => part.run(living));
+  const beside = [cluster.maintenances, cluster.presence, events, notices, story].map((part) => part.run(living));
   try {
     await agent.run(stop, signal);
   } finally {
