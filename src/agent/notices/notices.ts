@@ -19,48 +19,10 @@ import type { Log } from '../../telemetry/log.ts';
 import type { NoticeObserver } from '../../telemetry/notice-metrics.ts';
 
 /** A source of notices and what it announced last. */
-export interface Channel {
+interface Channel {
   readonly source: NoticeSource;
   /** Undefined until it was read once. A failure changes nothing: what was announced stays announced. */
   notices: readonly Notice[] | undefined;
-}
-
-interface ChannelDependencies {
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Absent where no metrics are served. */
-  readonly observer?: NoticeObserver | undefined;
-  /** Called when what the source announces differs from `before`, after the channel has it. */
-  readonly onChange: (before: readonly Notice[], after: readonly Notice[]) => void;
-}
-
-/** Reads the source of a channel again and again until the signal is aborted; never rejects. */
-export async function watchChannel(
-  channel: Channel,
-  { clock, log, observer, onChange }: ChannelDependencies,
-  signal: AbortSignal,
-): Promise<void> {
-  const { source } = channel;
-  let failures = 0;
-  while (!signal.aborted) {
-    try {
-      const before = channel.notices;
-      channel.notices = await source.read(signal);
-      observer?.answered(source.name, clock.now());
-      if (failures > 0) log.info({ source: source.name, failures }, 'source of notices answers again');
-      failures = 0;
-      const same = JSON.stringify(before) === JSON.stringify(channel.notices);
-      if (!same) onChange(before ?? [], channel.notices);
-    } catch (error) {
-      if (signal.aborted) return;
-      failures += 1;
-      observer?.failed(source.name);
-      if (failures === 1) {
-        log.warn({ source: source.name, reason: describeError(error) }, 'source of notices failed, trying again');
-      }
-    }
-    await clock.sleep(sourcePauseMs(source.everyMs, failures), signal).catch(() => undefined);
-  }
 }
 
 interface NoticeDependencies {
@@ -131,19 +93,42 @@ export class Notices {
 
   /** Reads all sources again and again until the signal is aborted; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, log, observer } = this.#dependencies;
-    const onChange = (before: readonly Notice[], after: readonly Notice[]): void => {
-      this.#noteChange(before, after);
-    };
+    const { log } = this.#dependencies;
     try {
       const sources = await this.#dependencies.sources(signal);
       const channels = sources.map((source): Channel => ({ source, notices: undefined }));
       this.#channels = channels;
       if (sources.length > 0) log.info({ sources: sources.map(({ name }) => name) }, 'watching for notices');
-      await Promise.all(channels.map((channel) => watchChannel(channel, { clock, log, observer, onChange }, signal)));
+      await Promise.all(channels.map((channel) => this.#watch(channel, signal)));
     } catch (error) {
       if (!signal.aborted) log.error({ reason: describeError(error) }, 'notices are not watched');
       this.#channels ??= [];
+    }
+  }
+
+  /** Reads the source of a channel again and again until the signal is aborted; never rejects. */
+  async #watch(channel: Channel, signal: AbortSignal): Promise<void> {
+    const { clock, log, observer } = this.#dependencies;
+    const { source } = channel;
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        const before = channel.notices;
+        channel.notices = await source.read(signal);
+        observer?.answered(source.name, clock.now());
+        if (failures > 0) log.info({ source: source.name, failures }, 'source of notices answers again');
+        failures = 0;
+        const same = JSON.stringify(before) === JSON.stringify(channel.notices);
+        if (!same) this.#noteChange(before ?? [], channel.notices);
+      } catch (error) {
+        if (signal.aborted) return;
+        failures += 1;
+        observer?.failed(source.name);
+        if (failures === 1) {
+          log.warn({ source: source.name, reason: describeError(error) }, 'source of notices failed, trying again');
+        }
+      }
+      await clock.sleep(sourcePauseMs(source.everyMs, failures), signal).catch(() => undefined);
     }
   }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { openNoticeMemory } from '../../../../src/agent/notices/memory.ts';
-import { type Channel, Notices, watchChannel } from '../../../../src/agent/notices/notices.ts';
+import { Notices } from '../../../../src/agent/notices/notices.ts';
 import { findNoticeSources } from '../../../../src/agent/notices/sources.ts';
 import type { NoticeSource } from '../../../../src/cloud/notice-source.ts';
 import type { Notice, NoticeOptions } from '../../../../src/decide/notice/notices.ts';
@@ -13,64 +13,12 @@ import { NodemaintError } from '../../../../src/errors.ts';
 import type { Clock } from '../../../../src/host/clock.ts';
 import { createStateDisk } from '../../../../src/host/files/state-files.ts';
 import type { Log } from '../../../../src/telemetry/log.ts';
+import type { NoticeObserver } from '../../../../src/telemetry/notice-metrics.ts';
 import { parseAgentConfig } from '../../../support/agent/config.ts';
-import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 import { openTestState } from '../../../support/agent/state.ts';
 import { failingStateDisk, Fault } from '../../../support/disks/failing-disk.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 import { drainingPhase } from '../../../support/agent/phase-facts.ts';
-
-const SPOT_CHANNEL: Notice = { id: 'aws/spot', kind: 'preempt', reason: 'spot', provider: 'aws' };
-
-describe('the channel of a source of notices', () => {
-  it('the channel reports each change once, and a failed reading changes nothing', async () => {
-    const end = new AbortController();
-    const answers: (readonly Notice[] | Error)[] = [
-      [SPOT_CHANNEL],
-      [SPOT_CHANNEL],
-      new Error('HTTP 500'),
-      [SPOT_CHANNEL],
-      [],
-    ];
-    const read = (): Promise<readonly Notice[]> => {
-      const next = answers.shift();
-      if (answers.length === 0) end.abort();
-      return next instanceof Error ? Promise.reject(next) : Promise.resolve(next ?? []);
-    };
-    const channel: Channel = { source: { name: 'aws spot', everyMs: 5_000, read }, notices: undefined };
-    const changes: string[] = [];
-    const onChange = (before: readonly Notice[], after: readonly Notice[]): void => {
-      assert.equal(channel.notices, after, 'the channel has the new notices already');
-      changes.push(`${before.length} ${after.length}`);
-    };
-    const counts: string[] = [];
-    const observer = {
-      appeared: () => assert.fail('the notices count what appeared'),
-      answered: (source: string) => counts.push(`${source} answered`),
-      failed: (source: string) => counts.push(`${source} failed`),
-    };
-    const dependencies = { clock: createSteppingClock(), log: createRecordingLog(), observer, onChange };
-    await watchChannel(channel, dependencies, end.signal);
-    assert.deepEqual(changes, ['0 1', '1 0']);
-    const answered = 'aws spot answered';
-    assert.deepEqual(counts, [answered, answered, 'aws spot failed', answered, answered]);
-  });
-
-  it('the channel reads after the pause of its source, and later after failures', async () => {
-    const end = new AbortController();
-    const clock = createSteppingClock();
-    const start = clock.now();
-    const reads: number[] = [];
-    const read = (): Promise<readonly Notice[]> => {
-      reads.push(clock.now() - start);
-      if (reads.length === 4) end.abort();
-      return reads.length === 1 ? Promise.resolve([]) : Promise.reject(new Error('HTTP 500'));
-    };
-    const channel: Channel = { source: { name: 'aws spot', everyMs: 5_000, read }, notices: undefined };
-    await watchChannel(channel, { clock, log: createRecordingLog(), onChange: () => undefined }, end.signal);
-    assert.deepEqual(reads, [0, 5_000, 15_000, 35_000]);
-  });
-});
 
 const START = Date.parse('2026-03-01T12:00:00Z');
 const OPTIONS: NoticeOptions = { leadMs: 0 };
@@ -84,6 +32,8 @@ interface Place {
   readonly stateDirectory?: string;
   /** How far the cluster's clock is ahead. */
   readonly aheadMs?: number;
+  readonly observer?: NoticeObserver;
+  readonly onChange?: () => void;
 }
 
 interface Lines {
@@ -127,7 +77,7 @@ describe('the loop that watches for notices', () => {
     source: NoticeSource,
     clock: Clock,
     { log }: Lines,
-    { bootId = 'boot-1', stateDirectory = folder, aheadMs = 0 }: Place = {},
+    { bootId = 'boot-1', stateDirectory = folder, aheadMs = 0, observer, onChange = () => undefined }: Place = {},
   ): Promise<Notices> =>
     new Notices({
       sources: () => Promise.resolve([source]),
@@ -136,8 +86,45 @@ describe('the loop that watches for notices', () => {
       clock,
       aheadMs: () => aheadMs,
       log,
-      onChange: () => undefined,
+      observer,
+      onChange,
     });
+
+  it('the loop tells of each change once, and a failed reading changes nothing', async () => {
+    const end = new AbortController();
+    const answers: (readonly Notice[] | Error)[] = [[SPOT], [SPOT], new Error('HTTP 500'), [SPOT], []];
+    const read = (): Promise<readonly Notice[]> => {
+      const next = answers.shift();
+      if (answers.length === 0) end.abort();
+      return next instanceof Error ? Promise.reject(next) : Promise.resolve(next ?? []);
+    };
+    const counts: string[] = [];
+    const observer = {
+      appeared: ({ id }: Notice) => counts.push(id),
+      answered: () => counts.push('answered'),
+      failed: () => counts.push('failed'),
+    };
+    const place = { observer, onChange: () => void counts.push('changed') };
+    const notices = await make({ name: 'aws spot', everyMs: 5_000, read }, createSteppingClock(), collectLog(), place);
+    await notices.run(end.signal);
+    const appeared = ['answered', SPOT.id, 'changed'];
+    assert.deepEqual(counts, [...appeared, 'answered', 'failed', 'answered', 'answered', 'changed']);
+  });
+
+  it('the loop reads after the pause of its source, and later after failures', async () => {
+    const end = new AbortController();
+    const clock = createSteppingClock();
+    const start = clock.now();
+    const reads: number[] = [];
+    const read = (): Promise<readonly Notice[]> => {
+      reads.push(clock.now() - start);
+      if (reads.length === 4) end.abort();
+      return reads.length === 1 ? Promise.resolve([]) : Promise.reject(new Error('HTTP 500'));
+    };
+    const notices = await make({ name: 'aws spot', everyMs: 5_000, read }, clock, collectLog());
+    await notices.run(end.signal);
+    assert.deepEqual(reads, [0, 5_000, 15_000, 35_000]);
+  });
 
   it('the loop survives an hour of errors with one warning, looks less and less often, and drains nothing', async () => {
     const { clock, signal } = fastClock(3_600_000);
