@@ -17,7 +17,7 @@ import { SystemdStatus } from './control/systemd-status.ts';
 import type { AgentStatus } from './control/status.ts';
 import { createHandOver, type HandOver } from './drain/offline/hand-over.ts';
 import { passOverPods, type StaticPodPass } from './drain/pod-pass.ts';
-import { type Iteration, type Step, StepRunner, type Steps } from './iteration/step.ts';
+import { beside, type Iteration, StepRunner } from './iteration/step.ts';
 import type { AgentParts } from './open.ts';
 import { type CallingOff, PhaseMachine } from './phase/phase-machine.ts';
 import type { AgentRecord } from './phase/record.ts';
@@ -27,27 +27,8 @@ import type { IterationObservation } from './shutdown/story-recorder.ts';
 import { buildStatus, phaseWithLock, presenceFactsOf } from './status.ts';
 import { Storage } from './storage-problem.ts';
 
-/** Whether the machine is not held for a shutdown. */
-function isUp({ kind }: Phase): boolean {
-  return kind === 'watching' || kind === 'recovering';
-}
-
-/** Whether the story of a shutdown has something to tell of the iteration. */
-function isTold({ phase, transition }: Iteration): boolean {
-  return phase.kind !== 'watching' || transition !== undefined;
-}
-
 /** A running agent. */
 export class Agent {
-  /** The steps before the phase is decided, whose outcome is one of its facts. */
-  readonly firstSteps: Steps;
-  /**
-   * The steps after that, in the order in which they run. Each reads its own facts and fails by itself. The order matters in
-   * four places: hooks run before the lock is released, the maintenance is created before anything slow is read and before
-   * pods leave, the static pods are located before they are moved, and the state is shown last. The lock does not wait for an
-   * API server that does not answer, nor the maintenance for logind or for the disk.
-   */
-  readonly steps: Steps;
   readonly #parts: AgentParts;
   readonly #phases: PhaseMachine;
   readonly #handOver: HandOver;
@@ -81,8 +62,6 @@ export class Agent {
     this.#storage = new Storage(parts);
     this.#systemd = new SystemdStatus((line) => parts.notify(line), clock);
     this.#runner = new StepRunner(log);
-    this.firstSteps = this.#stepsBefore();
-    this.steps = this.#stepsAfter();
   }
 
   status(): AgentStatus {
@@ -159,10 +138,13 @@ export class Agent {
    */
   async #iterate(signal: AbortSignal): Promise<boolean> {
     const before = this.#lastPass;
-    await this.#runner.runAll(this.firstSteps, { phase: this.#phase, transition: undefined }, signal);
-    const decided = await this.#runner.attempt('decide the phase', () => this.#decide(signal), signal);
+    const step = this.#runner.until(signal);
+    // Their outcome is one of the facts of the phase.
+    await step('hand an offline drain over to the cluster', () => this.#handOver.attempt(this.#phases.record, signal));
+    await step('hear whether a person lets the machine go', () => this.#hearRelease());
+    const decided = await step('decide the phase', () => this.#decide(signal));
     const iteration: Iteration = { phase: this.#phase, transition: decided?.value };
-    await this.#runner.runAll(this.steps, iteration, signal);
+    await this.#act(iteration, signal);
     if (decided === undefined) return false;
     const ends = (pass?: StaticPodPass): boolean => pass?.phase === iteration.phase && endsPhase(pass);
     return iteration.transition !== undefined || (ends(this.#lastPass) && !ends(before));
@@ -241,164 +223,100 @@ export class Agent {
     return { waitingFor, parked, tier, kubeletEnds, budgetsNotAsked: recorded?.budgetsNotAsked === true };
   }
 
+  /** A machine that a person lets go through the cluster is released in this iteration. */
+  #hearRelease(): void {
+    const { cluster, nodeName } = this.#parts;
+    const phase = this.#phase;
+    if (phase.kind !== 'draining') return;
+    const asked = askedRelease(cluster?.maintenances.get(phase.maintenance), nodeName);
+    if (asked !== undefined) this.release(`released through the cluster by ${asked}`);
+  }
+
   /**
-   * An offline drain that is handed over goes on in the cluster in this iteration, and a machine that a person lets go through
-   * the cluster is released in it.
+   * Runs the steps that act on the phase. Each reads its own facts and fails by itself. The order matters in four places: hooks
+   * run before the lock is released, the maintenance is created before anything slow is read and before pods leave, the static
+   * pods are located before they are moved, and the state is shown last. The lock does not wait for an API server that does not
+   * answer, nor the maintenance for logind or for the disk.
    */
-  #stepsBefore(): Steps {
-    return [
-      {
-        name: 'hand an offline drain over to the cluster',
-        run: async (_turn, signal) => void (await this.#handOver.attempt(this.#phases.record, signal)),
-      },
-      {
-        name: 'hear whether a person lets the machine go',
-        run: async () => {
-          const { cluster, nodeName } = this.#parts;
-          if (this.#phase.kind !== 'draining') return;
-          const asked = askedRelease(cluster?.maintenances.get(this.#phase.maintenance), nodeName);
-          if (asked !== undefined) this.release(`released through the cluster by ${asked}`);
-        },
-      },
-    ];
+  async #act(iteration: Iteration, signal: AbortSignal): Promise<void> {
+    const { phase, transition } = iteration;
+    const { cluster, detector, directoryWatch, hooks, notices, story } = this.#parts;
+    const isTold = phase.kind !== 'watching' || transition !== undefined;
+    const step = this.#runner.until(signal);
+    await step('restore a lost shutdown', () => detector.restore(signal));
+    await step('record what happens to the shutdown', () => isTold && story.recordTransition(iteration));
+    await step('forget an earlier maintenance of the same name', () => this.#forgetEarlier(iteration));
+    // Whoever waits for the drain hears of it before the hooks, which may take long, and of its end after them.
+    await step('serve the notices of a drain', () => phase.kind === 'draining' && notices.reconcile(phase));
+    await step('run the hooks', () => transition && hooks.run(transition, signal));
+    await beside([this.#holdMachine(phase, signal), this.#create(phase, signal)], signal);
+    if (cluster !== undefined) await this.#writeCluster(cluster, iteration, signal);
+    await step('locate the static pods', () => this.#locate(iteration, signal));
+    await step('drain the node and move static pods', () => this.#passOverPods(signal));
+    const isParked = (this.#lastPass?.view.parked ?? []).length > 0;
+    await step('watch the static pod directory', () => directoryWatch.set(isParked));
+    await step('record what the shutdown does', () => isTold && story.recordProgress(iteration, this.#observation()));
+    // After the pass, which says which static pods carry the way to the API server.
+    await step('show the agent on its Node', () => cluster && this.#showPresence(cluster, phase));
+    await step('write again what the disk refused', () => this.#storage.retry());
+    await step('show the state to systemd', () => this.#showState());
   }
 
-  #stepsAfter(): Steps {
-    const { cluster, detector, directoryWatch, story } = this.#parts;
-    return [
-      { name: 'restore a lost shutdown', run: (_turn, signal) => detector.restore(signal) },
-      {
-        name: 'record what happens to the shutdown',
-        run: async (turn) => {
-          if (isTold(turn)) story.recordTransition(turn);
-        },
-      },
-      ...this.#transitionSteps(),
-      { concurrent: [this.#machineSteps(), cluster === undefined ? [] : [this.#maintenanceStep(cluster)]] },
-      ...(cluster === undefined ? [] : this.#clusterSteps(cluster)),
-      { name: 'locate the static pods', run: (turn, signal) => this.#locate(turn, signal) },
-      { name: 'drain the node and move static pods', run: (_turn, signal) => this.#passOverPods(signal) },
-      {
-        name: 'watch the static pod directory',
-        run: () => directoryWatch.set((this.#lastPass?.view.parked ?? []).length > 0),
-      },
-      {
-        name: 'record what the shutdown does',
-        run: async (turn) => {
-          if (isTold(turn)) story.recordProgress(turn, this.#observation());
-        },
-      },
-      ...(cluster === undefined ? [] : [this.#presenceStep(cluster)]),
-      { name: 'write again what the disk refused', run: () => this.#storage.retry() },
-      { name: 'show the state to systemd', run: () => this.#showState() },
-    ];
+  #forgetEarlier({ phase, transition }: Iteration): void {
+    if (transition === undefined || phase.kind !== 'draining') return;
+    const { from } = transition;
+    const isOther = from.kind === 'watching' || from.maintenance !== phase.maintenance;
+    if (isOther) this.#parts.cluster?.own.forget(phase.maintenance);
   }
 
-  /** The steps that follow a transition, in the iteration that made it. */
-  #transitionSteps(): readonly Step[] {
-    const { cluster, hooks, notices } = this.#parts;
-    return [
-      {
-        name: 'forget an earlier maintenance of the same name',
-        run: async ({ phase, transition }) => {
-          if (transition === undefined || phase.kind !== 'draining') return;
-          const { from } = transition;
-          const isOther = from.kind === 'watching' || from.maintenance !== phase.maintenance;
-          if (isOther) cluster?.own.forget(phase.maintenance);
-        },
-      },
-      {
-        // Whoever waits for the drain hears of it before the hooks, which may take long, and of its end after them.
-        name: 'serve the notices of a drain',
-        run: async ({ phase }) => {
-          if (phase.kind === 'draining') await notices.reconcile(phase);
-        },
-      },
-      {
-        name: 'run the hooks',
-        run: async ({ transition }, signal) => {
-          if (transition !== undefined) await hooks.run(transition, signal);
-        },
-      },
-    ];
-  }
-
-  /** The steps that keep the machine up while its shutdown is held. */
-  #machineSteps(): readonly Step[] {
+  /** Keeps the machine up while its shutdown is held. */
+  async #holdMachine(phase: Phase, signal: AbortSignal): Promise<void> {
     const { lock, otherLocks, offlinePods, knownPods, notices } = this.#parts;
-    return [
-      { name: 'keep the shutdown lock', run: ({ phase }, signal) => lock.reconcile(phase, signal) },
-      { name: 'watch the locks of others', run: ({ phase }, signal) => otherLocks.reconcile(phase, signal) },
-      {
-        name: 'serve the notices',
-        run: async ({ phase }) => {
-          if (phase.kind !== 'draining') await notices.reconcile(phase);
-        },
-      },
-      {
-        name: 'start the kubelet again',
-        run: async ({ phase }, signal) => {
-          if (isUp(phase)) await offlinePods.giveBack(signal);
-        },
-      },
-      {
-        name: "remember the node's pods",
-        run: async ({ phase }, signal) => {
-          if (isUp(phase)) await knownPods.refresh('up', signal);
-          else if (phase.kind === 'draining' && phase.mode === 'cluster') await knownPods.refresh('goingDown', signal);
-        },
-      },
-    ];
+    const isUp = phase.kind === 'watching' || phase.kind === 'recovering';
+    const isWithCluster = phase.kind === 'draining' && phase.mode === 'cluster';
+    const step = this.#runner.until(signal);
+    await step('keep the shutdown lock', () => lock.reconcile(phase, signal));
+    await step('watch the locks of others', () => otherLocks.reconcile(phase, signal));
+    await step('serve the notices', () => phase.kind !== 'draining' && notices.reconcile(phase));
+    await step('start the kubelet again', () => isUp && offlinePods.giveBack(signal));
+    const isRemembered = isUp || isWithCluster;
+    const course = isUp ? 'up' : 'goingDown';
+    await step("remember the node's pods", () => isRemembered && knownPods.refresh(course, signal));
   }
 
-  #maintenanceStep({ own }: Cluster): Step {
-    const { clock, config } = this.#parts;
-    return {
-      name: 'create the maintenance',
-      run: async ({ phase }, signal) => {
-        if (phase.kind !== 'draining' || phase.mode !== 'cluster' || clock.monotonic() < remakeAt(phase)) return;
-        if (this.#firstQuestion?.shutdown !== phase.since) {
-          this.#firstQuestion = { shutdown: phase.since, at: clock.monotonic() };
-        }
-        await ensureMaintenance(own, config.drainPlan, phase, signal);
-      },
+  async #create(phase: Phase, signal: AbortSignal): Promise<void> {
+    const { clock, cluster, config } = this.#parts;
+    const create = async (): Promise<void> => {
+      if (cluster === undefined || phase.kind !== 'draining' || phase.mode !== 'cluster') return;
+      if (clock.monotonic() < remakeAt(phase)) return;
+      if (this.#firstQuestion?.shutdown !== phase.since) {
+        this.#firstQuestion = { shutdown: phase.since, at: clock.monotonic() };
+      }
+      await ensureMaintenance(cluster.own, config.drainPlan, phase, signal);
     };
+    await this.#runner.until(signal)('create the maintenance', create);
   }
 
-  /** After the pass, which says which static pods carry the way to the API server. */
-  #presenceStep({ maintenances, presence }: Cluster): Step {
-    return {
-      name: 'show the agent on its Node',
-      run: async ({ phase }) => {
-        const lock = this.#parts.lock.status(phase);
-        presence.show(presenceFactsOf(this.#phases.record, lock, maintenances, this.#lastPass));
-      },
-    };
-  }
-
-  /** The other steps that write to the cluster. */
-  #clusterSteps(cluster: Cluster): readonly Step[] {
+  async #writeCluster(
+    { own, requests }: Cluster,
+    { phase, transition }: Iteration,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { config, drain } = this.#parts;
-    const { own, requests } = cluster;
-    return [
-      {
-        name: 'write the deadline and the kind of the shutdown',
-        run: ({ phase }, signal) => own.keepAnnotations(phase, signal),
-      },
-      {
-        name: 'complete the maintenances',
-        run: async ({ phase, transition }, signal) => {
-          const isReturning = isOnItsWayBack(this.#lastPass?.decision.progress, transition?.name === 'boot');
-          await completeOwn(own, { onBoot: config.onBoot, isReturning }, phase, signal);
-        },
-      },
-      {
-        name: 'watch the eviction requests',
-        run: async ({ phase }) => {
-          requests.watch(this.#isDrained(phase) || drain.observer?.isBusy() === true);
-        },
-      },
-    ];
+    const step = this.#runner.until(signal);
+    await step('write the deadline and the kind of the shutdown', () => own.keepAnnotations(phase, signal));
+    await step('complete the maintenances', () => {
+      const isReturning = isOnItsWayBack(this.#lastPass?.decision.progress, transition?.name === 'boot');
+      return completeOwn(own, { onBoot: config.onBoot, isReturning }, phase, signal);
+    });
+    await step('watch the eviction requests', () => {
+      requests.watch(this.#isDrained(phase) || drain.observer?.isBusy() === true);
+    });
+  }
+
+  #showPresence({ maintenances, presence }: Cluster, phase: Phase): void {
+    const lock = this.#parts.lock.status(phase);
+    presence.show(presenceFactsOf(this.#phases.record, lock, maintenances, this.#lastPass));
   }
 
   /**

@@ -1,4 +1,4 @@
-/** The steps of the agent's iteration, and how they are run: in their order, each whatever became of the others. */
+/** How the steps of the agent's iteration are run: each whatever became of the others. */
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import type { Transition } from '../../decide/shutdown/transition.ts';
 import { describeError } from '../../errors.ts';
@@ -11,20 +11,8 @@ export interface Iteration {
   readonly transition: Transition | undefined;
 }
 
-/** One step of an iteration. What it cannot do it throws, and the next iteration tries again. */
-export interface Step {
-  /** What the step does, for the log. */
-  readonly name: string;
-  readonly run: (iteration: Iteration, signal: AbortSignal) => Promise<void>;
-}
-
-/** Lists of steps that do not wait for each other; the steps of one list run in their order. */
-interface ConcurrentSteps {
-  readonly concurrent: readonly (readonly Step[])[];
-}
-
-/** The steps of an iteration, in their order. */
-export type Steps = readonly (Step | ConcurrentSteps)[];
+/** Runs one step: returns its result, or undefined where it failed. What it cannot do it throws, and the next iteration tries again. */
+type RunStep = <T>(name: string, run: () => T) => Promise<{ readonly value: Awaited<T> } | undefined>;
 
 /**
  * Runs steps so that a step that fails does not keep the others from running. A failure is logged with the name of the step when
@@ -38,49 +26,30 @@ export class StepRunner {
     this.#log = log;
   }
 
-  /** Runs one step; returns its result, or undefined where it failed. Throws only the reason of an aborted `signal`. */
-  async attempt<T>(
-    name: string,
-    run: () => Promise<T>,
-    signal: AbortSignal,
-  ): Promise<{ readonly value: T } | undefined> {
-    try {
-      const value = await run();
-      if (this.#failures.delete(name)) this.#log.info({ step: name }, 'step of the loop succeeds again');
-      return { value };
-    } catch (error) {
+  /** What runs a step; it throws only the reason of an aborted `signal`. */
+  until(signal: AbortSignal): RunStep {
+    return async (name, run) => {
       signal.throwIfAborted();
-      const reason = describeError(error);
-      if (this.#failures.get(name) !== reason)
-        this.#log.warn({ step: name, reason }, 'step of the loop failed, trying again');
-      this.#failures.set(name, reason);
-      return undefined;
-    }
+      try {
+        const value = await run();
+        if (this.#failures.delete(name)) this.#log.info({ step: name }, 'step of the loop succeeds again');
+        return { value };
+      } catch (error) {
+        signal.throwIfAborted();
+        const reason = describeError(error);
+        if (this.#failures.get(name) !== reason)
+          this.#log.warn({ step: name, reason }, 'step of the loop failed, trying again');
+        this.#failures.set(name, reason);
+        return undefined;
+      }
+    };
   }
+}
 
-  /** Runs the steps; returns whether all went well. Throws only the reason of an aborted `signal`, when none of them runs any more. */
-  async runAll(steps: Steps, iteration: Iteration, signal: AbortSignal): Promise<boolean> {
-    let isDone = true;
-    for (const step of steps) {
-      signal.throwIfAborted();
-      const isStepDone =
-        'concurrent' in step
-          ? await this.#runConcurrently(step.concurrent, iteration, signal)
-          : (await this.attempt(step.name, () => step.run(iteration, signal), signal)) !== undefined;
-      isDone = isStepDone && isDone;
-    }
-    return isDone;
-  }
-
-  async #runConcurrently(
-    lists: ConcurrentSteps['concurrent'],
-    iteration: Iteration,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const outcomes = await Promise.allSettled(lists.map((list) => this.runAll(list, iteration, signal)));
-    signal.throwIfAborted();
-    return outcomes.every((outcome) => outcome.status === 'fulfilled' && outcome.value);
-  }
+/** Waits for steps beside each other. Throws only the reason of an aborted `signal`, when none of them runs any more. */
+export async function beside(steps: readonly Promise<void>[], signal: AbortSignal): Promise<void> {
+  await Promise.allSettled(steps);
+  signal.throwIfAborted();
 }
 
 /** Does the same for each item, whatever becomes of the others; then throws the first error, if there was one. */

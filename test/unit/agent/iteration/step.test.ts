@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { StepRunner, forEachApart, type Step, type Iteration } from '../../../../src/agent/iteration/step.ts';
+import { beside, forEachApart, StepRunner } from '../../../../src/agent/iteration/step.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 
-const ITERATION: Iteration = { phase: { kind: 'watching' }, transition: undefined };
 const SIGNAL = new AbortController().signal;
 
 describe('the runner of steps', () => {
@@ -11,10 +10,10 @@ describe('the runner of steps', () => {
 
   it('logs a failure when it begins and when its reason changes, and once when it is over', async () => {
     const log = createRecordingLog();
-    const runner = new StepRunner(log);
+    const step = new StepRunner(log).until(SIGNAL);
     for (const reason of reasons) {
       const run = (): Promise<void> => (reason === undefined ? Promise.resolve() : Promise.reject(new Error(reason)));
-      assert.equal(await runner.runAll([{ name: 'save', run }], ITERATION, SIGNAL), reason === undefined);
+      assert.equal((await step('save', run)) !== undefined, reason === undefined);
     }
     assert.deepEqual(
       log.lines.map((line) => /no disk|no room|succeeds again/.exec(line)?.[0]),
@@ -23,89 +22,48 @@ describe('the runner of steps', () => {
     assert.ok(log.lines.every((line) => line.includes('"step":"save"')));
   });
 
-  it('runs every step in its order, and also those after one that throws at once', async () => {
-    const ran: string[] = [];
-    const step = (name: string): Step => ({
-      name,
-      run: (iteration) => {
-        ran.push(`${name} ${iteration.phase.kind}`);
-        if (name === 'b') throw new Error('broken');
-        return Promise.resolve();
-      },
-    });
-    assert.equal(
-      await new StepRunner(createRecordingLog()).runAll(['a', 'b', 'c'].map(step), ITERATION, SIGNAL),
-      false,
-    );
-    assert.deepEqual(ran, ['a watching', 'b watching', 'c watching']);
+  it('returns what a step came to, and undefined for one that fails, also where it throws at once', async () => {
+    const step = new StepRunner(createRecordingLog()).until(SIGNAL);
+    assert.deepEqual(await step('a', () => Promise.resolve(undefined)), { value: undefined });
+    assert.deepEqual(await step('b', () => 5), { value: 5 });
+    assert.equal(await step('c', () => Promise.reject(new Error('no'))), undefined);
+    const broken = (): never => {
+      throw new Error('broken');
+    };
+    assert.equal(await step('d', broken), undefined);
   });
 
   it('ends with the signal, and does not take its reason for a failure', async () => {
     const log = createRecordingLog();
     const end = new AbortController();
-    const steps = ['a', 'b'].map((name) => ({
-      name,
-      run: (): Promise<void> => {
-        assert.equal(name, 'a');
-        end.abort(new Error('the end'));
-        return Promise.reject(new Error('aborted'));
-      },
-    }));
-    await assert.rejects(new StepRunner(log).runAll(steps, ITERATION, end.signal), /the end/);
+    const step = new StepRunner(log).until(end.signal);
+    const aborted = step('a', () => {
+      end.abort(new Error('the end'));
+      return Promise.reject(new Error('aborted'));
+    });
+    await assert.rejects(aborted, /the end/);
+    await assert.rejects(step('b', assert.fail), /the end/);
     assert.deepEqual(log.lines, []);
   });
+});
 
-  it('runs lists of steps beside each other, and the next step when all of them have ended', async () => {
-    const ran: string[] = [];
-    const ended = Promise.withResolvers<undefined>();
-    const step = (name: string, run: () => Promise<void> = () => Promise.resolve()): Step => ({
-      name,
-      run: async () => {
-        await run();
-        ran.push(name);
-      },
-    });
-    const steps = [
-      {
-        concurrent: [
-          [step('a', () => ended.promise), step('b')],
-          [step('c', () => Promise.reject(new Error('no'))), step('d')],
-          [],
-        ],
-      },
-      step('e'),
-    ];
-    const all = new StepRunner(createRecordingLog()).runAll(steps, ITERATION, SIGNAL);
-    await new Promise(setImmediate);
-    assert.deepEqual(ran, ['d']);
-    ended.resolve(undefined);
-    assert.equal(await all, false);
-    assert.deepEqual(ran, ['d', 'a', 'b', 'e']);
-  });
-
-  it('ends with the signal only when no step runs any more', async () => {
+describe('steps beside each other', () => {
+  it('end with the signal only when no step runs any more', async () => {
     const end = new AbortController();
     const ran: string[] = [];
+    const step = new StepRunner(createRecordingLog()).until(end.signal);
     const slow = async (): Promise<void> => {
-      await new Promise(setImmediate);
+      await step('slow', () => new Promise(setImmediate));
       ran.push('slow');
     };
-    const steps = [
-      {
-        concurrent: [
-          [{ name: 'slow', run: slow }],
-          [{ name: 'abort', run: () => Promise.resolve(end.abort(new Error('the end'))) }],
-        ],
-      },
-    ];
-    await assert.rejects(new StepRunner(createRecordingLog()).runAll(steps, ITERATION, end.signal), /the end/);
-    assert.deepEqual(ran, ['slow']);
-  });
-
-  it('returns what an attempt came to', async () => {
-    const runner = new StepRunner(createRecordingLog());
-    assert.deepEqual(await runner.attempt('a', () => Promise.resolve(undefined), SIGNAL), { value: undefined });
-    assert.equal(await runner.attempt('a', () => Promise.reject(new Error('no')), SIGNAL), undefined);
+    const abort = async (): Promise<void> => {
+      await step('abort', () => {
+        end.abort(new Error('the end'));
+      });
+      ran.push('abort');
+    };
+    await assert.rejects(beside([slow(), abort()], end.signal), /the end/);
+    assert.deepEqual(ran, ['abort', 'slow']);
   });
 });
 
