@@ -11,10 +11,10 @@ import { KUBELET_INTERCEPTOR } from '../api/names.ts';
 import { interceptorEntry } from '../decide/eviction/heartbeat.ts';
 import { targetKeyOf } from '../decide/eviction/request.ts';
 import { hasDrained, nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
-import { API_SERVER, WAIT_OF_REASON, type Waiting, waitOfSaid } from '../decide/node/waits.ts';
+import { drainWaits, WAIT_OF_REASON, WAITERS, type Waiting, waitOfSaid } from '../decide/node/waits.ts';
 import type { LastShutdown } from '../decide/presence/last-shutdown.ts';
 import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
-import { podKey, type StaticPodProgress } from '../decide/static-pod/moves.ts';
+import { podKey } from '../decide/static-pod/moves.ts';
 import { deadlineWords } from '../decide/shutdown/events.ts';
 import { describePhase, holdsLock, type Phase } from '../decide/shutdown/phase.ts';
 import { rfc3339, timeOf } from '../decide/time.ts';
@@ -88,16 +88,6 @@ function waitingForBlocked({ cluster, phase, nodeName }: StatusFacts): readonly 
   });
 }
 
-/** Who is to act where a static pod does not leave yet. */
-const WAITERS: Readonly<Record<NonNullable<StaticPodProgress['wait']>, string>> = {
-  'other-pods': 'kubelet',
-  'unseen-pods': 'container runtime',
-  'etcd-members': 'control plane',
-  'etcd-leader': 'control plane',
-  'etcd-start': 'control plane',
-  'api-server-start': 'control plane',
-};
-
 /** The static pods whose manifests leave and whose containers still run. */
 function waitingForStaticPods({ decision, view }: StaticPodPass): readonly Waiting[] {
   return decision.progress
@@ -112,26 +102,6 @@ function waitingForStaticPods({ decision, view }: StaticPodPass): readonly Waiti
       const on = wait === undefined ? 'kubelet' : WAITERS[wait];
       return { ...said, what, on, ...(since === 0 ? {} : { since }), expectedAt };
     });
-}
-
-/** What the drain itself waits for, where no pod is known that it waits for. */
-function waitingForDrain({ cluster, phase, controller }: StatusFacts): readonly Waiting[] {
-  if (phase.kind !== 'draining' || phase.mode !== 'cluster') return [];
-  const { maintenance: what, since, stand } = phase;
-  if (cluster?.maintenances.get(what) !== undefined) {
-    return controller !== undefined && controller.kind !== 'alive'
-      ? [{ wait: 'api-server', what, on: API_SERVER, message: 'the API server to take what the drain needs', since }]
-      : [{ wait: 'controller', what, on: 'nodemaint controller', message: 'the controller to drain the node', since }];
-  }
-  if (stand === 'guarded' || stand === 'waits') {
-    const why = stand === 'waits' ? 'others go first' : 'the control plane needs this machine';
-    const wait = stand === 'waits' ? 'reboot-limit' : 'quorum';
-    const message = `${why}, as the API server said last`;
-    return [{ wait, what: 'its turn to reboot', on: 'other nodes', message, since }];
-  }
-  const wait = stand === undefined ? 'first-answer' : 'api-server';
-  const answer = stand === undefined ? 'take the NodeMaintenance' : 'say how far the drain has come';
-  return [{ wait, what, on: API_SERVER, message: `the API server to ${answer}`, since }];
 }
 
 /** That the machine waits for its turn to reboot, as whoever gives the turns has written it. */
@@ -170,7 +140,10 @@ function waitingFor(facts: StatusFacts): readonly Waiting[] {
   ];
   const byName = new Map<string, Waiting>();
   for (const each of all) if (!byName.has(each.what)) byName.set(each.what, each);
-  return byName.size > 0 ? [...byName.values()] : waitingForDrain(facts);
+  if (byName.size > 0) return [...byName.values()];
+  const { cluster, phase, controller } = facts;
+  const isKnown = phase.kind === 'draining' && cluster?.maintenances.get(phase.maintenance) !== undefined;
+  return drainWaits(phase, isKnown, controller?.kind);
 }
 
 function clusterStatus(cluster: StatusCluster | undefined): AgentStatus['cluster'] {

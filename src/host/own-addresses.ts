@@ -29,8 +29,11 @@ export async function isOwnAddress(address: string, signal: AbortSignal): Promis
 /** A name server may be silent for a minute, and the loop of the agent must not be. */
 const LOOKUP_MS = 2_000;
 
-/** Whether the host of this URL is this machine; one whose name is not known now, or not told in time, is not. */
-export async function isOwnServer(server: URL, signal: AbortSignal): Promise<boolean> {
+/**
+ * Whether the host of this URL is bound to this machine now, as a virtual address is that moves: a machine that has it asks its own
+ * pods. One whose name is not known now, or not told in time, is not.
+ */
+export async function isBoundHere(server: URL, signal: AbortSignal): Promise<boolean> {
   const host = server.hostname.replace(/^\[|\]$/g, '');
   const limit = AbortSignal.any([signal, AbortSignal.timeout(LOOKUP_MS)]);
   const silent = once(limit, 'abort').then(() => []);

@@ -1,11 +1,17 @@
 import type { Pod } from '../../api/pod.ts';
 import { earliestDeadline } from '../../decide/deadline/maintenance.ts';
-import { endOf, isTerminal, podTypeOf } from '../../decide/pod.ts';
+import { isTerminal } from '../../decide/pod.ts';
 import type { DrainerKind } from '../../decide/shutdown/drainer.ts';
 import { drainEnd, leftOf } from '../../decide/staying-pod/left-pods.ts';
-import { AFTER_END_MS, type GoingDown, readySinceOf } from '../../decide/staying-pod/staying-pods.ts';
-import { decideToldPods, isLookDue, type ToldStep } from '../../decide/staying-pod/told-pods.ts';
-import { KUBELET_WAIT_MS, podKey } from '../../decide/static-pod/moves.ts';
+import { type GoingDown, readySinceOf } from '../../decide/staying-pod/staying-pods.ts';
+import {
+  decideToldPods,
+  endingWaits,
+  isLookDue,
+  kubeletWaits,
+  type ToldStep,
+} from '../../decide/staying-pod/told-pods.ts';
+import { podKey } from '../../decide/static-pod/moves.ts';
 import { describeError } from '../../errors.ts';
 import { createSandboxStops, stopInPlaceOfKubelet } from '../../host/cri/pod-stops.ts';
 import { type ContainerRuntime, type PodSandbox, SilentRuntimeError } from '../../host/cri/runtime.ts';
@@ -15,7 +21,6 @@ import type { ClusterDependencies } from '../cluster/dependencies.ts';
 import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import type { OwnNode } from '../cluster/own-node.ts';
 import { followed, type NodePods } from '../cluster/on-demand-watch.ts';
-import type { Waiting } from '../../decide/node/waits.ts';
 import type { KubeletState } from '../static-pods/static-pods.ts';
 import { isRunning, type StaticPodView } from '../static-pods/view.ts';
 import { type DrainPass, manifestsOf, type PassFacts } from './drainer.ts';
@@ -95,9 +100,10 @@ export class ToldPods {
     // Once it is over, what others were asked for is waited for alone.
     const awaited = unseen === undefined || unseen.left !== undefined ? [] : [unseen.waiting];
     const now = dependencies.clock.now();
+    const downSince = sight.kubelet.kind === 'down' ? sight.kubelet.since : undefined;
     const seen = {
       ...pass,
-      waiting: [...kubeletWait(sight.kubelet, now), ...awaited, ...pass.waiting, ...endingOf(pods, now)],
+      waiting: [...kubeletWaits(downSince, now), ...awaited, ...pass.waiting, ...endingWaits(pods, now)],
     };
     if (pass.awaitsVolumes === true) return seen;
     const scope = { since: pass.downSince, now, nobodyEnds: unseen?.left };
@@ -181,22 +187,4 @@ export class ToldPods {
       log.warn({ pod: keyOf(pod), reason: describeError(error) }, 'cannot remove a pod of which nothing runs');
     }
   }
-}
-
-/** The pods that were told to end, and are waited for; a static one is known by its manifest. */
-function endingOf(pods: readonly Pod[], now: number): readonly Waiting[] {
-  return pods.flatMap((pod) => {
-    const end = podTypeOf(pod) === 'Static' ? undefined : endOf(pod);
-    if (end === undefined || now > end.endsAt + AFTER_END_MS) return [];
-    const expectedAt = end.endsAt;
-    const wait = now > expectedAt ? 'overdue' : 'grace-period';
-    return [{ wait, what: keyOf(pod), on: 'kubelet', message: 'is terminating', expectedAt }];
-  });
-}
-
-/** That the kubelet is waited for, which has an end. */
-function kubeletWait(kubelet: KubeletState, now: number): readonly Waiting[] {
-  if (kubelet.kind !== 'down' || now - kubelet.since > KUBELET_WAIT_MS) return [];
-  const message = 'is down; pods that were told to end are ended over the container runtime';
-  return [{ wait: 'kubelet-down', what: 'the kubelet', on: 'systemd', message, since: kubelet.since }];
 }

@@ -1,8 +1,8 @@
 import type { Phase } from '../../decide/shutdown/phase.ts';
-import { carriersOf, isOwnHost } from '../../decide/static-pod/control-plane-pod.ts';
+import { carriersOf, isAddressOfNode } from '../../decide/static-pod/control-plane-pod.ts';
 import { isWayLost, wayOf } from '../../decide/static-pod/lost-way.ts';
 import type { Clock } from '../../host/clock.ts';
-import { isOwnServer } from '../../host/own-addresses.ts';
+import { isBoundHere } from '../../host/own-addresses.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import type { ClusterDependencies } from '../cluster/dependencies.ts';
@@ -43,15 +43,15 @@ export class LostWay {
     const server = this.#parts.server();
     if (server === undefined) return [];
     const pods = carriersOf<Manifest>([...inPlace, ...parked], server);
-    if (pods.length === 0 || isOwnHost(server, undefined)) return pods;
+    if (pods.length === 0 || isAddressOfNode(server, undefined)) return pods;
     const own = await ownNode.observe(this.#isOwn === undefined ? UNKNOWN_AGE_MS : NODE_AGE_MS, signal);
-    if (own.kind === 'present') this.#isOwn = isOwnHost(server, own.node);
+    if (own.kind === 'present') this.#isOwn = isAddressOfNode(server, own.node);
     return this.#isOwn === true ? pods : [];
   }
 
   /** The files that are given back now; undefined where none is. A machine that goes down gives nothing back. */
   async look(phase: Phase, { parked }: StaticPodView, signal: AbortSignal): Promise<ReadonlySet<string> | undefined> {
-    const { clock, log, heardAt, isOwn = isOwnServer } = this.#parts;
+    const { clock, log, heardAt, isOwn = isBoundHere } = this.#parts;
     const server = this.#parts.server();
     if (server === undefined || phase.kind === 'draining' || phase.kind === 'released') return undefined;
     if (this.#given !== undefined) {

@@ -26,7 +26,7 @@ import { createContainerRuntime } from '../../host/cri/runtime.ts';
 import { createSystemBus } from '../../host/dbus/bus.ts';
 import { findLocalEtcd, readEtcd } from '../../host/etcd/etcd.ts';
 import { describeRefusal, judgePath, type WantedPath } from '../../host/files/trusted-path.ts';
-import { isOwnServer } from '../../host/own-addresses.ts';
+import { isBoundHere } from '../../host/own-addresses.ts';
 import { Login1 } from '../../host/systemd/login1.ts';
 import { readLogindConfig } from '../../host/systemd/logind-config.ts';
 import { Systemd } from '../../host/systemd/systemd1.ts';
@@ -257,7 +257,7 @@ async function readFacts(
     storage: await readStorage(config),
     runtime: await orWhy(readRuntime(config, signal), signal),
     api,
-    serverIsLocal: server !== undefined && (await isOwnServer(server, signal)),
+    serverIsLocal: server !== undefined && (await isBoundHere(server, signal)),
     ...(await readMember(node, server, signal)),
   };
 }

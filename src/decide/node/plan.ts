@@ -29,7 +29,7 @@ import { takesTurns, toldToGuard } from '../shutdown/machine-going-down.ts';
 import { evictionPausedUntil } from '../staying-pod/returning-pod.ts';
 import { goingOf } from '../staying-pod/staying-pods.ts';
 import { decideVolumes, describeVolumes, type NodeVolumes, recordedWait, waitsForVolumes } from '../volume/wait.ts';
-import type { Waiting } from './waits.ts';
+import { endingWait, type Waiting } from './waits.ts';
 
 /** What one look at a node has found. */
 interface NodeFacts {
@@ -179,11 +179,11 @@ function stepOf(
   const what = keyOf(pod);
   const podType = podTypeOf(pod);
   const options = asked.optionsOf(pod);
-  if (pod.metadata.deletionTimestamp !== undefined) {
-    const message = 'is terminating';
-    const ends = { wait: 'grace-period', what, on: 'kubelet', message, expectedAt: endOf(pod)?.endsAt ?? now } as const;
+  const end = endOf(pod);
+  if (end !== undefined) {
     // A controller that is alive again may give the same order: it changes nothing.
-    return { kind: podType === 'Static' ? 'wait' : 'shorten', pod, options, waiting: ends };
+    const kind = podType === 'Static' ? 'wait' : 'shorten';
+    return { kind, pod, options, waiting: endingWait(what, 'kubelet', end, now) };
   }
   if (awaited !== undefined) {
     const { on, message } = awaited;

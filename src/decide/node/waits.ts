@@ -7,8 +7,11 @@ import { HEARTBEAT_DEADLINE_MS } from '../../api/eviction-request.ts';
 import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import { type EvictionOutcome, isApiFailure } from '../eviction/api-answer.ts';
 import { MAX_RETRY_MS } from '../eviction/back-off.ts';
+import type { PodEnd } from '../pod.ts';
 import { readInterceptorMessage, refusedBy } from '../interceptor/message.ts';
+import type { ControllerLife } from '../shutdown/drainer.ts';
 import { LONGEST_UNSEEN_MS } from '../shutdown/offline-view.ts';
+import type { Phase } from '../shutdown/phase.ts';
 import { LONGEST_RUNNING_MS } from '../shutdown/running-pods.ts';
 import { MEMBER_WAIT_MS } from '../static-pod/member.ts';
 import { KUBELET_WAIT_MS } from '../static-pod/moves.ts';
@@ -97,6 +100,27 @@ export interface Waiting {
   readonly expectedAt?: number;
 }
 
+/** That a pod was told to end, and has not ended; of one whose time is over nobody promised that it goes on. `now` is in milliseconds. */
+export function endingWait(
+  what: string,
+  on: 'kubelet' | 'container runtime',
+  { toldAt, endsAt }: PodEnd,
+  now: number,
+): Waiting {
+  const wait = now > endsAt ? 'overdue' : 'grace-period';
+  return { wait, what, on, message: 'is terminating', since: toldAt, expectedAt: endsAt };
+}
+
+/** Who is to act where a static pod that is targeted does not leave yet. */
+export const WAITERS = {
+  'other-pods': 'kubelet',
+  'unseen-pods': 'container runtime',
+  'etcd-members': 'control plane',
+  'etcd-leader': 'control plane',
+  'etcd-start': 'control plane',
+  'api-server-start': 'control plane',
+} as const satisfies { readonly [kind in Wait]?: string };
+
 /** Who is to act where a call to the API server fails, or is refused for no reason of the pod. */
 export const API_SERVER = 'API server';
 
@@ -151,3 +175,26 @@ export const WAIT_OF_REASON: Readonly<Record<BlockingPod['reason'] | WaitReason,
   WaitingForTurn: 'reboot-limit',
   WaitingForControlPlane: 'quorum',
 };
+
+/**
+ * What the drain of a shutdown waits for in the cluster where no pod is known that it waits for; `isKnown` says whether its
+ * NodeMaintenance is.
+ */
+export function drainWaits(phase: Phase, isKnown: boolean, controller: ControllerLife | undefined): readonly Waiting[] {
+  if (phase.kind !== 'draining' || phase.mode !== 'cluster') return [];
+  const { maintenance: what, since, stand } = phase;
+  if (isKnown && (controller === undefined || controller === 'alive'))
+    return [
+      { wait: 'controller', what, on: 'nodemaint controller', message: 'the controller to drain the node', since },
+    ];
+  if (!isKnown && (stand === 'guarded' || stand === 'waits')) {
+    const why = stand === 'waits' ? 'others go first' : 'the control plane needs this machine';
+    const wait = stand === 'waits' ? 'reboot-limit' : 'quorum';
+    const message = `${why}, as the API server said last`;
+    return [{ wait, what: 'its turn to reboot', on: 'other nodes', message, since }];
+  }
+  const answer = stand === undefined ? 'take the NodeMaintenance' : 'say how far the drain has come';
+  const message = `the API server to ${isKnown ? 'take what the drain needs' : answer}`;
+  const wait = stand === undefined && !isKnown ? 'first-answer' : 'api-server';
+  return [{ wait, what, on: API_SERVER, message, since }];
+}

@@ -58,8 +58,11 @@ export function leaveRank(component: ControlPlaneComponent | undefined): number 
   return component === undefined ? 0 : COMPONENTS.indexOf(component) + 1;
 }
 
-/** Whether the API server's address is the loopback network or one of the Node: a virtual one, which moves, is neither. */
-export function isOwnHost({ hostname }: Pick<URL, 'hostname'>, node: Node | undefined): boolean {
+/**
+ * Whether the API server's address stays with the Node: it is of the loopback network, or one of its addresses. A virtual one,
+ * which moves, is neither, also while it is bound here: what carries it leaves like any other pod.
+ */
+export function isAddressOfNode({ hostname }: Pick<URL, 'hostname'>, node: Node | undefined): boolean {
   const host = hostname.replace(/^\[|\]$/g, '');
   if (host === 'localhost' || host === '::1' || /^127\.[\d.]+$/.test(host)) return true;
   return node?.status?.addresses?.some(({ address }) => address.toLowerCase() === host) === true;

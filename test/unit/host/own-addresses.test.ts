@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { describe, it } from 'node:test';
-import { isOwnAddress, isOwnServer } from '../../../src/host/own-addresses.ts';
+import { isOwnAddress, isBoundHere } from '../../../src/host/own-addresses.ts';
 
 const { signal } = new AbortController();
 
@@ -21,13 +21,13 @@ describe('the addresses of this machine', () => {
   }
 
   it('a server is this machine by the addresses of its host', async () => {
-    assert.equal(await isOwnServer(new URL('https://[::1]:6443'), signal), true);
-    assert.equal(await isOwnServer(new URL('https://192.0.2.7:6443'), signal), false);
+    assert.equal(await isBoundHere(new URL('https://[::1]:6443'), signal), true);
+    assert.equal(await isBoundHere(new URL('https://192.0.2.7:6443'), signal), false);
   });
 
   it('it rejects where the caller gives up', async () => {
     await assert.rejects(
-      isOwnServer(new URL('https://api.invalid'), AbortSignal.abort(new Error('it ends'))),
+      isBoundHere(new URL('https://api.invalid'), AbortSignal.abort(new Error('it ends'))),
       /it ends/,
     );
     await assert.rejects(isOwnAddress('192.0.2.7', AbortSignal.abort(new Error('it ends'))), /it ends/);

@@ -3,7 +3,7 @@
  * kubelet that runs brings a pod back within a second (docs/internals/drain-without-a-controller-or-api-server.md has what was measured).
  */
 import type { KnownPods, PodKnowledge } from './known-pods.ts';
-import type { Waiting } from '../../../decide/node/waits.ts';
+import { endingWait, type Waiting } from '../../../decide/node/waits.ts';
 import type { DrainPod } from '../../../decide/pod.ts';
 import { NO_PODS, type OfflineView, type SeenPods } from '../../../decide/shutdown/offline-view.ts';
 import { isFromManifest, type RuntimePod, runtimePodsOf } from '../../../decide/shutdown/runtime-pods.ts';
@@ -170,14 +170,9 @@ export function createOfflinePods(dependencies: OfflinePodsDependencies, lifetim
     const graceSec = Math.min(pod.graceSec, graces.get(pod.uid) ?? pod.graceSec);
     const event = stopEventOf(log, pod, graceSec);
     const begun = pod.sandboxIds.map((id) => stops.begin(id, graceSec, event, lifetime));
-    return {
-      what: nameOf(pod),
-      on: 'container runtime',
-      message: 'is terminating',
-      wait: 'grace-period',
-      since: Math.min(...begun.map(({ since }) => since)),
-      expectedAt: Math.max(...begun.map(({ endsAt }) => endsAt)),
-    };
+    const toldAt = Math.min(...begun.map(({ since }) => since));
+    const endsAt = Math.max(...begun.map((each) => each.endsAt));
+    return endingWait(nameOf(pod), 'container runtime', { toldAt, endsAt }, clock.now());
   };
 
   return {

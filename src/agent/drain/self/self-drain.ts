@@ -83,7 +83,7 @@ function withOwn(base: DrainPass, own: OwnPass, { record: { phase } }: DrainerFa
     }
   }
   const end = base.drained ? base : drainEnd(own.left);
-  const unended = own.waiting.filter(({ wait }) => wait !== 'grace-period');
+  const unended = own.waiting.filter(({ wait }) => wait !== 'grace-period' && wait !== 'overdue');
   const [first] = unended;
   // What waits for anything else has an owner, or an end of its own.
   const failed = first !== undefined && unended.every(({ on }) => on === API_SERVER) ? { stalled: first.message } : {};

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { carriersOf, isOwnHost } from '../../../../src/decide/static-pod/control-plane-pod.ts';
+import { carriersOf, isAddressOfNode } from '../../../../src/decide/static-pod/control-plane-pod.ts';
 import { isWayLost, wayOf } from '../../../../src/decide/static-pod/lost-way.ts';
 import { MANUAL } from '../../../../src/decide/static-pod/parked.ts';
 
@@ -13,10 +13,10 @@ describe('the way to the API server over a static pod of the node', () => {
   it('its address is the loopback network or one of the Node, and no other one, which may move between machines', () => {
     const addresses = [{ address: '10.0.0.7' }, { address: 'N1.example' }];
     const node = { metadata: { name: 'n' }, status: { addresses } };
-    const isOwn = (host: string): boolean => isOwnHost(new URL(`https://${host}:6443`), node);
+    const isOwn = (host: string): boolean => isAddressOfNode(new URL(`https://${host}:6443`), node);
     assert.ok(['localhost', '127.0.0.1', '[::1]', '10.0.0.7', 'n1.example'].every(isOwn));
     assert.ok(!['10.0.0.70', 'api.example', '127.0.0.1.example'].some(isOwn));
-    assert.ok(!isOwnHost(new URL('https://10.0.0.7'), undefined));
+    assert.ok(!isAddressOfNode(new URL('https://10.0.0.7'), undefined));
   });
 
   const [etcd, proxy] = [{ component: 'etcd' }, { component: 'proxy' }] as const;
