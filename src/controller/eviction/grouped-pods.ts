@@ -1,8 +1,8 @@
 import type { Pod } from '../../api/pod.ts';
 import { afterAttempt, NO_ATTEMPT } from '../../decide/eviction/imperative.ts';
+import { attemptToEvict } from '../../kube/eviction/attempt.ts';
 import { createEvictionAttempts } from '../../kube/eviction/attempt-memory.ts';
 import type { EvictionConcurrency } from '../../kube/eviction/concurrency.ts';
-import { attempt } from '../../kube/eviction/imperative.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
 
@@ -23,7 +23,6 @@ export interface GroupedEvictions {
 export function createGroupedEvictions(context: ControllerContext, underWay: EvictionConcurrency): GroupedEvictions {
   const { client, clock, log, metrics, budgets } = context;
   const { promiseWords, promiseTimeout } = context.options;
-  const parts = { client, budgets, promiseWords, endOptions: (pod: Pod) => graceOptions(context, pod) };
   const memories = createEvictionAttempts(clock);
   const said = new Map<string, { readonly refused?: string }>();
   return {
@@ -32,8 +31,9 @@ export function createGroupedEvictions(context: ControllerContext, underWay: Evi
       const { namespace = '', name } = pod.metadata;
       const leftMs = Math.max(memory.nextAt - clock.now(), underWay.pauseMs(namespace));
       if (leftMs > 0) return { againMs: leftMs, ...said.get(key) };
-      const tried = { pod, memory, budgetRetryMs: BUDGET_RETRY_MS };
-      const outcome = await underWay.during(namespace, () => attempt(parts, tried, signal));
+      const given = { budgets: budgets.list(), budgetRetryMs: BUDGET_RETRY_MS, promiseWords };
+      const scope = { ...given, memory, options: graceOptions(context, pod) };
+      const outcome = await underWay.during(namespace, () => attemptToEvict(client, pod, scope, signal));
       log.info({ pod: `${namespace}/${name}`, ...outcome }, 'asked for an eviction');
       metrics.attempts.inc({ outcome: outcome.kind });
       const now = clock.now();

@@ -114,8 +114,8 @@ export function withoutPauseIfUnready(memory: EvictionMemory, pod: Pod): Evictio
 }
 
 /** The memory without its pause where budgets refused the last attempt, and are not asked any more. */
-export function withoutPauseIfNotAsked(memory: EvictionMemory, isNotAsked: () => boolean): EvictionMemory {
-  return memory.byBudget === true && memory.nextAt > 0 && isNotAsked() ? { ...memory, nextAt: 0 } : memory;
+export function withoutPauseIfNotAsked(memory: EvictionMemory, isNotAsked: boolean): EvictionMemory {
+  return memory.byBudget === true && memory.nextAt > 0 && isNotAsked ? { ...memory, nextAt: 0 } : memory;
 }
 
 /** Whether the pod's eviction is only to be asked for (KEP-1397). */

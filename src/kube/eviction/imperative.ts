@@ -3,8 +3,7 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import type { EvictionOutcome } from '../../decide/eviction/api-answer.ts';
-import { budgetCovers, decideWakeUps } from '../../decide/disruption-budget/covers.ts';
-import { MAX_RETRY_MS } from '../../decide/eviction/back-off.ts';
+import { decideWakeUps } from '../../decide/disruption-budget/covers.ts';
 import { interceptorEntry, quietMs } from '../../decide/eviction/heartbeat.ts';
 import {
   afterAttempt,
@@ -14,7 +13,6 @@ import {
   type EvictionTarget,
   expectedEnd,
   firstMemory,
-  isEvictOnly,
   markedSince,
   withoutPauseIfUnready,
 } from '../../decide/eviction/imperative.ts';
@@ -76,27 +74,6 @@ interface EngineMemory {
   readonly unsure: Set<string>;
 }
 
-/** One attempt at the eviction of a pod; `memory` has those before it. Throws API_UNREACHABLE. */
-export async function attempt(
-  parts: Pick<EngineParts, 'client' | 'endOptions' | 'promiseWords' | 'budgets'>,
-  tried: { readonly pod: Pod; readonly memory: EvictionMemory; readonly budgetRetryMs?: number },
-  signal: AbortSignal,
-): Promise<EvictionOutcome> {
-  const { pod, memory, budgetRetryMs = MAX_RETRY_MS } = tried;
-  const scope = {
-    options: parts.endOptions(pod),
-    context: {
-      attempt: memory.count + 1,
-      postponed: memory.postponed,
-      evictOnly: isEvictOnly(pod),
-      promiseWords: parts.promiseWords,
-      budgets: parts.budgets.list().filter((budget) => budgetCovers(budget, pod)),
-      budgetRetryMs,
-    },
-  };
-  return await attemptToEvict(parts.client, pod, scope, signal);
-}
-
 async function evict(
   parts: EngineParts,
   { memories, unsure }: EngineMemory,
@@ -108,7 +85,9 @@ async function evict(
   const pauseMs = parts.underWay.pauseMs(namespace);
   if (pauseMs > 0) return { kind: 'silent', againMs: pauseMs };
   unsure.add(key);
-  const outcome = await parts.underWay.during(namespace, () => attempt(parts, { pod, memory: before }, signal));
+  const { client, promiseWords } = parts;
+  const scope = { memory: before, options: parts.endOptions(pod), promiseWords, budgets: parts.budgets.list() };
+  const outcome = await parts.underWay.during(namespace, () => attemptToEvict(client, pod, scope, signal));
   // A webhook may say that there is no such pod: it is read before anything else is done about it.
   if (outcome.kind !== 'gone') unsure.delete(key);
   parts.log.info({ pod: targetKeyOf(request), ...outcome }, 'asked for an eviction');

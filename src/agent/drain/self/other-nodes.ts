@@ -9,17 +9,6 @@ import { collectionPath, LEASES, sendForObject } from '../../../kube/resource.ts
 import { createLogOnce } from '../../../telemetry/log-once.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 
-/** Whether other nodes stay while this one goes down, as far as its agent can see without a controller. */
-interface OtherNodes {
-  /**
-   * Looks at the Leases of the other nodes where the machine of this one goes down; `maintenances` are all of the cluster.
-   * Returns what says why budgets are not asked for the pods of this node, as a sentence; undefined where they are. Throws
-   * API_UNREACHABLE.
-   */
-  look(maintenances: readonly NodeMaintenance[], signal: AbortSignal): Promise<() => string | undefined>;
-  forget(): void;
-}
-
 const NODE_LEASES = 'kube-node-lease';
 const EVERY_MS = 10_000;
 /** Of a large cluster some nodes stay nearly always: no more pages are read when one is found. */
@@ -35,23 +24,55 @@ function nodeOf({ metadata, spec }: Lease): Node {
   };
 }
 
-export function createOtherNodes({
-  client,
-  clock,
-  log,
-  nodeName,
-  aheadMs = () => 0,
-}: Pick<ClusterDependencies, 'client' | 'clock' | 'log' | 'nodeName' | 'aheadMs'>): OtherNodes {
-  let isLast = false;
-  let lookedAt: number | undefined;
-  const warnOnce = createLogOnce((reason) => {
-    log.warn(
-      { reason },
-      'cannot see whether other nodes stay: PodDisruptionBudgets are asked as long as no controller is alive',
-    );
-  });
+/** Whether other nodes stay while this one goes down, as far as its agent can see without a controller. */
+export class OtherNodes {
+  readonly #dependencies: Pick<ClusterDependencies, 'client' | 'clock' | 'log' | 'nodeName' | 'aheadMs'>;
+  readonly #warnOnce;
+  /** Whether the last look found none, and when that was, on the monotonic clock. */
+  #isLast = false;
+  #lookedAt = -Infinity;
+
+  constructor(dependencies: Pick<ClusterDependencies, 'client' | 'clock' | 'log' | 'nodeName' | 'aheadMs'>) {
+    this.#dependencies = dependencies;
+    this.#warnOnce = createLogOnce((reason) => {
+      const what = 'PodDisruptionBudgets are asked as long as no controller is alive';
+      dependencies.log.warn({ reason }, `cannot see whether other nodes stay: ${what}`);
+    });
+  }
+
+  /**
+   * Looks at the Leases of the other nodes where the machine of this one goes down; `maintenances` are all of the cluster. Returns
+   * why budgets are not asked for the pods of this node, as a sentence; undefined where they are. Throws API_UNREACHABLE.
+   */
+  async whyNotAsked(maintenances: readonly NodeMaintenance[], signal: AbortSignal): Promise<string | undefined> {
+    const { clock, nodeName } = this.#dependencies;
+    const now = clock.monotonic();
+    if (!maintenances.some((each) => goesDownNow(each) === nodeName)) this.#isLast = false;
+    else if (now - this.#lookedAt >= EVERY_MS) {
+      this.#lookedAt = now;
+      this.#isLast = false;
+      const gone = new Set([nodeName, ...maintenances.flatMap((each) => nodeGoneForGood(each) ?? [])]);
+      try {
+        this.#isLast = !(await this.#findsAny(gone, signal));
+        this.#warnOnce(undefined);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof NodemaintError) || error.code !== 'API_REFUSED') throw error;
+        this.#warnOnce(describeError(error));
+      }
+    }
+    if (!this.#isLast) return undefined;
+    return `No PodDisruptionBudget is asked: node ${nodeName} goes down, no nodemaint controller is alive, and no other node stays.`;
+  }
+
+  forget(): void {
+    this.#isLast = false;
+    this.#lookedAt = -Infinity;
+  }
+
   /** Whether a node of the Leases stays, page by page. */
-  const findsAny = async (gone: ReadonlySet<string>, signal: AbortSignal): Promise<boolean> => {
+  async #findsAny(gone: ReadonlySet<string>, signal: AbortSignal): Promise<boolean> {
+    const { client, clock, aheadMs = () => 0 } = this.#dependencies;
     for (let next = ''; ; ) {
       const query = new URLSearchParams({ limit: String(PAGE), ...(next === '' ? {} : { continue: next }) }).toString();
       const path = `${collectionPath(LEASES, NODE_LEASES)}?${query}`;
@@ -61,35 +82,5 @@ export function createOtherNodes({
       next = page?.metadata?.continue ?? '';
       if (next === '') return false;
     }
-  };
-  const update = async (maintenances: readonly NodeMaintenance[], signal: AbortSignal): Promise<void> => {
-    if (!maintenances.some((each) => goesDownNow(each) === nodeName)) {
-      isLast = false;
-      return;
-    }
-    const now = clock.monotonic();
-    if (lookedAt !== undefined && now - lookedAt < EVERY_MS) return;
-    lookedAt = now;
-    const gone = new Set([nodeName, ...maintenances.flatMap((each) => nodeGoneForGood(each) ?? [])]);
-    isLast = false;
-    try {
-      isLast = !(await findsAny(gone, signal));
-      warnOnce(undefined);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof NodemaintError) || error.code !== 'API_REFUSED') throw error;
-      warnOnce(describeError(error));
-    }
-  };
-  const why = `No PodDisruptionBudget is asked: node ${nodeName} goes down, no nodemaint controller is alive, and no other node stays.`;
-  return {
-    look: async (maintenances, signal) => {
-      await update(maintenances, signal);
-      return () => (isLast ? why : undefined);
-    },
-    forget: () => {
-      isLast = false;
-      lookedAt = undefined;
-    },
-  };
+  }
 }

@@ -10,11 +10,10 @@ import { followed, type NodeEvictionRequests, type NodePods } from '../../cluste
 import type { OwnNode } from '../../cluster/own-node.ts';
 import { drainedFor, type Drainer, type DrainerFacts, type DrainPass, manifestsOf } from '../drainer.ts';
 import type { ProgressObserver } from '../observer.ts';
-import { createSelfEvictions } from './evictions.ts';
 import { InterceptorSilence } from './interceptor-silence.ts';
-import { createOtherNodes } from './other-nodes.ts';
-import { createPodRemoval, createSelfRemovals } from './pod-removal.ts';
-import { createSelfStatus } from './status.ts';
+import { OtherNodes } from './other-nodes.ts';
+import { PodSteps } from './pod-steps.ts';
+import { SelfStatus } from './status.ts';
 import type { GiveBack } from '../uncordon-and-ungate.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
@@ -147,32 +146,26 @@ function ownPassOf(
 export class SelfDrainer implements Drainer {
   readonly #parts: SelfDrainParts;
   readonly #dependencies: ClusterDependencies;
-  readonly #evictions;
   readonly #status;
-  readonly #removals;
-  readonly #ender;
+  readonly #steps;
   readonly #silence;
   readonly #others;
   /** Since when volumes are in use without pods that may use some, in milliseconds since the epoch. */
   #volumesSince: number | undefined;
 
   constructor(parts: SelfDrainParts, dependencies: ClusterDependencies, lifetime: AbortSignal) {
-    const { client, clock } = dependencies;
     this.#parts = parts;
     this.#dependencies = dependencies;
-    this.#evictions = createSelfEvictions(dependencies, () => parts.controller.settings());
-    this.#status = createSelfStatus(dependencies, parts.controller);
-    this.#removals = createSelfRemovals(dependencies);
-    const hands = { client, clock, evictions: this.#evictions, removals: this.#removals };
-    this.#ender = createPodRemoval(hands, lifetime);
-    this.#silence = new InterceptorSilence(clock);
-    this.#others = createOtherNodes(dependencies);
+    this.#status = new SelfStatus(dependencies, parts.controller);
+    this.#steps = new PodSteps(dependencies, () => parts.controller.settings(), lifetime);
+    this.#silence = new InterceptorSilence(dependencies.clock);
+    this.#others = new OtherNodes(dependencies);
   }
 
   /** Forgets everything but the writes of the status. */
   stop(): void {
     this.#volumesSince = undefined;
-    for (const each of [this.#ender, this.#silence, this.#evictions, this.#removals, this.#others]) each.forget();
+    for (const each of [this.#steps, this.#silence, this.#others]) each.forget();
   }
 
   async pass(facts: DrainerFacts, outer: AbortSignal): Promise<DrainPass> {
@@ -251,7 +244,7 @@ export class SelfDrainer implements Drainer {
       staticPods: [...drainPodsOf(view), ...staying],
       maintenances: this.#status.latest(maintenances),
       requests: requests.list(),
-      attempts: this.#evictions.attempts(all),
+      attempts: this.#steps.attempts(all),
       volumes: { names, since: this.#volumesSince, maxWaitMs: maxVolumeWaitMs },
       silentUntil: (pod, request) => this.#silence.until(pod, request),
       why: controller.whyAway(),
@@ -262,8 +255,8 @@ export class SelfDrainer implements Drainer {
     const observed = { list: all, blocking: plan.blocking, requests: requests.list() };
     if (!(await this.#status.write(sole, observed, mayAct, signal))) return NOT_WRITTEN;
     const recorded = drainsOfNode(this.#status.latest(maintenances), nodeName);
-    const whyNotAsked = await this.#others.look(known.list(), signal);
-    const waiting = await this.#ender.take(plan.steps, { recorded, mayAct, whyNotAsked }, signal);
+    const whyNotAsked = await this.#others.whyNotAsked(known.list(), signal);
+    const waiting = await this.#steps.take(plan.steps, { recorded, mayAct, whyNotAsked }, signal);
     return ownPassOf(plan, { view, pods: all, shutdown: drainedFor(facts.record.phase) }, waiting);
   }
 }

@@ -11,26 +11,10 @@ import { begunNode, drainBegan } from '../../../decide/maintenance/recorded-node
 import type { NodeResolution } from '../../../decide/drain/resolution.ts';
 import { drainStatus, type NodeObservation } from '../../../decide/drain/status.ts';
 import { BY_AGENT } from '../../../decide/shutdown/drainer.ts';
+import type { Clock } from '../../../host/clock.ts';
 import { createMaintenanceStatusWriter } from '../../../kube/maintenance/status.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import type { ProgressObserver } from '../observer.ts';
-
-/** Keeps the status of maintenances of this node alone, as the controller would, with the node's identity. */
-interface SelfStatus {
-  /** The maintenances as our last writes left them, where the cache does not show those yet. */
-  latest(maintenances: readonly NodeMaintenance[]): readonly NodeMaintenance[];
-  /**
-   * Writes what the drains have come to; `pods` are those that are left on the node. `mayWrite` is asked right before.
-   * Returns whether the targets that the drains go by are recorded. Beside a controller that lives nothing else is written: of
-   * two writers each would find that the other one has changed its words.
-   */
-  write(
-    drains: readonly SelfDrain[],
-    pods: ObservedPods,
-    mayWrite: () => Promise<boolean>,
-    signal: AbortSignal,
-  ): Promise<boolean>;
-}
 
 /** The pods of the node as the status counts them. */
 interface ObservedPods {
@@ -79,22 +63,44 @@ function areTargetsRecorded({ maintenance, resolution }: SelfDrain): boolean {
   });
 }
 
-/** `controller` tells why the agent drains its node. */
-export function createSelfStatus(
-  { client, clock }: ClusterDependencies,
-  controller: Pick<ProgressObserver, 'whyAway' | 'isBesideController'>,
-): SelfStatus {
-  const writer = createMaintenanceStatusWriter(client, clock, COUNT_EVERY_MS);
-  return {
-    latest: (maintenances) => maintenances.map((copy) => writer.latest(copy)),
-    write: async (drains, pods, mayWrite, signal) => {
-      for (const drain of drains) {
-        if (controller.isBesideController() && areTargetsRecorded(drain)) continue;
-        const status = statusOf(drain, pods, { why: controller.whyAway(), now: clock.now() });
-        const { kind } = await writer.write(drain.maintenance, status, signal, mayWrite);
-        if (kind === 'not-recorded') return false;
-      }
-      return true;
-    },
-  };
+/** The status of maintenances of this node alone, kept as the controller would, with the node's identity. */
+export class SelfStatus {
+  readonly #clock: Clock;
+  readonly #controller: Pick<ProgressObserver, 'whyAway' | 'isBesideController'>;
+  readonly #writer;
+
+  /** `controller` tells why the agent drains its node. */
+  constructor(
+    { client, clock }: Pick<ClusterDependencies, 'client' | 'clock'>,
+    controller: Pick<ProgressObserver, 'whyAway' | 'isBesideController'>,
+  ) {
+    this.#clock = clock;
+    this.#controller = controller;
+    this.#writer = createMaintenanceStatusWriter(client, clock, COUNT_EVERY_MS);
+  }
+
+  /** The maintenances as our last writes left them, where the cache does not show those yet. */
+  latest(maintenances: readonly NodeMaintenance[]): readonly NodeMaintenance[] {
+    return maintenances.map((copy) => this.#writer.latest(copy));
+  }
+
+  /**
+   * Writes what the drains have come to; `pods` are those that are left on the node. `mayWrite` is asked right before.
+   * Returns whether the targets that the drains go by are recorded. Beside a controller that lives nothing else is written: of
+   * two writers each would find that the other one has changed its words.
+   */
+  async write(
+    drains: readonly SelfDrain[],
+    pods: ObservedPods,
+    mayWrite: () => Promise<boolean>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    for (const drain of drains) {
+      if (this.#controller.isBesideController() && areTargetsRecorded(drain)) continue;
+      const status = statusOf(drain, pods, { why: this.#controller.whyAway(), now: this.#clock.now() });
+      const { kind } = await this.#writer.write(drain.maintenance, status, signal, mayWrite);
+      if (kind === 'not-recorded') return false;
+    }
+    return true;
+  }
 }

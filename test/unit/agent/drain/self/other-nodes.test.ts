@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createOtherNodes } from '../../../../../src/agent/drain/self/other-nodes.ts';
+import { OtherNodes } from '../../../../../src/agent/drain/self/other-nodes.ts';
 import { SHUTDOWN_KIND_ANNOTATION } from '../../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import type { KubeRequest, KubeResponse } from '../../../../../src/kube/client.ts';
@@ -36,10 +36,10 @@ async function after(
     },
   } as never;
   const log = createRecordingLog();
-  const others = createOtherNodes({ client, clock, log, nodeName: 'n1' });
+  const others = new OtherNodes({ client, clock, log, nodeName: 'n1' });
   let why: string | undefined;
   for (let at = 0; at <= sec; at += 10) {
-    why = (await others.look(maintenances, SIGNAL))();
+    why = await others.whyNotAsked(maintenances, SIGNAL);
     if (at < sec) clock.pass(10_000);
   }
   return { why, asked, log };

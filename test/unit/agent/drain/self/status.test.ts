@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createSelfStatus } from '../../../../../src/agent/drain/self/status.ts';
+import { SelfStatus } from '../../../../../src/agent/drain/self/status.ts';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../../src/api/pod.ts';
 import { drainPodsOfNode, resolveSelfDrains } from '../../../../../src/decide/drain/self-drain.ts';
@@ -34,7 +34,7 @@ function open({ isBeside = false, maintenance = MAINTENANCE } = {}) {
   const server = createObjectServer();
   const clock = createSteppingClock();
   const dependencies = { client: server.client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
-  const status = createSelfStatus(dependencies, {
+  const status = new SelfStatus(dependencies, {
     whyAway: () => 'no controller is alive',
     isBesideController: () => isBeside,
   });

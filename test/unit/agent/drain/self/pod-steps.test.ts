@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createSelfRemovals } from '../../../../../src/agent/drain/self/pod-removal.ts';
-import { createSelfEvictions } from '../../../../../src/agent/drain/self/evictions.ts';
 import { InterceptorSilence } from '../../../../../src/agent/drain/self/interceptor-silence.ts';
-import { createPodRemoval } from '../../../../../src/agent/drain/self/pod-removal.ts';
+import { PodSteps } from '../../../../../src/agent/drain/self/pod-steps.ts';
 import { CONTROLLER_NAMESPACE } from '../../../../../src/api/lease.ts';
 import type { EvictionRequest, EvictionRequestStatus } from '../../../../../src/api/eviction-request.ts';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
@@ -51,9 +49,7 @@ function open(
   const server = createObjectServer();
   const clock = createSteppingClock();
   const dependencies = { client: server.client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
-  const evictions = createSelfEvictions(dependencies, () => settings);
-  const parts = { client: server.client, clock, evictions, removals: createSelfRemovals(dependencies) };
-  const ender = createPodRemoval(parts, SIGNAL);
+  const own = new PodSteps(dependencies, () => settings, SIGNAL);
   const silence = new InterceptorSilence(clock);
   const plan = (node?: Node): NodePlan =>
     decideNode({
@@ -63,7 +59,7 @@ function open(
       staticPods: [],
       maintenances: [maintenance],
       requests,
-      attempts: evictions.attempts(pods),
+      attempts: own.attempts(pods),
       volumes: { names: [], since: undefined, maxWaitMs: 0 },
       silentUntil: (pod, request) => silence.until(pod, request),
       why: 'x',
@@ -76,9 +72,9 @@ function open(
       reason: '',
       drainTargets: resolution.nodes[0]?.drainTargets ?? [],
     }));
-    return { awaiting, waiting: await ender.take(steps, { recorded, mayAct, whyNotAsked: () => notAsked }, SIGNAL) };
+    return { awaiting, waiting: await own.take(steps, { recorded, mayAct, whyNotAsked: notAsked }, SIGNAL) };
   };
-  return { server, clock, pass, evictions, blocking: (node?: Node) => plan(node).blocking };
+  return { server, clock, pass, blocking: (node?: Node) => plan(node).blocking };
 }
 
 describe('the end of pods on a node that its agent drains', () => {
