@@ -8,7 +8,7 @@ import { createNodePods } from './cluster/on-demand-watch.ts';
 import { endBlockedPods, createControllerDrainer } from './drain/controller-drain.ts';
 import { DrainStep } from './drain/drain.ts';
 import { NO_DRAINER } from './drain/drainer.ts';
-import { SelfGates } from './drain/gates.ts';
+import { GateRelease } from './drain/gates.ts';
 import { LastLook } from './drain/last-look.ts';
 import { ProgressObserver } from './drain/observer.ts';
 import { createOfflineDrainer } from './drain/offline/offline-drain.ts';
@@ -16,7 +16,7 @@ import type { OfflinePods } from './drain/offline/offline-pods.ts';
 import { RuntimeSilence } from './drain/runtime-silence.ts';
 import { SelfDrainer } from './drain/self/self-drain.ts';
 import { ToldPods } from './drain/told-pods.ts';
-import { createGiveBack } from './drain/uncordon-and-ungate.ts';
+import { GiveBack } from './drain/give-back.ts';
 import type { StaticPods } from './static-pods/static-pods.ts';
 
 /** What the drain of a node is made with. */
@@ -47,7 +47,7 @@ export function openDrain(parts: DrainParts, lifetime: AbortSignal): DrainStep {
   }
   const { dependencies, own, ownNode } = cluster;
   const isAfterShutdown = (): boolean => own.own().length > 0;
-  const giveBack = createGiveBack(dependencies, new SelfGates(dependencies), { ownNode, isAfterShutdown });
+  const giveBack = new GiveBack(dependencies, { gates: new GateRelease(dependencies), ownNode, isAfterShutdown });
   const { maintenances, requests, lease } = cluster;
   const nodePods = createNodePods(dependencies, lifetime);
   const scope = {

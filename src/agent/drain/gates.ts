@@ -57,12 +57,10 @@ async function namespacesToAsk({ client }: ClusterDependencies, signal: AbortSig
   return [...new Set(found.items)];
 }
 
-/** The gates of the node's DaemonSet pods, which have to be taken away after a maintenance. */
-export class SelfGates {
+/** The release of the node's DaemonSet pods from their gate, which has to follow each maintenance. */
+export class GateRelease {
   readonly #dependencies: ClusterDependencies;
   readonly #warnOnce: LogOnce;
-  /** Whether pods may wait at the gate. An agent that has just started does not know: a boot may have started it. */
-  #state: 'unknown' | 'owed' | 'clear' = 'unknown';
   /** Whether a maintenance has just ended, and no release followed it. */
   #isFresh = false;
   /** The last try, on the monotonic clock. */
@@ -84,51 +82,43 @@ export class SelfGates {
   }
 
   /** Notes that a maintenance of the node is in progress: pods may wait at the gate when it is over. */
-  arm(): void {
-    this.#state = 'owed';
+  begin(): void {
     this.#isFresh = true;
     this.#triedAt = -Infinity;
     this.#refusedMs = 0;
   }
 
-  /** Notes that a controller is alive, which takes the gates away itself. */
-  leaveToController(): void {
-    this.#state = 'clear';
-  }
-
-  /** Whether there may be pods to release; `fallback` is returned until that is known. */
-  isArmed(fallback: boolean): boolean {
-    if (this.#state === 'unknown') return fallback;
-    return this.#state === 'owed' && this.#dependencies.clock.monotonic() - this.#triedAt >= this.#refusedMs;
+  /** Whether it is time for a try. */
+  isDue(): boolean {
+    return this.#dependencies.clock.monotonic() - this.#triedAt >= this.#refusedMs;
   }
 
   /**
-   * Deletes the pods that wait at the gate of the node, so that their DaemonSets create them again, without the gate.
-   * Throws API_UNREACHABLE; a refusal is logged and tried again.
+   * Deletes the pods that wait at the gate of the node, so that their DaemonSets create them again, without the gate. Returns
+   * whether none can be left. Throws API_UNREACHABLE; a refusal is logged and tried again.
    */
-  async release(signal: AbortSignal): Promise<void> {
+  async release(signal: AbortSignal): Promise<boolean> {
     const { clock, log, nodeName } = this.#dependencies;
     const now = clock.monotonic();
-    if (now - this.#triedAt < TRY_EVERY_MS) return;
+    if (now - this.#triedAt < TRY_EVERY_MS) return false;
     this.#triedAt = now;
-    this.#state = 'owed';
     if (nodeName.length > MAX_LABEL) {
       log.warn({ node: nodeName }, 'gated DaemonSet pods of a node with so long a name wait for a controller');
-      this.#state = 'clear';
-      return;
+      return true;
     }
     try {
-      const isDone = await this.#releaseAll(signal);
       // API servers' copies of the maintenances lag: a pod that is created right after a maintenance can still be gated.
       // After a boot it ended long before.
-      if (isDone && !this.#isFresh) this.#state = 'clear';
+      const isDone = (await this.#releaseAll(signal)) && !this.#isFresh;
       this.#isFresh = false;
       this.#refusedMs = 0;
+      return isDone;
     } catch (error) {
       const refusal = refusalOf(error);
       this.#warnOnce(refusal);
       if (isImpersonationRefused(refusal))
         this.#refusedMs = Math.min(Math.max(this.#refusedMs * 2, TRY_EVERY_MS), MAX_REFUSED_WAIT_MS);
+      return false;
     }
   }
 

@@ -3,7 +3,7 @@ import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import type { NodeEvictionRequests, NodePods } from '../cluster/on-demand-watch.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 import type { ControllerLease, ControllerState } from './controller-lease.ts';
-import type { GiveBack } from './uncordon-and-ungate.ts';
+import type { GiveBack } from './give-back.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { maintenancesOfNode } from '../../decide/drain/self-drain.ts';
 import { DEFAULT_EVICTION_SETTINGS, type EvictionSettings } from '../../decide/eviction/settings.ts';

@@ -1,6 +1,6 @@
 /** What the API server does not refuse a node or a user, and what the product itself sees to. */
 import assert from 'node:assert/strict';
-import { SelfGates } from '../../../src/agent/drain/gates.ts';
+import { GateRelease } from '../../../src/agent/drain/gates.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { collectionPath, DAEMON_SETS, EVENTS, objectPath, PODS } from '../../../src/kube/resource.ts';
 import { SILENT_LOG } from '../silent-log.ts';
@@ -27,16 +27,15 @@ async function releaseInSpiteOfTraps({ clients }: Scene): Promise<void> {
   }
   await make(PODS, OTHER_TEAM, heldBody('held', 'n1'));
   const refusals: string[] = [];
-  const gates = new SelfGates({
+  const gates = new GateRelease({
     client: n1,
     clock: createSystemClock(),
     log: { ...SILENT_LOG, warn: (fields: object) => refusals.push(JSON.stringify(fields)) },
     nodeName: 'n1',
     onChange: () => undefined,
   });
-  gates.arm();
-  await gates.release(AbortSignal.timeout(30_000));
-  assert.equal(gates.isArmed(false), true, 'it is tried again');
+  gates.begin();
+  assert.equal(await gates.release(AbortSignal.timeout(30_000)), false, 'it is tried again');
   const path = objectPath(PODS, { name: 'held', namespace: OTHER_TEAM });
   assert.equal((await sendAs(admin, { method: 'GET', path })).status, 404, refusals.join());
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createHandOver, type HandOverParts } from '../../../src/agent/drain/offline/hand-over.ts';
 import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
-import { SelfGates } from '../../../src/agent/drain/gates.ts';
+import { GateRelease } from '../../../src/agent/drain/gates.ts';
 import { createParkTimes } from '../../../src/agent/static-pods/static-pods.ts';
 import { createSandboxStops } from '../../../src/host/cri/pod-stops.ts';
 import { parseAgentConfig } from '../../support/agent/config.ts';
@@ -71,8 +71,8 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
     5_000,
     (clock) => {
       const { client, asked } = countingClient();
-      const gates = new SelfGates({ client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined });
-      gates.arm();
+      const gates = new GateRelease({ client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined });
+      gates.begin();
       return Promise.resolve(async () => {
         await gates.release(SIGNAL);
         return asked();

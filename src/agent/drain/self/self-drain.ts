@@ -14,7 +14,7 @@ import { InterceptorSilence } from './interceptor-silence.ts';
 import { OtherNodes } from './other-nodes.ts';
 import { PodSteps } from './pod-steps.ts';
 import { SelfStatus } from './status.ts';
-import type { GiveBack } from '../uncordon-and-ungate.ts';
+import type { GiveBack } from '../give-back.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SelfGates } from '../../../../src/agent/drain/gates.ts';
+import { GateRelease } from '../../../../src/agent/drain/gates.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
 import type { KubeClient, KubeRequest } from '../../../../src/kube/client.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
@@ -25,7 +25,7 @@ describe('the release of the gated pods of a node', () => {
       close: () => undefined,
     };
     const clock = createSystemClock();
-    const gates = new SelfGates({ client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined });
+    const gates = new GateRelease({ client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined });
     await gates.release(AbortSignal.timeout(5_000));
     const [list, ...deletions] = asked;
     assert.ok(list?.path.startsWith('/apis/apps/v1/daemonsets?') && list.namesOnly === true);
@@ -51,11 +51,11 @@ describe('the release of the gated pods of a node', () => {
       watch: async function* () {},
       close: () => undefined,
     };
-    const gates = new SelfGates({ client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined });
-    if (isFresh) gates.arm();
+    const gates = new GateRelease({ client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined });
+    if (isFresh) gates.begin();
     let count = 0;
-    for (; gates.isArmed(true) && count < 5; count += 1) {
-      await gates.release(AbortSignal.timeout(5_000));
+    for (let isDone = false; !isDone && count < 5; count += 1) {
+      isDone = await gates.release(AbortSignal.timeout(5_000));
       clock.pass(5_000);
     }
     return count;
@@ -70,6 +70,7 @@ describe('the release of the gated pods of a node', () => {
     const clock = createSteppingClock();
     let tries = 0;
     let isAllowed = false;
+    let isDone = false;
     const message =
       'serviceaccounts "nodemaint-agent-release" is forbidden: User "system:node:n1" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "nodemaint-system"';
     const client: KubeClient = {
@@ -84,11 +85,11 @@ describe('the release of the gated pods of a node', () => {
     };
     const said: string[] = [];
     const log = { ...SILENT_LOG, warn: (_fields: object, text: string) => said.push(text) };
-    const gates = new SelfGates({ client, clock, log, nodeName: 'n1', onChange: () => undefined });
+    const gates = new GateRelease({ client, clock, log, nodeName: 'n1', onChange: () => undefined });
     const look = async (seconds: number): Promise<number> => {
       const before = tries;
       for (let passed = 0; passed < seconds; passed += 1) {
-        if (gates.isArmed(true)) await gates.release(AbortSignal.timeout(5_000));
+        if (!isDone && gates.isDue()) isDone = await gates.release(AbortSignal.timeout(5_000));
         clock.pass(1_000);
       }
       return tries - before;
@@ -99,7 +100,7 @@ describe('the release of the gated pods of a node', () => {
     assert.deepEqual(said, [
       'gated DaemonSet pods of own node wait for a controller: agents may not release them here',
     ]);
-    assert.equal(gates.isArmed(true), false, 'nothing is asked of the cluster in between');
+    assert.equal(gates.isDue(), false, 'nothing is asked of the cluster in between');
     isAllowed = true;
     assert.equal(await look(600), 1);
     assert.equal(await look(600), 0, 'released');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createGiveBack } from '../../../../src/agent/drain/uncordon-and-ungate.ts';
+import { GiveBack } from '../../../../src/agent/drain/give-back.ts';
 import { CORDONED_ANNOTATION } from '../../../../src/api/names.ts';
 import { createOwnNode } from '../../../../src/agent/cluster/own-node.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
@@ -17,23 +17,20 @@ const never = (): Promise<boolean> => Promise.resolve(false);
 
 function open(isAfterShutdown: boolean, server: ObjectServer = createObjectServer({ [NODE]: OURS })) {
   const gates: string[] = [];
-  let armed: boolean | undefined;
   const clock = createSystemClock();
   const dependencies = { client: server.client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
-  const giveBack = createGiveBack(
-    dependencies,
-    {
-      arm: () => (armed = true),
-      leaveToController: () => (armed = false),
-      isArmed: (fallback) => armed ?? fallback,
+  const giveBack = new GiveBack(dependencies, {
+    gates: {
+      begin: () => undefined,
+      isDue: () => true,
       release: () => {
         gates.push('released');
-        armed = false;
-        return Promise.resolve();
+        return Promise.resolve(true);
       },
     },
-    { ownNode: createOwnNode(dependencies), isAfterShutdown: () => isAfterShutdown },
-  );
+    ownNode: createOwnNode(dependencies),
+    isAfterShutdown: () => isAfterShutdown,
+  });
   return { giveBack, gates, server };
 }
 
