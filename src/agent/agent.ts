@@ -15,7 +15,7 @@ import { othersWarning } from './static-pods/static-pods.ts';
 import type { Cluster } from './cluster.ts';
 import { SystemdStatus } from './control/systemd-status.ts';
 import type { AgentStatus } from './control/status.ts';
-import { createHandOver, type HandOver } from './drain/offline/hand-over.ts';
+import { HandOver } from './drain/offline/hand-over.ts';
 import { passOverPods, type StaticPodPass } from './drain/pod-pass.ts';
 import { beside, type Iteration, StepRunner } from './iteration/step.ts';
 import type { AgentParts } from './open.ts';
@@ -58,7 +58,7 @@ export class Agent {
     this.#startedAt = clock.now();
     this.#startedSinceBootMs = clock.monotonic();
     this.#phases = new PhaseMachine(parts, initial);
-    this.#handOver = createHandOver(parts);
+    this.#handOver = new HandOver(parts);
     this.#storage = new Storage(parts);
     this.#systemd = new SystemdStatus((line) => parts.notify(line), clock);
     this.#runner = new StepRunner(log);

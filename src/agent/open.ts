@@ -1,8 +1,8 @@
 import process from 'node:process';
 import { Cluster } from './cluster.ts';
 import { openDrain } from './drain.ts';
-import { createKnownPods } from './drain/offline/known-pods.ts';
-import { createOfflinePods } from './drain/offline/offline-pods.ts';
+import { KnownPods } from './drain/offline/known-pods.ts';
+import { OfflinePods } from './drain/offline/offline-pods.ts';
 import type { Wakeup } from './iteration/wakeup.ts';
 import { openAgentMetrics } from './metrics/metrics.ts';
 import type { ApiAccess } from './node-name.ts';
@@ -202,8 +202,8 @@ async function makeParts(foundation: Foundation) {
   const kubelet = kubeletUnitOf(machine, config, state, bootId);
   const kubeletPods = (until: AbortSignal): ReturnType<typeof listKubeletPods> =>
     listKubeletPods(config.kubeletRootPath, until);
-  const knownPods = createKnownPods({ ...shared, client: cluster?.client, kubeletPods });
-  const offlinePods = createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
+  const knownPods = new KnownPods({ ...shared, client: cluster?.client, kubeletPods });
+  const offlinePods = new OfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
   const staticPods = new StaticPods({
     ...shared,
     store: () => locator.store(),

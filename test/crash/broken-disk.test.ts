@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { createOfflinePods } from '../../src/agent/drain/offline/offline-pods.ts';
+import { OfflinePods } from '../../src/agent/drain/offline/offline-pods.ts';
 import { openDrain } from '../../src/agent/drain.ts';
 import { type AgentRecord, readRecord, RECORD_FILE, writeRecord } from '../../src/agent/phase/record.ts';
 import { StaticPods, type StaticPodIntent } from '../../src/agent/static-pods/static-pods.ts';
@@ -65,7 +65,7 @@ async function drain(node: SimulatedNode, fault: Fault, dieAfter = MOST_TURNS): 
     save: () => Promise.resolve(),
   };
   const onChange = (): void => undefined;
-  const pods = createOfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, signal);
+  const pods = new OfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, signal);
   const staticPods = new StaticPods({
     store: () => ({
       paths: node.paths,

@@ -4,16 +4,10 @@ import { isTerminal } from '../../decide/pod.ts';
 import type { DrainerKind } from '../../decide/shutdown/drainer.ts';
 import { drainEnd, leftOf } from '../../decide/staying-pod/left-pods.ts';
 import { type GoingDown, readySinceOf } from '../../decide/staying-pod/staying-pods.ts';
-import {
-  decideToldPods,
-  endingWaits,
-  isLookDue,
-  kubeletWaits,
-  type ToldStep,
-} from '../../decide/staying-pod/told-pods.ts';
+import { decideToldPods, endingWaits, isLookDue, kubeletWaits } from '../../decide/staying-pod/told-pods.ts';
 import { podKey } from '../../decide/static-pod/moves.ts';
 import { describeError } from '../../errors.ts';
-import { createSandboxStops, stopInPlaceOfKubelet } from '../../host/cri/pod-stops.ts';
+import { SandboxStops } from '../../host/cri/pod-stops.ts';
 import { type ContainerRuntime, type PodSandbox, SilentRuntimeError } from '../../host/cri/runtime.ts';
 import { deletePod } from '../../kube/eviction/evictor.ts';
 import { keyOf } from '../../kube/resource.ts';
@@ -68,7 +62,7 @@ export class ToldPods {
 
   constructor(parts: ToldPodParts) {
     this.#parts = parts;
-    this.#stops = createSandboxStops(parts.runtime, parts.dependencies.clock);
+    this.#stops = new SandboxStops(parts.runtime, parts.dependencies);
   }
 
   /** Does what is due after a pass of the chosen drainer, and ends the drain where nothing is left that is waited for. */
@@ -161,15 +155,9 @@ export class ToldPods {
     const ended = new Set(parked.map(podKey));
     const scope = { now, goesDown, hasDeadline: this.#hasDeadline(), kubeletDownMs, live, ended };
     for (const step of decideToldPods(pods, scope)) {
-      if (step.kind === 'stop') this.#stop(step, signal);
-      else await this.#remove(step.pod, signal);
+      if (step.kind === 'remove') await this.#remove(step.pod, signal);
+      else this.#stops.begin(step.sandboxId, step.graceSec, { pod: keyOf(step.pod) }, signal);
     }
-  }
-
-  #stop({ pod, sandboxId, graceSec }: Extract<ToldStep, { kind: 'stop' }>, signal: AbortSignal): void {
-    const { log } = this.#parts.dependencies;
-    const events = stopInPlaceOfKubelet(log, { pod: keyOf(pod) }, sandboxId, graceSec);
-    this.#stops.begin(sandboxId, graceSec, events, signal);
   }
 
   /** Takes the object of a pod of which nothing runs away, as its kubelet does. */

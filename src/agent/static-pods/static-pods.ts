@@ -10,7 +10,7 @@ import {
 import type { MemberHold } from '../../decide/static-pod/member.ts';
 import { describeError } from '../../errors.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
-import { createSandboxStops, stopInPlaceOfKubelet } from '../../host/cri/pod-stops.ts';
+import { SandboxStops } from '../../host/cri/pod-stops.ts';
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
 import type { ParkStep } from '../../static-pods/journal/journal.ts';
 import type { Manifest } from '../../static-pods/manifest/manifest.ts';
@@ -126,7 +126,7 @@ export class StaticPods {
       onDirectory: createWarnOnce(log, 'cannot read the directory of manifests'),
       onRuntime: createWarnOnce(log, 'container runtime does not answer'),
     };
-    this.#stops = createSandboxStops(runtime, clock);
+    this.#stops = new SandboxStops(runtime, dependencies);
     this.#parkTimes = createParkTimes(clock);
     this.#warnOfOthers = createWarnOnce(log, 'some manifests stay parked');
     this.#startedAt = clock.monotonic();
@@ -235,13 +235,7 @@ export class StaticPods {
       const outcome = await store().mover.restore(file);
       log.info({ manifest: file, outcome }, 'restored manifest');
     } else {
-      const { sandboxId, graceSec } = action;
-      this.#stops.begin(
-        sandboxId,
-        graceSec,
-        stopInPlaceOfKubelet(log, { manifest: file }, sandboxId, graceSec),
-        signal,
-      );
+      this.#stops.begin(action.sandboxId, action.graceSec, { manifest: file }, signal);
     }
   }
 

@@ -6,26 +6,11 @@ import type { Log } from '../../telemetry/log.ts';
 /** A stop that is under way. Times are in milliseconds since the epoch. */
 interface SandboxStop {
   /** When the first stop of the pod began. */
-  readonly since: number;
+  readonly toldAt: number;
   /** When the shortest of its grace periods ends. */
   readonly endsAt: number;
   /** The same on the monotonic clock; used to compare stops. */
   readonly endsMonotonic: number;
-}
-
-/** Receives the events of a stop. */
-export interface StopEvents {
-  begun(): void;
-  failed(reason: string): void;
-}
-
-/** Stops pods in the background, while the loop continues. */
-interface SandboxStops {
-  /**
-   * Starts to stop a pod with a grace period, unless an earlier stop of it ends at the same time or before. Returns the stop
-   * that ends first. The runtime sends no second SIGTERM.
-   */
-  begin(sandboxId: string, graceSec: number, events: StopEvents, signal: AbortSignal): SandboxStop;
 }
 
 /** A new stop that would end less than this earlier is not started. */
@@ -48,64 +33,75 @@ function isSpent(failures: Failures | undefined, graceMs: number, now: number): 
 }
 
 /**
- * `onEnd` is called after each stop. A failed stop is not repeated here: the caller starts it again while the pod runs, with
- * its whole grace period.
+ * Stops pods in the background, while the loop continues. A failed stop is not repeated here: the caller starts it again while the
+ * pod runs, with its whole grace period.
  */
-export function createSandboxStops(
-  runtime: ContainerRuntime,
-  clock: Clock,
-  onEnd: () => void = () => undefined,
-): SandboxStops {
-  const underWay = new Map<string, SandboxStop>();
-  const failed = new Map<string, Failures>();
-  const noteFailure = (sandboxId: string, since: number): void => {
-    const lastAt = clock.monotonic();
-    const before = failed.get(sandboxId);
-    const isNew = before === undefined || since - before.lastAt >= SAME_MS;
-    failed.set(sandboxId, { since: isNew ? since : before.since, lastAt });
-  };
-  return {
-    begin: (sandboxId, graceSec, events, signal) => {
-      const now = clock.now();
-      const before = underWay.get(sandboxId);
-      const graceMs = graceSec * 1000;
-      const endsMonotonic = clock.monotonic() + graceMs;
-      if (before !== undefined && endsMonotonic > before.endsMonotonic - SLACK_MS) return before;
-      const stop: SandboxStop = { since: before?.since ?? now, endsAt: now + graceMs, endsMonotonic };
-      underWay.set(sandboxId, stop);
-      const begunAt = clock.monotonic();
-      const byForce = isSpent(failed.get(sandboxId), graceMs, begunAt);
-      events.begun();
-      (byForce ? runtime.stopPodByForce(sandboxId, graceSec, signal) : runtime.stopPod(sandboxId, graceSec, signal))
-        .then(() => failed.delete(sandboxId))
-        .catch((error: unknown) => {
-          if (signal.aborted) return;
-          noteFailure(sandboxId, begunAt);
-          events.failed(describeError(error));
-        })
-        .finally(() => {
-          if (underWay.get(sandboxId) === stop) underWay.delete(sandboxId);
-          onEnd();
-        })
-        .catch(() => undefined);
-      return stop;
-    },
-  };
-}
+export class SandboxStops {
+  readonly #runtime: ContainerRuntime;
+  readonly #clock: Clock;
+  readonly #log: Pick<Log, 'info' | 'warn'>;
+  readonly #onEnd: () => void;
+  readonly #underWay = new Map<string, SandboxStop>();
+  readonly #failed = new Map<string, Failures>();
 
-/** Logs a stop that replaces one by the kubelet; `subject` identifies the pod in the log. */
-export function stopInPlaceOfKubelet(
-  log: Log,
-  subject: Readonly<Record<string, string>>,
-  sandbox: string,
-  graceSec: number,
-): StopEvents {
-  return {
-    begun: () => {
-      log.warn({ ...subject, sandbox, graceSec }, 'asking the runtime to stop the pod');
-    },
-    failed: (reason) => {
-      log.error({ sandbox, reason }, 'cannot stop the pod');
-    },
-  };
+  /** `onEnd` is called after each stop. */
+  constructor(
+    runtime: ContainerRuntime,
+    { clock, log }: { readonly clock: Clock; readonly log: Pick<Log, 'info' | 'warn'> },
+    onEnd: () => void = () => undefined,
+  ) {
+    this.#runtime = runtime;
+    this.#clock = clock;
+    this.#log = log;
+    this.#onEnd = onEnd;
+  }
+
+  /**
+   * Starts to stop a pod with a grace period, unless an earlier stop of it ends at the same time or before. Returns the stop
+   * that ends first. The runtime sends no second SIGTERM. `subject` is what the pod is called in the log.
+   */
+  begin(
+    sandbox: string,
+    graceSec: number,
+    subject: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): SandboxStop {
+    const before = this.#underWay.get(sandbox);
+    const graceMs = graceSec * 1000;
+    const begunAt = this.#clock.monotonic();
+    const endsMonotonic = begunAt + graceMs;
+    if (before !== undefined && endsMonotonic > before.endsMonotonic - SLACK_MS) return before;
+    const now = this.#clock.now();
+    const stop: SandboxStop = { toldAt: before?.toldAt ?? now, endsAt: now + graceMs, endsMonotonic };
+    this.#underWay.set(sandbox, stop);
+    this.#log.info({ ...subject, sandbox, graceSec }, 'asking the runtime to stop the pod');
+    const byForce = isSpent(this.#failed.get(sandbox), graceMs, begunAt);
+    void this.#stop(sandbox, { graceSec, byForce }, signal)
+      .catch((error: unknown) => {
+        if (signal.aborted) return;
+        this.#noteFailure(sandbox, begunAt);
+        this.#log.warn({ ...subject, sandbox, reason: describeError(error) }, 'cannot stop the pod, trying again');
+      })
+      .finally(() => {
+        if (this.#underWay.get(sandbox) === stop) this.#underWay.delete(sandbox);
+        this.#onEnd();
+      });
+    return stop;
+  }
+
+  async #stop(
+    sandbox: string,
+    { graceSec, byForce }: { readonly graceSec: number; readonly byForce: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#runtime[byForce ? 'stopPodByForce' : 'stopPod'](sandbox, graceSec, signal);
+    this.#failed.delete(sandbox);
+  }
+
+  #noteFailure(sandbox: string, since: number): void {
+    const lastAt = this.#clock.monotonic();
+    const before = this.#failed.get(sandbox);
+    const isNew = before === undefined || since - before.lastAt >= SAME_MS;
+    this.#failed.set(sandbox, { since: isNew ? since : before.since, lastAt });
+  }
 }

@@ -5,8 +5,8 @@
 import { Agent } from '../../../src/agent/agent.ts';
 import { Cluster } from '../../../src/agent/cluster.ts';
 import { openDrain } from '../../../src/agent/drain.ts';
-import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
-import { createOfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
+import { KnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
+import { OfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
 import { createWakeup } from '../../../src/agent/iteration/wakeup.ts';
 import { openNoticeMemory } from '../../../src/agent/notices/memory.ts';
 import { Notices } from '../../../src/agent/notices/notices.ts';
@@ -107,7 +107,7 @@ export async function runSimulatedAgent(
       state,
       bootId,
     });
-  const knownPods = createKnownPods({
+  const knownPods = new KnownPods({
     state,
     nodeName,
     client: cluster.client,
@@ -115,7 +115,7 @@ export async function runSimulatedAgent(
     clock,
     log,
   });
-  const offlinePods = createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
+  const offlinePods = new OfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
   system?.host.login1.onPrepareForShutdown(wake);
   const notices = new Notices({
     sources: () => Promise.resolve([host.notices]),

@@ -1,8 +1,8 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
-import { createOfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
+import { KnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
+import { OfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
 import { openDrain } from '../../../src/agent/drain.ts';
 import { passOverPods, type StaticPodPass } from '../../../src/agent/drain/pod-pass.ts';
 import { StaticPods } from '../../../src/agent/static-pods/static-pods.ts';
@@ -146,10 +146,10 @@ export async function drainOffline(root: string, fault: OfflineFault | undefined
   const choose = () => Promise.resolve({ kind: 'unit', unit: 'kubelet.service' } as const);
   const kubelet = createKubeletUnit(kubeletStandIn.units, { choose, state, bootId: 'boot-1' });
   const kubeletPods = kubeletPodsOf(fault?.on === 'kubelet');
-  const knownPods = createKnownPods({ state, nodeName: 'n', client: undefined, kubeletPods, clock, log: SILENT_LOG });
+  const knownPods = new KnownPods({ state, nodeName: 'n', client: undefined, kubeletPods, clock, log: SILENT_LOG });
   let wake = (): void => undefined;
   const onChange = (): void => wake();
-  const pods = createOfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, signal);
+  const pods = new OfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, signal);
   const mover = new Mover(paths, createQuickDisk());
   await mover.recover();
   const store = {

@@ -1,11 +1,11 @@
 /** The clock of a machine is set while timers run, by NTP or by hand: none of them may take longer, or be over early. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { createHandOver, type HandOverParts } from '../../../src/agent/drain/offline/hand-over.ts';
-import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
+import { HandOver, type HandOverParts } from '../../../src/agent/drain/offline/hand-over.ts';
+import { KnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
 import { GateRelease } from '../../../src/agent/drain/gates.ts';
 import { createParkTimes } from '../../../src/agent/static-pods/static-pods.ts';
-import { createSandboxStops } from '../../../src/host/cri/pod-stops.ts';
+import { SandboxStops } from '../../../src/host/cri/pod-stops.ts';
 import { parseAgentConfig } from '../../support/agent/config.ts';
 import { asOfNow, momentOf } from '../../../src/host/clock.ts';
 import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';
@@ -58,7 +58,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
         nodeName: 'n1',
         staticPods: { stuck: () => new Set() },
       } as unknown as HandOverParts;
-      const handOver = createHandOver(context);
+      const handOver = new HandOver(context);
       const phase = drainingPhase('offline', { maintenance: 'shutdown-n1-x', since: clock.now() });
       return Promise.resolve(async () => {
         await handOver.attempt({ phase, offlineTargets: [] }, SIGNAL);
@@ -85,7 +85,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
     async (clock, t) => {
       const { client, asked } = countingClient();
       const state = await openTestState(await temporaryFolder(t, 'clock'));
-      const known = createKnownPods({
+      const known = new KnownPods({
         state,
         nodeName: 'n1',
         client,
@@ -124,8 +124,8 @@ describe('a clock that is set', () => {
       asked.push(graceSec);
       return new Promise(() => undefined);
     };
-    const stops = createSandboxStops({ stopPod } as unknown as ContainerRuntime, clock);
-    const news = { begun: () => undefined, failed: () => undefined };
+    const stops = new SandboxStops({ stopPod } as unknown as ContainerRuntime, { clock, log: SILENT_LOG });
+    const news = {};
     stops.begin('s', 60, news, SIGNAL);
     clock.set(-HOUR);
     stops.begin('s', 60, news, SIGNAL);

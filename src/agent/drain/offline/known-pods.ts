@@ -17,22 +17,6 @@ export interface PodKnowledge {
   readonly awaited?: string;
 }
 
-/** What the API server or the kubelet told of this node's pods, kept on disk for a drain in which no API server answers. */
-export interface KnownPods {
-  /**
-   * The kubelet is asked for pods of `uids` that the record does not have, where it serves its Pods API. One that does not
-   * answer is no error: it is waited for, for some seconds. What it tells is known to this process until `save`.
-   */
-  read(uids: readonly string[], signal: AbortSignal): Promise<PodKnowledge>;
-  /**
-   * Asks the API server again after an hour while the node is up, and until it has answered once when it goes down: later
-   * there may be none. A server that does not answer is no error.
-   */
-  refresh(when: keyof typeof QUESTIONS, signal: AbortSignal): Promise<void>;
-  /** Writes what the kubelet told: once it is stopped it tells no more, not even to an agent that is restarted. */
-  save(): Promise<void>;
-}
-
 interface KnownPodsDependencies {
   readonly state: StateFiles;
   readonly nodeName: string;
@@ -79,116 +63,112 @@ function knownPodsOf(pods: readonly Pod[]): ReadonlyMap<string, KnownPod> {
   );
 }
 
-async function fetchPods(
-  client: KubeClient,
-  { nodeName, timeoutMs }: { readonly nodeName: string; readonly timeoutMs: number },
-  signal: AbortSignal,
-): Promise<readonly Pod[]> {
-  // Version 0: from the API server's cache, which costs etcd nothing.
-  const query = new URLSearchParams({ fieldSelector: onNode(nodeName), resourceVersion: '0' }).toString();
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const request = { method: 'GET', path: `${collectionPath(PODS)}?${query}` } as const;
-  const list = await sendForObject<{ items?: readonly Pod[] }>(client, request, [], limited);
-  if (!Array.isArray(list?.items)) throw new NodemaintError('API_REFUSED', 'the answer is no list of pods');
-  return list.items;
-}
+/** What the API server or the kubelet told of this node's pods, kept on disk for a drain in which no API server answers. */
+export class KnownPods {
+  readonly #dependencies: KnownPodsDependencies;
+  /** With what the kubelet told, and not written yet; undefined where the file has all. */
+  #unsaved: PodKnowledge['pods'] | undefined;
+  /** When the API server, in both cases, and the kubelet are asked the next time, on the monotonic clock. */
+  readonly #dueAt = { up: 0, goingDown: 0, kubelet: 0 };
+  /** Since when the kubelet has not answered, on the monotonic clock. */
+  #silentSince: number | undefined;
 
-/** What was known the last time. */
-interface PodRecord {
-  read(): Promise<ReadonlyMap<string, KnownPod>>;
-  write(known: ReadonlyMap<string, KnownPod>): Promise<void>;
-}
+  constructor(dependencies: KnownPodsDependencies) {
+    this.#dependencies = dependencies;
+  }
 
-function createPodRecord(state: StateFiles, log: Pick<Log, 'warn'>): PodRecord {
-  return {
-    read: async () => {
-      const text = await state.read(FILE);
-      if (text === undefined) return new Map();
-      try {
-        const { pods } = fileSchema.parse(JSON.parse(text));
-        return new Map(pods.map(({ uid, ...pod }) => [uid, pod]));
-      } catch (error) {
-        log.warn({ file: FILE, reason: describeError(error) }, 'what was known of the pods cannot be read');
-        return new Map();
-      }
-    },
-    write: async (known) => {
-      const pods = [...known].map(([uid, pod]) => ({ uid, ...pod }));
-      await state.write(FILE, `${JSON.stringify({ version: 1, pods })}\n`);
-    },
-  };
-}
+  /**
+   * The kubelet is asked for pods of `uids` that the record does not have, where it serves its Pods API. One that does not
+   * answer is no error: it is waited for, for some seconds. What it tells is known to this process until `save`.
+   */
+  async read(uids: readonly string[], signal: AbortSignal): Promise<PodKnowledge> {
+    const pods = this.#unsaved ?? (await this.#recorded());
+    const isDue = this.#dependencies.clock.monotonic() >= this.#dueAt.kubelet;
+    return !isDue || uids.every((uid) => pods.has(uid)) ? { pods } : await this.#askKubelet(pods, signal);
+  }
 
-/** Asks the kubelet for pods that the record does not have, and gives what it tells to `keep`. */
-function createKubeletQuestion(
-  { kubeletPods, clock, log }: KnownPodsDependencies,
-  keep: (pods: PodKnowledge['pods']) => void,
-): (known: PodKnowledge['pods'], signal: AbortSignal) => Promise<PodKnowledge> {
-  /** Both on the monotonic clock: when it is asked again, and since when it has not answered. */
-  let dueAt = 0;
-  let silentSince: number | undefined;
-  return async (known, signal) => {
-    if (clock.monotonic() < dueAt) return { pods: known };
+  /**
+   * Asks the API server again after an hour while the node is up, and until it has answered once when it goes down: later
+   * there may be none. A server that does not answer is no error.
+   */
+  async refresh(when: keyof typeof QUESTIONS, signal: AbortSignal): Promise<void> {
+    const { client, clock, log } = this.#dependencies;
+    if (client === undefined) return;
+    // The next shutdown asks at once.
+    if (when === 'up') this.#dueAt.goingDown = 0;
+    if (clock.monotonic() < this.#dueAt[when]) return;
+    const { timeoutMs, retryMs, nextMs } = QUESTIONS[when];
+    this.#dueAt[when] = clock.monotonic() + retryMs;
+    try {
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+      const pods = knownPodsOf(await this.#fetch(client, limited));
+      this.#unsaved = undefined;
+      await this.#write(pods);
+      this.#dueAt[when] = clock.monotonic() + nextMs;
+    } catch (error) {
+      signal.throwIfAborted();
+      log.debug({ reason: describeError(error) }, "cannot ask for the node's pods");
+    }
+  }
+
+  /** Writes what the kubelet told: once it is stopped it tells no more, not even to an agent that is restarted. */
+  async save(): Promise<void> {
+    if (this.#unsaved === undefined) return;
+    await this.#write(this.#unsaved);
+    this.#unsaved = undefined;
+  }
+
+  async #fetch(client: KubeClient, signal: AbortSignal): Promise<readonly Pod[]> {
+    // Version 0: from the API server's cache, which costs etcd nothing.
+    const fieldSelector = onNode(this.#dependencies.nodeName);
+    const query = new URLSearchParams({ fieldSelector, resourceVersion: '0' }).toString();
+    const request = { method: 'GET', path: `${collectionPath(PODS)}?${query}` } as const;
+    const list = await sendForObject<{ items?: readonly Pod[] }>(client, request, [], signal);
+    if (!Array.isArray(list?.items)) throw new NodemaintError('API_REFUSED', 'the answer is no list of pods');
+    return list.items;
+  }
+
+  async #askKubelet(known: PodKnowledge['pods'], signal: AbortSignal): Promise<PodKnowledge> {
+    const { kubeletPods, clock, log } = this.#dependencies;
     try {
       const told = await kubeletPods(signal);
-      dueAt = clock.monotonic() + RETRY_MS;
-      silentSince = undefined;
+      this.#dueAt.kubelet = clock.monotonic() + RETRY_MS;
+      this.#silentSince = undefined;
       if (told === undefined) return { pods: known };
       const pods = new Map([...known, ...knownPodsOf(told)]);
-      keep(pods);
+      this.#unsaved = pods;
       log.info({ pods: pods.size }, 'the kubelet told of pods that were not known yet');
       return { pods };
     } catch (error) {
       signal.throwIfAborted();
       const reason = describeError(error);
       log.debug({ reason }, 'the kubelet does not tell of its pods');
-      silentSince ??= clock.monotonic();
-      if (clock.monotonic() - silentSince < KUBELET_SILENT_MS) {
+      this.#silentSince ??= clock.monotonic();
+      if (clock.monotonic() - this.#silentSince < KUBELET_SILENT_MS) {
         return { pods: known, awaited: `the kubelet does not tell of pods that are new: ${reason}` };
       }
-      silentSince = undefined;
-      dueAt = clock.monotonic() + RETRY_MS;
+      this.#silentSince = undefined;
+      this.#dueAt.kubelet = clock.monotonic() + RETRY_MS;
       return { pods: known };
     }
-  };
-}
+  }
 
-export function createKnownPods(dependencies: KnownPodsDependencies): KnownPods {
-  const { state, nodeName, client, clock, log } = dependencies;
-  const record = createPodRecord(state, log);
-  /** With what the kubelet told, and not written yet; undefined where the file has all. */
-  let unsaved: PodKnowledge['pods'] | undefined;
-  const askKubelet = createKubeletQuestion(dependencies, (pods) => {
-    unsaved = pods;
-  });
-  /** When the API server is asked the next time, on the monotonic clock. */
-  const dueAt = { up: 0, goingDown: 0 };
-  return {
-    read: async (uids, signal) => {
-      const pods = unsaved ?? (await record.read());
-      return uids.every((uid) => pods.has(uid)) ? { pods } : await askKubelet(pods, signal);
-    },
-    refresh: async (when, signal) => {
-      if (client === undefined) return;
-      // The next shutdown asks at once.
-      if (when === 'up') dueAt.goingDown = 0;
-      if (clock.monotonic() < dueAt[when]) return;
-      const { timeoutMs, retryMs, nextMs } = QUESTIONS[when];
-      dueAt[when] = clock.monotonic() + retryMs;
-      try {
-        const pods = knownPodsOf(await fetchPods(client, { nodeName, timeoutMs }, signal));
-        unsaved = undefined;
-        await record.write(pods);
-        dueAt[when] = clock.monotonic() + nextMs;
-      } catch (error) {
-        signal.throwIfAborted();
-        log.debug({ reason: describeError(error) }, "cannot ask for the node's pods");
-      }
-    },
-    save: async () => {
-      if (unsaved === undefined) return;
-      await record.write(unsaved);
-      unsaved = undefined;
-    },
-  };
+  /** What was known the last time. */
+  async #recorded(): Promise<PodKnowledge['pods']> {
+    const { state, log } = this.#dependencies;
+    const text = await state.read(FILE);
+    if (text === undefined) return new Map();
+    try {
+      const { pods } = fileSchema.parse(JSON.parse(text));
+      return new Map(pods.map(({ uid, ...pod }) => [uid, pod]));
+    } catch (error) {
+      log.warn({ file: FILE, reason: describeError(error) }, 'what was known of the pods cannot be read');
+      return new Map();
+    }
+  }
+
+  async #write(known: PodKnowledge['pods']): Promise<void> {
+    const pods = [...known].map(([uid, pod]) => ({ uid, ...pod }));
+    await this.#dependencies.state.write(FILE, `${JSON.stringify({ version: 1, pods })}\n`);
+  }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createSandboxStops } from '../../../../src/host/cri/pod-stops.ts';
+import { SandboxStops } from '../../../../src/host/cri/pod-stops.ts';
 import type { ContainerRuntime } from '../../../../src/host/cri/runtime.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
@@ -10,7 +10,7 @@ const SIGNAL = new AbortController().signal;
 function open() {
   const clock = createSteppingClock();
   const calls: string[] = [];
-  const failures: string[] = [];
+  const failures: object[] = [];
   const next = { error: undefined as string | undefined, takesMs: 0 };
   const stop = (how: string) => (_id: string, graceSec: number) => {
     calls.push(`${how} ${graceSec}`);
@@ -18,11 +18,11 @@ function open() {
     return next.error === undefined ? Promise.resolve() : Promise.reject(new Error(next.error));
   };
   const runtime = { stopPod: stop('gently'), stopPodByForce: stop('by force') } as unknown as ContainerRuntime;
-  const stops = createSandboxStops(runtime, clock);
+  const log = { info: () => undefined, warn: (fields: object) => failures.push(fields) };
+  const stops = new SandboxStops(runtime, { clock, log });
   const begin = async (error: string | undefined, takesMs = 0): Promise<void> => {
     Object.assign(next, { error, takesMs });
-    const events = { begun: () => undefined, failed: (reason: string) => failures.push(reason) };
-    stops.begin('s1', 30, events, SIGNAL);
+    stops.begin('s1', 30, {}, SIGNAL);
     await new Promise(setImmediate);
   };
   return { clock, calls, failures, begin };

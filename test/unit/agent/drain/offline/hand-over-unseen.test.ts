@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createHandOver, type HandOverParts } from '../../../../../src/agent/drain/offline/hand-over.ts';
+import { HandOver, type HandOverParts } from '../../../../../src/agent/drain/offline/hand-over.ts';
 import type { OfflineView } from '../../../../../src/decide/shutdown/offline-view.ts';
 import { DRAINING } from '../../../../support/agent/phase-facts.ts';
 import { RUNTIME_POD } from '../../../../support/agent/runtime-pod.ts';
@@ -53,7 +53,7 @@ function open(views: OfflineView[]) {
       },
     },
   } as unknown as HandOverParts;
-  const handOver = createHandOver(dependencies);
+  const handOver = new HandOver(dependencies);
   const attempt = async (): Promise<boolean> => {
     const outcome = await handOver.attempt(RECORD, SIGNAL);
     clock.pass(15_000);

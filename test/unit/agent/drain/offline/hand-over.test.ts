@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createHandOver } from '../../../../../src/agent/drain/offline/hand-over.ts';
+import { HandOver } from '../../../../../src/agent/drain/offline/hand-over.ts';
 import { createOwnNode } from '../../../../../src/agent/cluster/own-node.ts';
 import type { DrainPlanEntry, NodeMaintenanceStatus } from '../../../../../src/api/node-maintenance.ts';
 import { effectiveDrainPlan } from '../../../../../src/decide/maintenance/drain-plan.ts';
@@ -31,7 +31,7 @@ function open(status: NodeMaintenanceStatus | undefined, isStuck = false) {
   const clock = createSteppingClock();
   const { client } = server;
   const dependencies = { client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
-  const handOver = createHandOver({
+  const handOver = new HandOver({
     ...dependencies,
     config: { drainPlan: [] },
     cluster: {

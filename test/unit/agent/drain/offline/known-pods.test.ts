@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { createKnownPods, type KnownPods } from '../../../../../src/agent/drain/offline/known-pods.ts';
+import { KnownPods } from '../../../../../src/agent/drain/offline/known-pods.ts';
 import type { Pod } from '../../../../../src/api/pod.ts';
 import type { KubeClient } from '../../../../../src/kube/client.ts';
 import { openTestState } from '../../../../support/agent/state.ts';
@@ -46,7 +46,7 @@ async function open(t: TestContext): Promise<Scene> {
     asked.push('kubelet');
     return scene.kubelet instanceof Error ? Promise.reject(scene.kubelet) : Promise.resolve(scene.kubelet);
   };
-  const restart = () => createKnownPods({ state, nodeName: 'n1', client, kubeletPods, clock, log: SILENT_LOG });
+  const restart = () => new KnownPods({ state, nodeName: 'n1', client, kubeletPods, clock, log: SILENT_LOG });
   const scene: Scene = { known: restart(), restart, clock, asked, api: undefined, kubelet: undefined };
   return scene;
 }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { DrainerFacts } from '../../../../../src/agent/drain/drainer.ts';
 import { RuntimeSilence } from '../../../../../src/agent/drain/runtime-silence.ts';
 import { createOfflineDrainer } from '../../../../../src/agent/drain/offline/offline-drain.ts';
-import { createOfflinePods, type OfflineStop } from '../../../../../src/agent/drain/offline/offline-pods.ts';
+import { OfflinePods, type OfflineStop } from '../../../../../src/agent/drain/offline/offline-pods.ts';
 import type { DrainPlanEntry } from '../../../../../src/api/node-maintenance.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
 import type { RuntimePod } from '../../../../../src/decide/shutdown/runtime-pods.ts';
@@ -145,7 +145,7 @@ describe('the drain without an API server where nobody can end the pods', () => 
       log: SILENT_LOG,
       onChange: () => undefined,
     };
-    const pods = createOfflinePods(options, SIGNAL);
+    const pods = new OfflinePods(options, SIGNAL);
     const drainer = createOfflineDrainer({
       pods,
       staticPods: { stuck: () => new Set() },
@@ -223,7 +223,7 @@ function openPods(kubeletStops: boolean, live: readonly PodSandbox[] = [DB]) {
     save: () => note('save what it told'),
   };
   const onChange = (): void => undefined;
-  const pods = createOfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, SIGNAL);
+  const pods = new OfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, SIGNAL);
   const staticPods = { stuck: () => new Set<string>() };
   const drainer = createOfflineDrainer({ pods, staticPods, silence: new RuntimeSilence(clock), drainPlan: [], clock });
   const stopAll = async (): Promise<readonly string[]> => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createKubeletStop } from '../../../../../src/agent/drain/offline/offline-pods.ts';
+import { KubeletStop } from '../../../../../src/agent/drain/offline/offline-pods.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
 import { createRecordingLog } from '../../../../support/agent/recording-log.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
@@ -13,7 +13,7 @@ function open(first: NodemaintError | undefined) {
   const clock = createSteppingClock();
   const log = createRecordingLog();
   const kubelet = { stop: () => (world.error === undefined ? Promise.resolve() : Promise.reject(world.error)) };
-  return { world, clock, log, stop: createKubeletStop(kubelet, clock, log) };
+  return { world, clock, log, stop: new KubeletStop(kubelet, clock, log) };
 }
 
 describe('the stop of the kubelet for an offline drain', () => {
