@@ -5,9 +5,8 @@ import type { ContainerRuntime } from '../host/cri/runtime.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Cluster } from './cluster.ts';
 import { createNodePods } from './cluster/on-demand-watch.ts';
-import { endBlockedPods, createControllerDrainer } from './drain/controller-drain.ts';
+import { ControllerDrainer } from './drain/controller-drain.ts';
 import { DrainStep } from './drain/drain.ts';
-import { NO_DRAINER } from './drain/drainer.ts';
 import { GateRelease } from './drain/gates.ts';
 import { LastLook } from './drain/last-look.ts';
 import { ProgressObserver } from './drain/observer.ts';
@@ -36,38 +35,32 @@ interface DrainParts {
 
 /** Puts the three drainers together. Watches end with `lifetime`. */
 export function openDrain(parts: DrainParts, lifetime: AbortSignal): DrainStep {
-  const { config, offlinePods: pods, staticPods, runtime, clock, cluster, announce } = parts;
+  const { config, offlinePods, staticPods, clock, cluster } = parts;
   const { drainPlan } = config;
   const silence = new RuntimeSilence(clock, parts.startRuntime);
-  const offline = createOfflineDrainer({ pods, staticPods, silence, drainPlan, clock });
-  const lastLook = new LastLook(parts);
-  if (cluster === undefined) {
-    const drainers = { controller: NO_DRAINER, self: NO_DRAINER, offline };
-    return new DrainStep({ drainers, observer: undefined, lastLook, told: undefined }, drainPlan, clock);
-  }
-  const { dependencies, own, ownNode } = cluster;
+  const offline = createOfflineDrainer({ pods: offlinePods, staticPods, silence, drainPlan, clock });
+  const hands = cluster && openHands(parts, cluster, silence, lifetime);
+  return new DrainStep({ offline, lastLook: new LastLook(parts), cluster: hands }, drainPlan, clock);
+}
+
+function openHands(
+  { config, staticPods, runtime, clock, announce }: DrainParts,
+  cluster: Cluster,
+  silence: RuntimeSilence,
+  lifetime: AbortSignal,
+): ConstructorParameters<typeof DrainStep>[0]['cluster'] {
+  const { dependencies, own, ownNode, interceptor } = cluster;
   const isAfterShutdown = (): boolean => own.own().length > 0;
   const giveBack = new GiveBack(dependencies, { gates: new GateRelease(dependencies), ownNode, isAfterShutdown });
-  const { maintenances, requests, lease } = cluster;
-  const nodePods = createNodePods(dependencies, lifetime);
-  const scope = {
-    nodeName: dependencies.nodeName,
-    clock,
-    lease,
-    maintenances,
-    own,
-    requests,
-    pods: nodePods,
-    giveBack,
-  };
-  const observer = new ProgressObserver({ ...scope, maxIdleMs: config.progressWaitSec * 1000, announce });
-  const byController = createControllerDrainer(own, cluster.interceptor, endBlockedPods(dependencies), ownNode);
+  const pods = createNodePods(dependencies, lifetime);
+  const shared = { ...cluster, nodeName: dependencies.nodeName, clock, pods, giveBack };
+  const observer = new ProgressObserver({ ...shared, maxIdleMs: config.progressWaitSec * 1000, announce });
+  const byController = new ControllerDrainer(dependencies, { own, ownNode, interceptor });
   const maxVolumeWaitMs = config.maxVolumeWaitSec * 1000;
-  const kubelet = (signal: AbortSignal): ReturnType<StaticPods['kubelet']> => staticPods.kubelet(signal);
-  const told = new ToldPods({ runtime, kubelet, silence, maintenances, pods: nodePods, ownNode, dependencies });
-  const shared = { requests, giveBack, maintenances, ownNode, byController, pods: nodePods };
-  const alone = { ...shared, controller: observer, maxVolumeWaitMs };
-  const self = new SelfDrainer(alone, dependencies, lifetime);
-  const drainers = { controller: byController, self, offline };
-  return new DrainStep({ drainers, observer, lastLook, told }, drainPlan, clock);
+  const self = new SelfDrainer(
+    { ...shared, byController, controller: observer, maxVolumeWaitMs },
+    dependencies,
+    lifetime,
+  );
+  return { byController, self, observer, told: new ToldPods({ ...shared, runtime, staticPods, silence }) };
 }

@@ -1,7 +1,7 @@
 import type { ClusterDependencies } from '../cluster/dependencies.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 import type { OwnNode } from '../cluster/own-node.ts';
-import { drainedFor, type Drainer } from './drainer.ts';
+import { drainedFor, type Drainer, type DrainerFacts, type DrainPass } from './drainer.ts';
 import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
 import { isRunning } from '../static-pods/view.ts';
 import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
@@ -18,12 +18,6 @@ import { describeError } from '../../errors.ts';
 import { deleteDisrupted } from '../../kube/eviction/evictor.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
-
-/**
- * Ends the pods of this node that nobody but budgets keeps, where the controller says that these are not asked, and replicas of
- * the controller in any case: these hold no machine. Returns what keeps a pod from being ended, which the next pass tries again.
- */
-type EndBlockedPods = (maintenances: readonly NodeMaintenance[], signal: AbortSignal) => Promise<string | undefined>;
 
 /** A pass that takes longer ends. */
 const PASS_MS = 5_000;
@@ -46,17 +40,79 @@ function blockedOn(maintenances: readonly NodeMaintenance[], node: string): read
     .filter(({ isBudgetAsked, namespace }) => !isBudgetAsked || namespace === CONTROLLER_NAMESPACE);
 }
 
-/** Creates it; a node may delete the pods that are bound to it, and the controller may not. */
-export function endBlockedPods({
-  client,
-  clock,
-  log,
-  nodeName,
-}: Pick<ClusterDependencies, 'client' | 'clock' | 'log' | 'nodeName'>): EndBlockedPods {
-  const warnOnce = createLogOnce((reason) => {
-    log.warn({ reason }, 'cannot end a pod whose budget is not asked, trying again');
-  });
-  const endPod = async ({ isBudgetAsked, ...metadata }: BlockedPod, signal: AbortSignal) => {
+/** Its cordon is read again after this time. */
+const NODE_AGE_MS = 15_000;
+
+interface ControllerDrainParts {
+  readonly own: Pick<OwnMaintenances, 'isDrained' | 'awaitsVolumes'>;
+  readonly ownNode: Pick<OwnNode, 'observe'>;
+  readonly interceptor: Pick<KubeletInterceptor, 'observe'>;
+}
+
+/** The drain by the controller: the agent lets static pods leave when their EvictionRequests ask its interceptor. */
+export class ControllerDrainer implements Drainer {
+  readonly #dependencies: Pick<ClusterDependencies, 'client' | 'clock' | 'log' | 'nodeName'>;
+  readonly #parts: ControllerDrainParts;
+  readonly #warnOnce;
+
+  constructor(
+    dependencies: Pick<ClusterDependencies, 'client' | 'clock' | 'log' | 'nodeName'>,
+    parts: ControllerDrainParts,
+  ) {
+    this.#dependencies = dependencies;
+    this.#parts = parts;
+    this.#warnOnce = createLogOnce((reason) => {
+      dependencies.log.warn({ reason }, 'cannot end a pod whose budget is not asked, trying again');
+    });
+  }
+
+  async pass(
+    { record, view, retention, keepParked, maintenances }: DrainerFacts,
+    signal: AbortSignal,
+  ): Promise<DrainPass> {
+    const { own, ownNode, interceptor } = this.#parts;
+    const drains = effectiveDrains(retention);
+    const name = drainedFor(record.phase);
+    const wantsMirrors = view.parked.some((pod) => pod.thisBoot && !keepParked(pod));
+    const { unasked, ...intent } = await interceptor.observe(view, drains, wantsMirrors, signal);
+    const refusal = await this.#endBlocked(maintenances, signal);
+    const seen = name === undefined ? undefined : await ownNode.observe(NODE_AGE_MS, signal);
+    const object = seen?.kind === 'present' ? seen.node : undefined;
+    const shutdown = maintenances.find(({ metadata }) => metadata.name === name);
+    const node = shutdown === undefined ? undefined : agentNodeOf(shutdown);
+    const downSince = node === undefined ? undefined : goesDownSince(maintenances, { name: node }, object);
+    // The API server does not know of every static pod.
+    const isEnding = view.live !== undefined && view.parked.some((pod) => isRunning(pod, view));
+    const isDone = name !== undefined && own.isDrained(name);
+    const drained = isDone && unasked.length === 0 && !isEnding;
+    const what = `the API server does not tell of the static pods ${unasked.join(', ')}`;
+    const stalled = isDone && unasked.length > 0 ? what : refusal;
+    const awaitsVolumes = name !== undefined && own.awaitsVolumes(name);
+    return { ...intent, stalled, drained, waiting: [], downSince, awaitsVolumes };
+  }
+
+  /**
+   * Ends the pods of this node that nobody but budgets keeps, where the controller says that these are not asked, and replicas of
+   * the controller in any case: these hold no machine. Returns what keeps a pod from being ended, which the next pass tries again.
+   */
+  async #endBlocked(maintenances: readonly NodeMaintenance[], outer: AbortSignal): Promise<string | undefined> {
+    const signal = AbortSignal.any([outer, AbortSignal.timeout(PASS_MS)]);
+    let reason: string | undefined;
+    for (const each of blockedOn(maintenances, this.#dependencies.nodeName)) {
+      try {
+        await this.#endPod(each, signal);
+      } catch (error) {
+        outer.throwIfAborted();
+        reason = describeError(error);
+      }
+    }
+    this.#warnOnce(reason);
+    return reason;
+  }
+
+  /** A node may delete the pods that are bound to it, and the controller may not. */
+  async #endPod({ isBudgetAsked, ...metadata }: BlockedPod, signal: AbortSignal): Promise<void> {
+    const { client, clock, log, nodeName } = this.#dependencies;
     const read = { method: 'GET', path: objectPath(PODS, metadata) } as const;
     const pod = await sendForObject<Pod>(client, read, [404], signal);
     if (pod === undefined || (isBudgetAsked && !isOwnController(pod))) return;
@@ -64,54 +120,5 @@ export function endBlockedPods({
     if (pod.metadata.deletionTimestamp !== undefined) return;
     if (await deleteDisrupted(client, pod, { now: clock.now() }, signal))
       log.info({ pod: keyOf(pod) }, 'ended a pod whose budget is not asked');
-  };
-  return async (maintenances, outer) => {
-    const signal = AbortSignal.any([outer, AbortSignal.timeout(PASS_MS)]);
-    let reason: string | undefined;
-    for (const each of blockedOn(maintenances, nodeName)) {
-      try {
-        await endPod(each, signal);
-      } catch (error) {
-        outer.throwIfAborted();
-        reason = describeError(error);
-      }
-    }
-    warnOnce(reason);
-    return reason;
-  };
-}
-
-/** Its cordon is read again after this time. */
-const NODE_AGE_MS = 15_000;
-
-/** The drain by the controller: the agent lets static pods leave when their EvictionRequests ask its interceptor. */
-export function createControllerDrainer(
-  own: Pick<OwnMaintenances, 'isDrained' | 'awaitsVolumes'>,
-  interceptor: Pick<KubeletInterceptor, 'observe'>,
-  endBlocked: EndBlockedPods,
-  ownNode: Pick<OwnNode, 'observe'>,
-): Drainer {
-  return {
-    pass: async ({ record, view, retention, keepParked, maintenances }, signal) => {
-      const drains = effectiveDrains(retention);
-      const name = drainedFor(record.phase);
-      const wantsMirrors = view.parked.some((pod) => pod.thisBoot && !keepParked(pod));
-      const { unasked, ...intent } = await interceptor.observe(view, drains, wantsMirrors, signal);
-      const refusal = await endBlocked(maintenances, signal);
-      const seen = name === undefined ? undefined : await ownNode.observe(NODE_AGE_MS, signal);
-      const object = seen?.kind === 'present' ? seen.node : undefined;
-      const shutdown = maintenances.find(({ metadata }) => metadata.name === name);
-      const node = shutdown === undefined ? undefined : agentNodeOf(shutdown);
-      const downSince = node === undefined ? undefined : goesDownSince(maintenances, { name: node }, object);
-      // The API server does not know of every static pod.
-      const isEnding = view.live !== undefined && view.parked.some((pod) => isRunning(pod, view));
-      const isDone = name !== undefined && own.isDrained(name);
-      const drained = isDone && unasked.length === 0 && !isEnding;
-      const what = `the API server does not tell of the static pods ${unasked.join(', ')}`;
-      const stalled = isDone && unasked.length > 0 ? what : refusal;
-      const awaitsVolumes = name !== undefined && own.awaitsVolumes(name);
-      return { ...intent, stalled, drained, waiting: [], downSince, awaitsVolumes };
-    },
-    stop: () => undefined,
-  };
+  }
 }

@@ -1,75 +1,89 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import { chooseDrainer, type DrainerKind, isOffline } from '../../decide/shutdown/drainer.ts';
+import { drainsAlone, isOffline } from '../../decide/shutdown/drainer.ts';
 import { isAlone } from '../../decide/shutdown/running-pods.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
-import { type Drainer, type DrainerFacts, type DrainPass, type PassFacts, withLast, withDeadline } from './drainer.ts';
+import { type Drainer, type DrainPass, EMPTY_PASS, type PassFacts, withLast, withDeadline } from './drainer.ts';
 import type { LastLook } from './last-look.ts';
-import { type DrainSight, NOTHING_KNOWN, type ProgressObserver } from './observer.ts';
+import type { ProgressObserver } from './observer.ts';
+import type { SelfDrainer } from './self/self-drain.ts';
 import type { ToldPods } from './told-pods.ts';
 
-/** Who drains the node, and who observes them. */
+/** Who drains the node with the API server, and who observes them. */
+interface ClusterHands {
+  readonly byController: Drainer;
+  readonly self: Pick<SelfDrainer, 'pass' | 'stop'>;
+  readonly observer: Pick<ProgressObserver, 'observe' | 'note' | 'suspend' | 'stall' | 'isBusy' | 'state'>;
+  readonly told: Pick<ToldPods, 'after' | 'stop'>;
+}
+
+/** Who drains the node. */
 interface DrainHands {
-  readonly drainers: Readonly<Record<DrainerKind, Drainer>>;
+  readonly offline: Drainer;
+  readonly lastLook: Pick<LastLook, 'after' | 'afterCompletion'>;
   /** Undefined where no cluster is configured. */
-  readonly observer: Pick<ProgressObserver, 'observe' | 'note' | 'suspend' | 'stall' | 'isBusy' | 'state'> | undefined;
-  readonly lastLook: Pick<LastLook, 'after'>;
-  /** Undefined where no cluster is configured. */
-  readonly told: Pick<ToldPods, 'after'> | undefined;
+  readonly cluster: ClusterHands | undefined;
 }
 
 /** The drain of this node, whoever drains it. */
 export class DrainStep {
-  readonly observer: DrainHands['observer'];
+  readonly observer: ClusterHands['observer'] | undefined;
   readonly #hands: DrainHands;
   readonly #drainPlan: readonly DrainPlanEntry[];
   readonly #clock: Clock;
 
   /** `drainPlan` is as configured. */
   constructor(hands: DrainHands, drainPlan: readonly DrainPlanEntry[], clock: Clock) {
-    this.observer = hands.observer;
+    this.observer = hands.cluster?.observer;
     this.#hands = hands;
     this.#drainPlan = drainPlan;
     this.#clock = clock;
   }
 
-  /** One pass of the drainer that is chosen now; static pods that a deadline leaves no more time leave in any case. */
+  /** One pass of who drains the node now; static pods that a deadline leaves no more time leave in any case. */
   async pass(facts: PassFacts, signal: AbortSignal): Promise<DrainPass> {
-    const { drainers, lastLook, told } = this.#hands;
+    const { cluster } = this.#hands;
+    const pass = isOffline(facts.record.phase)
+      ? await this.#passOffline(facts, signal)
+      : cluster === undefined
+        ? EMPTY_PASS
+        : await this.#passInCluster(cluster, facts, signal);
+    return withDeadline(pass, facts, this.#drainPlan, this.#clock.now());
+  }
+
+  async #passOffline(facts: PassFacts, signal: AbortSignal): Promise<DrainPass> {
+    const { cluster, offline, lastLook } = this.#hands;
     const { phase } = facts.record;
-    const { controller: life, maintenances } = await this.#observe(facts, signal);
-    const chosen = chooseDrainer(phase, life);
-    for (const [kind, drainer] of Object.entries(drainers)) if (kind !== chosen) drainer.stop();
+    for (const each of [cluster?.self, cluster?.told]) each?.stop();
+    cluster?.observer.suspend();
+    const pass = await offline.pass({ ...facts, maintenances: [] }, signal);
+    // It goes by what the runtime says in any case, where it may end pods.
+    return isAlone(phase) ? await lastLook.afterCompletion(pass, phase, signal) : pass;
+  }
+
+  async #passInCluster(
+    { byController, self, observer, told }: ClusterHands,
+    facts: PassFacts,
+    signal: AbortSignal,
+  ): Promise<DrainPass> {
+    const { record, retention, view, carriers = [] } = facts;
+    const { phase } = record;
+    const { controller, maintenances } = await observer.observe(retention, phase, signal);
+    const isSelf = drainsAlone(controller);
+    if (!isSelf) self.stop();
     // What carries the way to the API server stays in a drain with it.
-    const inPlace = facts.view.inPlace.filter((pod) => chosen === 'offline' || facts.carriers?.includes(pod) !== true);
-    const given = { ...facts, view: { ...facts.view, inPlace } };
-    const own = await this.#passOf(drainers[chosen], { ...given, maintenances }, signal);
-    // Without an API server they are pods like any other, and what could not be ended is left.
-    const pass = chosen === 'offline' ? own : withLast(own, facts);
-    // The offline drainer goes by what the runtime says in any case, where it may end pods.
-    const seen = chosen === 'offline' && !isAlone(phase) ? pass : await lastLook.after(pass, phase, signal);
-    const ended = (await told?.after(seen, facts, chosen, signal)) ?? seen;
-    return withDeadline(ended, facts, this.#drainPlan, this.#clock.now());
-  }
-
-  async #observe({ record: { phase }, retention }: PassFacts, signal: AbortSignal): Promise<DrainSight> {
-    if (!isOffline(phase)) return (await this.observer?.observe(retention, phase, signal)) ?? NOTHING_KNOWN;
-    this.observer?.suspend();
-    return NOTHING_KNOWN;
-  }
-
-  /** One pass of the drainer; what keeps it from going on is noted. */
-  async #passOf(drainer: Drainer, facts: DrainerFacts, signal: AbortSignal): Promise<DrainPass> {
-    const { phase } = facts.record;
-    const observer = isOffline(phase) ? undefined : this.observer;
+    const inPlace = view.inPlace.filter((pod) => !carriers.includes(pod));
+    const given = { ...facts, view: { ...view, inPlace }, maintenances };
+    let own: DrainPass;
     try {
-      const pass = await drainer.pass(facts, signal);
-      observer?.note(phase, pass.stalled, pass.isBegun);
-      return pass;
+      own = await (isSelf ? self : byController).pass(given, signal);
+      observer.note(phase, own.stalled, own.isBegun);
     } catch (error) {
       signal.throwIfAborted();
-      observer?.note(phase, describeError(error));
+      observer.note(phase, describeError(error));
       throw error;
     }
+    const seen = await this.#hands.lastLook.after(withLast(own, facts), phase, signal);
+    return await told.after(seen, facts, isSelf, signal);
   }
 }

@@ -48,8 +48,6 @@ export interface DrainPass extends Omit<StaticPodIntent, 'keepParked'>, DrainEnd
 export interface Drainer {
   /** One pass: lets the other pods leave and returns which static pods leave. What can be tried again never throws. */
   pass(facts: DrainerFacts, signal: AbortSignal): Promise<DrainPass>;
-  /** Ends watches and forgets attempts. Called in each pass in which another drainer is chosen. */
-  stop(): void;
 }
 
 /** A pass that lets nothing leave. */
@@ -60,9 +58,6 @@ export const EMPTY_PASS: DrainPass = {
   drained: false,
   waiting: [],
 };
-
-/** Drains nothing: the agent has no cluster, or nothing to stop pods with. */
-export const NO_DRAINER: Drainer = { pass: () => Promise.resolve(EMPTY_PASS), stop: () => undefined };
 
 /** The name of this shutdown's maintenance while the node drains for it. */
 export function drainedFor(phase: Phase): string | undefined {

@@ -1,6 +1,5 @@
 import {
   type Alone,
-  isAlone,
   leftRunning,
   leftUnknown,
   LONGEST_RUNNING_MS,
@@ -62,7 +61,6 @@ export class LastLook {
   readonly #dependencies: LastLookDependencies;
   /** Since when pods run in spite of the end of the drain. */
   #from: Moment | undefined;
-  #began: { readonly completed: Alone['completed']; readonly at: Moment } | undefined;
   /** Since when the runtime has not answered after a completion by somebody else, on the monotonic clock. */
   #unseenFrom: number | undefined;
   readonly #warnUnseen: LogOnce;
@@ -87,12 +85,8 @@ export class LastLook {
   /**
    * The pass as it is, while it is not over or nothing runs any more; else one that waits for what runs, for two minutes at
    * most. A runtime that does not answer holds nothing up: then the API server's word counts.
-   *
-   * After somebody has completed the NodeMaintenance every pass is looked at, and says what runs; the phase machine counts
-   * the two minutes. Then the runtime has ten seconds to answer.
    */
   async after(pass: DrainPass, phase: Phase, signal: AbortSignal): Promise<DrainPass> {
-    if (isAlone(phase)) return await this.#afterCompletion(pass, phase, signal);
     if (!pass.drained || phase.kind !== 'draining') {
       this.#from = undefined;
       return pass;
@@ -112,15 +106,16 @@ export class LastLook {
     return waitingFor(pass, names, phase, { since: asOfNow(this.#from, now), although });
   }
 
-  async #afterCompletion(pass: DrainPass, phase: Alone, signal: AbortSignal): Promise<DrainPass> {
+  /**
+   * The same after somebody has completed the NodeMaintenance: every pass is looked at, and says what runs; the phase machine
+   * counts the two minutes. The runtime has ten seconds to answer.
+   */
+  async afterCompletion(pass: DrainPass, phase: Alone, signal: AbortSignal): Promise<DrainPass> {
+    const { sinceBootMs } = phase.completed;
     const now = momentOf(this.#dependencies.clock);
-    if (this.#began?.completed !== phase.completed) {
-      this.#began = { completed: phase.completed, at: now };
-      this.#unseenFrom = undefined;
-    }
     const sight = await this.#look(pass, phase.since, signal);
     if (sight.kind === 'unseen') {
-      this.#unseenFrom ??= now.monotonic;
+      this.#unseenFrom = Math.max(this.#unseenFrom ?? now.monotonic, sinceBootMs);
       if (now.monotonic - this.#unseenFrom >= UNSEEN_MS) {
         return { ...pass, drained: true, left: leftUnknown(phase.maintenance, sight.reason) };
       }
@@ -131,7 +126,7 @@ export class LastLook {
     const { names } = sight;
     this.#warnRunning(names.length === 0 ? undefined : names.join(', '));
     if (names.length === 0) return { ...pass, running: names };
-    const since = asOfNow(this.#began.at, now);
+    const since = now.wall - (now.monotonic - sinceBootMs);
     const although = 'somebody has completed the NodeMaintenance';
     return { ...waitingFor(pass, names, phase, { since, although }), running: names };
   }

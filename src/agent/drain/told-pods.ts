@@ -1,7 +1,6 @@
 import type { Pod } from '../../api/pod.ts';
 import { earliestDeadline } from '../../decide/deadline/maintenance.ts';
 import { isTerminal } from '../../decide/pod.ts';
-import type { DrainerKind } from '../../decide/shutdown/drainer.ts';
 import { drainEnd, leftOf } from '../../decide/staying-pod/left-pods.ts';
 import { type GoingDown, readySinceOf } from '../../decide/staying-pod/staying-pods.ts';
 import { decideToldPods, endingWaits, isLookDue, kubeletWaits } from '../../decide/staying-pod/told-pods.ts';
@@ -15,7 +14,7 @@ import type { ClusterDependencies } from '../cluster/dependencies.ts';
 import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import type { OwnNode } from '../cluster/own-node.ts';
 import { followed, type NodePods } from '../cluster/on-demand-watch.ts';
-import type { KubeletState } from '../static-pods/static-pods.ts';
+import type { KubeletState, StaticPods } from '../static-pods/static-pods.ts';
 import { isRunning, type StaticPodView } from '../static-pods/view.ts';
 import { type DrainPass, manifestsOf, type PassFacts } from './drainer.ts';
 import type { RuntimeSilence } from './runtime-silence.ts';
@@ -23,8 +22,7 @@ import type { RuntimeSilence } from './runtime-silence.ts';
 /** What the pods that were told to end are seen and ended with. */
 interface ToldPodParts {
   readonly runtime: ContainerRuntime;
-  /** The kubelet, which is asked. */
-  readonly kubelet: (signal: AbortSignal) => Promise<KubeletState>;
+  readonly staticPods: Pick<StaticPods, 'kubelet'>;
   readonly silence: RuntimeSilence;
   readonly maintenances: Pick<NodeMaintenances, 'drains' | 'get'>;
   readonly pods: NodePods;
@@ -65,20 +63,19 @@ export class ToldPods {
     this.#stops = new SandboxStops(parts.runtime, parts.dependencies);
   }
 
-  /** Does what is due after a pass of the chosen drainer, and ends the drain where nothing is left that is waited for. */
+  /** Does what is due after a pass, by this agent or not, and ends the drain where nothing is left that is waited for. */
   async after(
     pass: DrainPass,
     { record: { phase }, view }: PassFacts,
-    chosen: DrainerKind,
+    isSelf: boolean,
     signal: AbortSignal,
   ): Promise<DrainPass> {
     const { pods: watch, silence, dependencies } = this.#parts;
     // A machine that waits for its turn has begun nothing.
     const goesDown = phase.kind === 'draining' && pass.downSince !== undefined;
-    if (chosen === 'offline' || (!goesDown && !this.#hasDeadline())) {
+    if (!goesDown && !this.#hasDeadline()) {
       // The drain by the agent needs the watch, too.
-      if (chosen !== 'self') watch.stop();
-      this.#removals.clear();
+      if (!isSelf) this.stop();
       return pass;
     }
     const pods = followed(watch)
@@ -106,6 +103,12 @@ export class ToldPods {
     return end.left === undefined ? seen : { ...seen, ...end };
   }
 
+  /** Ends the watch: nothing of the kind is due. */
+  stop(): void {
+    this.#parts.pods.stop();
+    this.#removals.clear();
+  }
+
   /** Since when the kubelet has been Ready, where a pod was told to end. The Node that the facts of the phase go by is recent enough. */
   async #readySince(pods: readonly Pod[], signal: AbortSignal): Promise<GoingDown['readySince']> {
     if (!pods.some(({ metadata }) => metadata.deletionTimestamp !== undefined)) return undefined;
@@ -121,11 +124,11 @@ export class ToldPods {
 
   /** Asks the kubelet where somebody has to end, and the runtime where the kubelet does not end it. */
   async #look(pods: readonly Pod[], { view, goesDown }: Scene, leaves: boolean, signal: AbortSignal): Promise<Sight> {
-    const { kubelet: ask, runtime, dependencies } = this.#parts;
+    const { staticPods, runtime, dependencies } = this.#parts;
     const isParked = view.parked.some(({ thisBoot }) => thisBoot);
     const told = pods.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
     const isEnding = goesDown && (isParked || leaves || told.length > 0);
-    const kubelet: KubeletState = isEnding ? await ask(signal) : { kind: 'up' };
+    const kubelet: KubeletState = isEnding ? await staticPods.kubelet(signal) : { kind: 'up' };
     const now = dependencies.clock.now();
     const isDue = kubelet.kind === 'down' || told.some((pod) => this.#isSilent || isLookDue(pod, now));
     // Where the view has a sandbox, the runtime has answered in this pass.

@@ -1,11 +1,5 @@
 import type { Phase } from './phase.ts';
 
-/**
- * Who drains this node: the controller; its agent, because no controller drains it (`self`); or its agent, because no API
- * server answers (`offline`).
- */
-export type DrainerKind = 'controller' | 'self' | 'offline';
-
 /** What the controller's Lease shows; `unknown` while it was not observed for long enough, or need not be observed. */
 export type LeaseLife = 'alive' | 'dead' | 'unknown';
 
@@ -26,8 +20,7 @@ export function isOffline(phase: Phase): boolean {
   return phase.kind === 'draining' && phase.mode === 'offline';
 }
 
-/** Chooses who drains the node now. Until the controller is known to be dead or idle, the drain is left to it. */
-export function chooseDrainer(phase: Phase, controller: ControllerLife): DrainerKind {
-  if (isOffline(phase)) return 'offline';
-  return controller === 'dead' || controller === 'idle' ? 'self' : 'controller';
+/** Whether the agent drains the node in the place of a controller. Until that is known to be dead or idle, the drain is left to it. */
+export function drainsAlone(controller: ControllerLife): boolean {
+  return controller === 'dead' || controller === 'idle';
 }

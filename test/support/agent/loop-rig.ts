@@ -1,6 +1,7 @@
 import { Agent } from '../../../src/agent/agent.ts';
 import { DrainStep } from '../../../src/agent/drain/drain.ts';
-import { type Drainer, EMPTY_PASS } from '../../../src/agent/drain/drainer.ts';
+import { type Drainer, type DrainPass, EMPTY_PASS } from '../../../src/agent/drain/drainer.ts';
+import { NOTHING_KNOWN } from '../../../src/agent/drain/observer.ts';
 import type { LastLook } from '../../../src/agent/drain/last-look.ts';
 import { RuntimeSilence } from '../../../src/agent/drain/runtime-silence.ts';
 import { createOfflineDrainer } from '../../../src/agent/drain/offline/offline-drain.ts';
@@ -232,10 +233,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
       if ((progress += 1) > 20) throw new Error('the loop goes on without a wait');
     },
   };
-  const byController: Drainer = {
-    pass: () => Promise.resolve({ ...EMPTY_PASS, drained: world.drained }),
-    stop: () => undefined,
-  };
+  const byController: Drainer = { pass: () => Promise.resolve({ ...EMPTY_PASS, drained: world.drained }) };
   const offline = createOfflineDrainer({
     pods: offlinePods,
     staticPods,
@@ -243,8 +241,21 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
     drainPlan: [],
     clock,
   });
-  const drainers = { controller: byController, self: byController, offline };
-  const lastLook: Pick<LastLook, 'after'> = { after: (pass) => Promise.resolve(pass) };
+  const look = (pass: DrainPass): Promise<DrainPass> => Promise.resolve(pass);
+  const lastLook: Pick<LastLook, 'after' | 'afterCompletion'> = { after: look, afterCompletion: look };
+  const hands = {
+    byController,
+    self: { ...byController, stop: () => undefined },
+    observer: {
+      observe: () => Promise.resolve(NOTHING_KNOWN),
+      note: () => undefined,
+      suspend: () => undefined,
+      stall: () => undefined,
+      isBusy: () => false,
+      state: () => undefined,
+    },
+    told: { after: look, stop: () => undefined },
+  };
   const parts = {
     config: parseAgentConfig(CONFIG, 'agent.yaml'),
     clock,
@@ -272,7 +283,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
     ...people,
     cluster: clusterConfigured ? cluster : undefined,
     ...manifests,
-    drain: new DrainStep({ drainers, observer: undefined, lastLook, told: undefined }, [], clock),
+    drain: new DrainStep({ offline, lastLook, cluster: hands }, [], clock),
     ...loop,
   } as unknown as AgentParts;
   const agent = new Agent(parts, initial);

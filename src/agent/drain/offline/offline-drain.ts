@@ -91,6 +91,5 @@ export function createOfflineDrainer(dependencies: OfflineDrainDependencies): Dr
         waiting,
       };
     },
-    stop: () => undefined,
   };
 }

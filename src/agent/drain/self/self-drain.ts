@@ -162,7 +162,7 @@ export class SelfDrainer implements Drainer {
     this.#others = new OtherNodes(dependencies);
   }
 
-  /** Forgets everything but the writes of the status. */
+  /** Forgets everything but the writes of the status; called in each pass in which others drain the node. */
   stop(): void {
     this.#volumesSince = undefined;
     for (const each of [this.#steps, this.#silence, this.#others]) each.forget();

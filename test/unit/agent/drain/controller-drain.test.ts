@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { endBlockedPods, createControllerDrainer } from '../../../../src/agent/drain/controller-drain.ts';
+import { ControllerDrainer } from '../../../../src/agent/drain/controller-drain.ts';
 import type { DrainerFacts } from '../../../../src/agent/drain/drainer.ts';
 import { CONTROLLER_NAMESPACE } from '../../../../src/api/lease.ts';
 import { SHUTDOWN_KIND_ANNOTATION } from '../../../../src/api/names.ts';
@@ -43,8 +43,9 @@ async function asked(maintenance: NodeMaintenance, pod: Partial<Pod> = {}, statu
   if (status !== 200) for (const call of [`PATCH ${PATH}/status`, `DELETE ${PATH}`]) server.refused.set(call, status);
   const log = createRecordingLog();
   const clock = createSteppingClock();
-  const refusal = await endBlockedPods({ client: server.client, clock, log, nodeName: 'n1' })([maintenance], SIGNAL);
-  return { server, log, refusal };
+  const drainer = new ControllerDrainer({ client: server.client, clock, log, nodeName: 'n1' }, partsOf({}));
+  const { stalled } = await drainer.pass({ ...factsOf({ kind: 'watching' }), maintenances: [maintenance] }, SIGNAL);
+  return { server, log, refusal: stalled };
 }
 
 describe('the pods that only budgets keep on a machine that goes down', () => {
@@ -130,23 +131,24 @@ interface Told {
   readonly isDrained?: boolean;
   readonly isCordoned?: boolean;
   readonly unasked?: readonly string[];
-  readonly refusal?: string;
 }
 
-function open({ isDrained = false, isCordoned = true, unasked = [], refusal }: Told) {
+/** What the cluster tells of the drain. */
+function partsOf({ isDrained = false, isCordoned = true, unasked = [] }: Told) {
   const leave = new Map([['default/web-n1', { maintenance: NAME, reason: '' }]]);
-  const drainer = createControllerDrainer(
-    { isDrained: () => isDrained, awaitsVolumes: () => false },
-    { observe: () => Promise.resolve({ leave, targeted: new Set(['default/web-n1']), mirrors: undefined, unasked }) },
-    () => Promise.resolve(refusal),
-    {
-      observe: () =>
-        Promise.resolve({
-          kind: 'present',
-          node: { metadata: { name: 'n1' }, spec: { unschedulable: isCordoned }, status: {} },
-        }),
-    },
-  );
+  const node = { metadata: { name: 'n1' }, spec: { unschedulable: isCordoned }, status: {} };
+  const intent = { leave, targeted: new Set(['default/web-n1']), mirrors: undefined, unasked };
+  return {
+    own: { isDrained: () => isDrained, awaitsVolumes: () => false },
+    ownNode: { observe: () => Promise.resolve({ kind: 'present', node } as const) },
+    interceptor: { observe: () => Promise.resolve(intent) },
+  };
+}
+
+function open(told: Told) {
+  const { client } = createObjectServer();
+  const dependencies = { client, clock: createSteppingClock(), log: createRecordingLog(), nodeName: 'n1' };
+  const drainer = new ControllerDrainer(dependencies, partsOf(told));
   return { pass: (facts: DrainerFacts) => drainer.pass(facts, SIGNAL) };
 }
 
@@ -162,7 +164,6 @@ describe('the drain by the controller', () => {
     assert.equal((await open({ isDrained: true }).pass(factsOf({ kind: 'watching' }))).drained, false);
     const untold = await open({ isDrained: true, unasked: ['d/p'] }).pass(factsOf(PHASE));
     assert.deepEqual([untold.drained, untold.stalled], [false, 'the API server does not tell of the static pods d/p']);
-    assert.equal((await open({ refusal: 'refused' }).pass(factsOf(PHASE))).stalled, 'refused');
     const facts = factsOf(PHASE);
     const parked = [{ namespace: 'd', podName: 'p', thisBoot: true }] as never;
     const ending = { ...facts, view: { ...facts.view, parked, live: new Map([['d/p', ['s']]]) } };

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DrainStep } from '../../../../src/agent/drain/drain.ts';
-import { type DrainerFacts, type Drainer, EMPTY_PASS, type PassFacts } from '../../../../src/agent/drain/drainer.ts';
-import type { LastLook } from '../../../../src/agent/drain/last-look.ts';
+import {
+  type DrainerFacts,
+  type Drainer,
+  type DrainPass,
+  EMPTY_PASS,
+  type PassFacts,
+} from '../../../../src/agent/drain/drainer.ts';
 import type { DrainSight } from '../../../../src/agent/drain/observer.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
-import type { ControllerLife, DrainerKind } from '../../../../src/decide/shutdown/drainer.ts';
+import type { ControllerLife } from '../../../../src/decide/shutdown/drainer.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
 
@@ -36,14 +41,11 @@ function stepOf(
 ): { readonly step: DrainStep; readonly calls: string[]; readonly facts: DrainerFacts[] } {
   const calls: string[] = [];
   const facts: DrainerFacts[] = [];
-  const drainerOf = (kind: DrainerKind): Drainer => ({
+  const drainerOf = (kind: string): Drainer => ({
     pass: (given) => {
       calls.push(`${kind} passes`);
       facts.push(given);
       return Promise.resolve(passed);
-    },
-    stop: () => {
-      calls.push(`${kind} stops`);
     },
   });
   const observer = {
@@ -61,25 +63,31 @@ function stepOf(
       if (reason !== undefined) calls.push(`noted: ${reason}`);
     },
   };
-  const drainers = { controller: drainerOf('controller'), self: drainerOf('self'), offline: drainerOf('offline') };
-  const lastLook: Pick<LastLook, 'after'> = {
-    after: (pass) => {
-      calls.push('the runtime is looked at');
-      return Promise.resolve(pass);
-    },
+  const look = (pass: DrainPass): Promise<DrainPass> => {
+    calls.push('the runtime is looked at');
+    return Promise.resolve(pass);
   };
-  const step = new DrainStep({ drainers, observer, lastLook, told: undefined }, [], createSystemClock());
+  const stop = (): void => {
+    calls.push('self stops');
+  };
+  const told = { after: (pass: DrainPass) => Promise.resolve(pass), stop: () => undefined };
+  const self = { ...drainerOf('self'), stop };
+  const hands = {
+    offline: drainerOf('offline'),
+    lastLook: { after: look, afterCompletion: look },
+    cluster: { byController: drainerOf('controller'), self, observer, told },
+  };
+  const step = new DrainStep(hands, [], createSystemClock());
   return { step, calls, facts };
 }
 
 describe('the drain of the node', () => {
-  for (const [life, other, chosen] of [
-    ['alive', 'self', 'controller'],
-    ['dead', 'controller', 'self'],
+  for (const [life, steps] of [
+    ['alive', ['self stops', 'controller passes']],
+    ['dead', ['self passes']],
   ] as const) {
-    it(`the drain of the node stops the other drainers before the chosen one passes, with a controller that is ${life}`, async () => {
-      const stops = [`${other} stops`, 'offline stops'];
-      const expected = ['the controller is observed', ...stops, `${chosen} passes`, 'the runtime is looked at'];
+    it(`the drain of the node is its agent's, or ends before another one passes, with a controller that is ${life}`, async () => {
+      const expected = ['the controller is observed', ...steps, 'the runtime is looked at'];
       const { step, calls, facts } = stepOf(life);
       await step.pass(factsOf(phaseOf('cluster')), SIGNAL);
       assert.deepEqual(calls, expected);
@@ -90,7 +98,7 @@ describe('the drain of the node', () => {
   it('the drain of the node observes no controller while the API server is given up', async () => {
     const { step, calls } = stepOf('alive');
     await step.pass(factsOf(phaseOf('offline')), SIGNAL);
-    assert.deepEqual(calls, ['the observation ends', 'controller stops', 'self stops', 'offline passes']);
+    assert.deepEqual(calls, ['self stops', 'the observation ends', 'offline passes']);
   });
 
   it('the drain of the node looks at the runtime after somebody has completed the NodeMaintenance', async () => {

@@ -5,6 +5,7 @@ import { LastLook } from '../../../../src/agent/drain/last-look.ts';
 import { SOURCE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Waiting } from '../../../../src/decide/node/waits.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
+import type { Alone } from '../../../../src/decide/shutdown/running-pods.ts';
 import { LONGEST_RUNNING_MS } from '../../../../src/decide/shutdown/running-pods.ts';
 import type { PodSandbox } from '../../../../src/host/cri/runtime.ts';
 import { createRecordingLog, type RecordingLog } from '../../../support/agent/recording-log.ts';
@@ -145,7 +146,7 @@ describe('the look at the container runtime before a machine is let go', () => {
 
 describe('the look at the container runtime after somebody has completed the NodeMaintenance', () => {
   /** The drain goes on without the cluster. */
-  function alone(made: Scene): Phase {
+  function alone(made: Scene): Alone {
     assert.ok(made.phase.kind === 'draining');
     return { ...made.phase, mode: 'offline', completed: { sinceBootMs: made.clock.monotonic() } };
   }
@@ -154,14 +155,14 @@ describe('the look at the container runtime after somebody has completed the Nod
     const made = scene();
     made.pods = ['web', 'db'];
     const ending: Waiting = { wait: 'grace-period', what: 'default/db', on: 'container runtime', message: 'is ending' };
-    const pass = await made.look.after({ ...EMPTY_PASS, waiting: [ending] }, alone(made), SIGNAL);
+    const pass = await made.look.afterCompletion({ ...EMPTY_PASS, waiting: [ending] }, alone(made), SIGNAL);
     assert.deepEqual(pass.running, ['default/db', 'default/web']);
     assert.deepEqual(
       pass.waiting.map(({ what, message }) => `${what} ${message}`),
       ['default/db is ending', 'default/web still runs, although somebody has completed the NodeMaintenance'],
     );
     assert.equal(pass.waiting[1]?.expectedAt, made.clock.now() + LONGEST_RUNNING_MS);
-    await made.look.after(EMPTY_PASS, alone(made), SIGNAL);
+    await made.look.afterCompletion(EMPTY_PASS, alone(made), SIGNAL);
     assert.equal(made.log.lines.length, 1, 'it is logged once');
     assert.match(made.log.lines[0] ?? '', /default\/db, default\/web/);
   });
@@ -169,9 +170,9 @@ describe('the look at the container runtime after somebody has completed the Nod
   it('does not let the machine go while pods run that a pass does not see', async () => {
     const made = scene();
     made.pods = ['web'];
-    assert.equal((await made.look.after(DRAINED, alone(made), SIGNAL)).drained, false);
+    assert.equal((await made.look.afterCompletion(DRAINED, alone(made), SIGNAL)).drained, false);
     made.pods = [];
-    const { drained, left, running } = await made.look.after(DRAINED, alone(made), SIGNAL);
+    const { drained, left, running } = await made.look.afterCompletion(DRAINED, alone(made), SIGNAL);
     assert.deepEqual({ drained, left, running }, { drained: true, left: undefined, running: [] });
   });
 
@@ -179,12 +180,12 @@ describe('the look at the container runtime after somebody has completed the Nod
     const made = scene();
     made.failure = 'gone';
     const phase = alone(made);
-    const first = await made.look.after(DRAINED, phase, SIGNAL);
+    const first = await made.look.afterCompletion(DRAINED, phase, SIGNAL);
     assert.deepEqual([first.drained, first.running], [false, undefined]);
     made.clock.pass(9_999);
-    assert.equal((await made.look.after(EMPTY_PASS, phase, SIGNAL)).drained, false);
+    assert.equal((await made.look.afterCompletion(EMPTY_PASS, phase, SIGNAL)).drained, false);
     made.clock.pass(1);
-    const { drained, left } = await made.look.after(EMPTY_PASS, phase, SIGNAL);
+    const { drained, left } = await made.look.afterCompletion(EMPTY_PASS, phase, SIGNAL);
     assert.equal(drained, true);
     assert.match(left ?? '', /^somebody has completed the NodeMaintenance m, .*gone/);
   });
@@ -193,12 +194,12 @@ describe('the look at the container runtime after somebody has completed the Nod
     const made = scene();
     made.failure = 'gone';
     const phase = alone(made);
-    await made.look.after(EMPTY_PASS, phase, SIGNAL);
+    await made.look.afterCompletion(EMPTY_PASS, phase, SIGNAL);
     made.clock.pass(9_999);
     made.failure = undefined;
-    await made.look.after(EMPTY_PASS, phase, SIGNAL);
+    await made.look.afterCompletion(EMPTY_PASS, phase, SIGNAL);
     made.failure = 'gone again';
     made.clock.pass(1);
-    assert.equal((await made.look.after(EMPTY_PASS, phase, SIGNAL)).drained, false);
+    assert.equal((await made.look.afterCompletion(EMPTY_PASS, phase, SIGNAL)).drained, false);
   });
 });

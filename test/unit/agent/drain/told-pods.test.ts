@@ -63,7 +63,9 @@ function open(world: World) {
   const since = clock.now();
   const told = new ToldPods({
     runtime,
-    kubelet: () => Promise.resolve(world.isKubeletUp === false ? { kind: 'down', since } : { kind: 'up' }),
+    staticPods: {
+      kubelet: () => Promise.resolve(world.isKubeletUp === false ? { kind: 'down', since } : { kind: 'up' }),
+    },
     silence: new RuntimeSilence(clock),
     maintenances,
     pods: createNodePods(dependencies, lifetime.signal),
@@ -75,9 +77,9 @@ function open(world: World) {
     const phase = { kind, mode: 'cluster', maintenance: 'm' };
     const view = { inPlace: [], ended: [], parked: [], live: undefined };
     const facts = { record: { phase, offlineTargets: [] }, view } as unknown as PassFacts;
-    await told.after(pass, facts, 'controller', lifetime.signal);
+    await told.after(pass, facts, false, lifetime.signal);
     await new Promise((resolve) => setImmediate(resolve));
-    return await told.after(pass, facts, 'controller', lifetime.signal);
+    return await told.after(pass, facts, false, lifetime.signal);
   };
   return { server, clock, log, stopped, passes, lifetime };
 }

@@ -97,7 +97,7 @@ function open(
       },
       maintenances: { list: () => others },
       ownNode: createOwnNode(dependencies),
-      byController: { pass: () => Promise.resolve(EMPTY_PASS), stop: () => undefined },
+      byController: { pass: () => Promise.resolve(EMPTY_PASS) },
       maxVolumeWaitMs,
     },
     dependencies,
