@@ -49,12 +49,19 @@ function openHands(
   silence: RuntimeSilence,
   lifetime: AbortSignal,
 ): ConstructorParameters<typeof DrainStep>[0]['cluster'] {
-  const { dependencies, own, ownNode, interceptor } = cluster;
+  const { dependencies, own, ownNode, interceptor, lease, maintenances, requests } = cluster;
   const isAfterShutdown = (): boolean => own.own().length > 0;
   const giveBack = new GiveBack(dependencies, { gates: new GateRelease(dependencies), ownNode, isAfterShutdown });
   const pods = createNodePods(dependencies, lifetime);
-  const shared = { ...cluster, nodeName: dependencies.nodeName, clock, pods, giveBack };
-  const observer = new ProgressObserver({ ...shared, maxIdleMs: config.progressWaitSec * 1000, announce });
+  const shared = { dependencies, own, ownNode, lease, maintenances, requests, pods, giveBack };
+  const { nodeName } = dependencies;
+  const observer = new ProgressObserver({
+    ...shared,
+    nodeName,
+    clock,
+    maxIdleMs: config.progressWaitSec * 1000,
+    announce,
+  });
   const byController = new ControllerDrainer(dependencies, { own, ownNode, interceptor });
   const maxVolumeWaitMs = config.maxVolumeWaitSec * 1000;
   const self = new SelfDrainer(
