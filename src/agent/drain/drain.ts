@@ -6,13 +6,13 @@ import type { Clock } from '../../host/clock.ts';
 import { type Drainer, type DrainPass, EMPTY_PASS, type PassFacts, withLast, withDeadline } from './drainer.ts';
 import type { LastLook } from './last-look.ts';
 import type { ProgressObserver } from './observer.ts';
-import type { SelfDrainer } from './self/self-drain.ts';
 import type { ToldPods } from './told-pods.ts';
 
 /** Who drains the node with the API server, and who observes them. */
 interface ClusterHands {
   readonly byController: Drainer;
-  readonly self: Pick<SelfDrainer, 'pass' | 'stop'>;
+  /** Its work ends with `stop`, which is called in each pass in which others drain the node. */
+  readonly self: Drainer & { stop(): void };
   readonly observer: Pick<ProgressObserver, 'observe' | 'note' | 'suspend' | 'stall' | 'isBusy' | 'state'>;
   readonly told: Pick<ToldPods, 'after' | 'stop'>;
 }

@@ -1,9 +1,10 @@
 import type { Pod } from '../../api/pod.ts';
+import { endingWaits, kubeletWaits } from '../../decide/node/waits.ts';
 import { earliestDeadline } from '../../decide/deadline/maintenance.ts';
 import { isTerminal } from '../../decide/pod.ts';
 import { drainEnd, leftOf } from '../../decide/staying-pod/left-pods.ts';
 import { type GoingDown, readySinceOf } from '../../decide/staying-pod/staying-pods.ts';
-import { decideToldPods, endingWaits, isLookDue, kubeletWaits } from '../../decide/staying-pod/told-pods.ts';
+import { decideToldPods, isLookDue } from '../../decide/staying-pod/told-pods.ts';
 import { podKey } from '../../decide/static-pod/moves.ts';
 import { describeError } from '../../errors.ts';
 import { SandboxStops } from '../../host/cri/pod-stops.ts';

@@ -3,11 +3,12 @@
  * there is no third sort, because a machine that goes down must not wait for what nobody decides.
  */
 import type { BlockingPod, WaitReason } from '../../api/node-maintenance.ts';
+import type { Pod } from '../../api/pod.ts';
 import { HEARTBEAT_DEADLINE_MS } from '../../api/eviction-request.ts';
 import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import { type EvictionOutcome, isApiFailure } from '../eviction/api-answer.ts';
 import { MAX_RETRY_MS } from '../eviction/back-off.ts';
-import type { PodEnd } from '../pod.ts';
+import { endOf, type PodEnd, podTypeOf } from '../pod.ts';
 import { readInterceptorMessage, refusedBy } from '../interceptor/message.ts';
 import type { ControllerLife } from '../shutdown/drainer.ts';
 import { LONGEST_UNSEEN_MS } from '../shutdown/offline-view.ts';
@@ -109,6 +110,24 @@ export function endingWait(
 ): Waiting {
   const wait = now > endsAt ? 'overdue' : 'grace-period';
   return { wait, what, on, message: 'is terminating', since: toldAt, expectedAt: endsAt };
+}
+
+/** The pods that were told to end, and are waited for; a static one is known by its manifest. */
+export function endingWaits(pods: readonly Pod[], now: number): readonly Waiting[] {
+  return pods.flatMap((pod) => {
+    const { namespace = 'default', name } = pod.metadata;
+    const end = podTypeOf(pod) === 'Static' ? undefined : endOf(pod);
+    return end === undefined || now > end.endsAt + AFTER_END_MS
+      ? []
+      : [endingWait(`${namespace}/${name}`, 'kubelet', end, now)];
+  });
+}
+
+/** That the kubelet is waited for, which has been down since then, in milliseconds since the epoch, or is up: the wait has an end. */
+export function kubeletWaits(since: number | undefined, now: number): readonly Waiting[] {
+  if (since === undefined || now - since > KUBELET_WAIT_MS) return [];
+  const message = 'is down; pods that were told to end are ended over the container runtime';
+  return [{ wait: 'kubelet-down', what: 'the kubelet', on: 'systemd', message, since }];
 }
 
 /** Who is to act where a static pod that is targeted does not leave yet. */

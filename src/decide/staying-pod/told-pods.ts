@@ -3,12 +3,10 @@
  * time shorter, which it ignores, and where the machine goes down and the kubelet is away, or cannot take away what has ended.
  */
 import type { Pod } from '../../api/pod.ts';
-import { endingWait, type Waiting } from '../node/waits.ts';
 import { endOf, graceSecOf, isTerminal, podTypeOf } from '../pod.ts';
 import type { LiveSandbox } from '../shutdown/runtime-pods.ts';
 import { staticUidOf } from '../static-pod/mirror-pod.ts';
 import { KUBELET_WAIT_MS } from '../static-pod/moves.ts';
-import { AFTER_END_MS } from './staying-pods.ts';
 
 /** Expected delay between the end of the grace period and the pod's removal: deletionTimestamp has whole seconds, and the kubelet rounds 1 s up to 2 s. */
 const KUBELET_MS = 2_000;
@@ -33,7 +31,7 @@ export interface ToldScope {
 }
 
 /** What is done in place of the kubelet. */
-export type ToldStep =
+type ToldStep =
   | { readonly kind: 'stop'; readonly pod: Pod; readonly sandboxId: string; readonly graceSec: number }
   /** The API server's object of a pod of which nothing runs. */
   | { readonly kind: 'remove'; readonly pod: Pod };
@@ -83,21 +81,6 @@ export function decideToldPods(pods: readonly Pod[], scope: ToldScope): readonly
   // Nobody ends a pod over a silent runtime, but one without a process has ended.
   const hasEnded = (pod: Pod): boolean => isToEnd(pod, scope) && !live.has(staticUidOf(pod) ?? pod.metadata.uid ?? '');
   return goesDown ? left.filter(hasEnded).map((pod) => ({ kind: 'remove', pod })) : [];
-}
-
-/** The pods that were told to end, and are waited for; a static one is known by its manifest. */
-export function endingWaits(pods: readonly Pod[], now: number): readonly Waiting[] {
-  return pods.flatMap((pod) => {
-    const end = podTypeOf(pod) === 'Static' ? undefined : endOf(pod);
-    return end === undefined || now > end.endsAt + AFTER_END_MS ? [] : [endingWait(keyOf(pod), 'kubelet', end, now)];
-  });
-}
-
-/** That the kubelet is waited for, which has been down since then, in milliseconds since the epoch, or is up: the wait has an end. */
-export function kubeletWaits(since: number | undefined, now: number): readonly Waiting[] {
-  if (since === undefined || now - since > KUBELET_WAIT_MS) return [];
-  const message = 'is down; pods that were told to end are ended over the container runtime';
-  return [{ wait: 'kubelet-down', what: 'the kubelet', on: 'systemd', message, since }];
 }
 
 function keyOf({ metadata: { namespace = 'default', name } }: Pod): string {
