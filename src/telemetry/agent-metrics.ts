@@ -5,27 +5,21 @@ import { setCounts } from './labelled-counts.ts';
 import { createNoticeMetrics, type NoticeObserver } from './notice-metrics.ts';
 import { registerBuildInfo, registerProcess } from './process-metrics.ts';
 
-/** What the metrics of an agent are read from, each time that they are asked for. Times are milliseconds since the epoch. */
-export interface AgentFigures {
-  /** watching, draining, released or recovering. */
-  readonly phase: string;
-  /** Undefined where the agent is configured to hold none. */
-  readonly isLockHeld: boolean | undefined;
-  /** For how long logind lets a lock delay a shutdown, in milliseconds; absent where it was not asked. */
-  readonly lockLimitMs: number | undefined;
-  /** Since when a shutdown is held; absent where none is. */
-  readonly heldSince: number | undefined;
-  /** How the last shutdown ended; undefined where none is known. */
-  readonly lastShutdown: LastShutdown | undefined;
-  /** What the agent waits for, by who is to act: an interceptor, the kubelet or the controller. */
-  readonly waiting: ReadonlyMap<string, number>;
-  readonly staticPodsInPlace: number;
-  readonly staticPodsParked: number;
-  /** When the API server answered last; absent without a cluster, 0 where it has not answered. */
-  readonly apiHeardAt: number | undefined;
-  /** Whether what the agent has to remember cannot be written to the disk. */
-  readonly hasStorageProblem: boolean;
-  readonly warnings: number;
+/** What the metrics of an agent are read from, each time that they are asked for: of its status. Times are milliseconds since the epoch. */
+interface AgentFigures {
+  /** `since` is when a shutdown began to be held. */
+  readonly phase: { readonly kind: string; readonly since?: number };
+  /** Its kind is "none" where the agent is configured to hold none; `delay` is absent where logind was not asked. */
+  readonly lock: { readonly kind: string; readonly held: boolean; readonly delay?: { readonly limitMs: number } };
+  /** `heardAt` is when the API server answered last; absent where it has not. */
+  readonly cluster: { readonly configured: boolean; readonly heardAt?: number };
+  /** What the agent waits for, with who is to act: an interceptor, the kubelet or the controller. */
+  readonly waitingFor: readonly { readonly on: string }[];
+  readonly inPlace: readonly string[];
+  readonly parked: readonly string[];
+  readonly lastShutdown?: LastShutdown;
+  readonly storageProblem?: string;
+  readonly warnings: readonly string[];
 }
 
 /** The metrics of an agent, beside those of notices. */
@@ -89,21 +83,20 @@ function createAgentGauges(registry: Registry): AgentGauges {
       const step = STEPS.get(reason);
       if (step !== undefined) steps.inc({ step });
     },
-    show: (figures, now) => {
-      for (const phase of PHASES) phases.set({ phase }, phase === figures.phase ? 1 : 0);
-      setOrRemove(held, figures.isLockHeld === undefined ? undefined : Number(figures.isLockHeld));
-      setOrRemove(limit, figures.lockLimitMs === undefined ? undefined : figures.lockLimitMs / 1000);
-      heldFor.set(figures.heldSince === undefined ? 0 : Math.max(0, (now - figures.heldSince) / 1000));
+    show: ({ phase: { kind, since }, lock, cluster, waitingFor, lastShutdown, ...figures }, now) => {
+      for (const phase of PHASES) phases.set({ phase }, phase === kind ? 1 : 0);
+      setOrRemove(held, lock.kind === 'none' ? undefined : Number(lock.held));
+      setOrRemove(limit, lock.delay && lock.delay.limitMs / 1000);
+      heldFor.set(kind === 'draining' && since !== undefined ? Math.max(0, (now - since) / 1000) : 0);
       last.reset();
-      if (figures.lastShutdown !== undefined) {
-        last.set({ result: figures.lastShutdown.result }, figures.lastShutdown.at / 1000);
-      }
-      setCounts(waiting, 'actor', figures.waiting);
-      inPlace.set(figures.staticPodsInPlace);
-      parked.set(figures.staticPodsParked);
-      setOrRemove(heard, figures.apiHeardAt === undefined ? undefined : figures.apiHeardAt / 1000);
-      storage.set(figures.hasStorageProblem ? 1 : 0);
-      warnings.set(figures.warnings);
+      if (lastShutdown !== undefined) last.set({ result: lastShutdown.result }, lastShutdown.at / 1000);
+      const byActor = [...Map.groupBy(waitingFor, ({ on }) => on)];
+      setCounts(waiting, 'actor', new Map(byActor.map(([actor, all]) => [actor, all.length])));
+      inPlace.set(figures.inPlace.length);
+      parked.set(figures.parked.length);
+      setOrRemove(heard, cluster.configured ? (cluster.heardAt ?? 0) / 1000 : undefined);
+      storage.set(figures.storageProblem === undefined ? 0 : 1);
+      warnings.set(figures.warnings.length);
     },
   };
 }

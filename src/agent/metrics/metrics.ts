@@ -1,6 +1,5 @@
 import type { AgentStatus } from '../control/status.ts';
 import { describeError } from '../../errors.ts';
-import type { AgentFigures } from '../../telemetry/agent-metrics.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { NoticeObserver } from '../../telemetry/notice-metrics.ts';
 
@@ -22,25 +21,6 @@ export interface AgentMetrics {
   serve(source: MetricsSource, signal: AbortSignal): Promise<void>;
 }
 
-/** The figures of a status. */
-function figuresOf({ phase, lock, cluster, waitingFor, lastShutdown, ...rest }: AgentStatus): AgentFigures {
-  const waiting = new Map<string, number>();
-  for (const { on } of waitingFor) waiting.set(on, (waiting.get(on) ?? 0) + 1);
-  return {
-    phase: phase.kind,
-    isLockHeld: lock.kind === 'none' ? undefined : lock.held,
-    lockLimitMs: lock.delay?.limitMs,
-    heldSince: phase.kind === 'draining' ? phase.since : undefined,
-    waiting,
-    lastShutdown,
-    staticPodsInPlace: rest.inPlace.length,
-    staticPodsParked: rest.parked.length,
-    apiHeardAt: cluster.configured ? (cluster.heardAt ?? 0) : undefined,
-    hasStorageProblem: rest.storageProblem !== undefined,
-    warnings: rest.warnings.length,
-  };
-}
-
 /** Makes the metrics that are served at ADDRESS:PORT; without an address not even what counts them is loaded. */
 export async function openAgentMetrics(address: string | undefined, log: Log): Promise<AgentMetrics> {
   if (address === undefined) return { announced: () => undefined, serve: () => Promise.resolve() };
@@ -55,7 +35,7 @@ export async function openAgentMetrics(address: string | undefined, log: Log): P
     },
     serve: async ({ isReady, status, now }, signal) => {
       const read = (): Promise<string> => {
-        gauges.show(figuresOf(status()), now());
+        gauges.show(status(), now());
         return registry.text();
       };
       try {
