@@ -13,6 +13,7 @@ import {
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
+import { createWarnOnce, type LogOnce } from '../../telemetry/log-once.ts';
 import type { Iteration } from '../iteration/step.ts';
 import type { Waiting } from '../../decide/node/waits.ts';
 import type { StoryFiles } from './story-files.ts';
@@ -54,18 +55,18 @@ export class StoryRecorder {
   readonly #dependencies: StoryRecorderDependencies;
   #story: ShutdownStory | undefined;
   #parked: readonly string[] = [];
-  /** What was given to the writer last, and when. */
+  /** What was given to the disk last, and when. */
   #queued: ShutdownStory | undefined;
   #queuedAt = -Infinity;
-  /** What the writer takes next. */
-  #wanted: ShutdownStory | undefined;
-  #writing: Promise<void> | undefined;
-  #problem = '';
+  /** The last write, after those before it. */
+  #writing = Promise.resolve();
+  readonly #warnOnce: LogOnce;
 
   constructor(dependencies: StoryRecorderDependencies, story: ShutdownStory | undefined) {
     this.#dependencies = dependencies;
     this.#story = story;
     this.#queued = story;
+    this.#warnOnce = createWarnOnce(dependencies.log, 'the story of the shutdown cannot be written');
   }
 
   /** Adds what this iteration has decided, at its beginning: the steps that follow take their time. Never throws. */
@@ -116,26 +117,21 @@ export class StoryRecorder {
     const { clock } = this.#dependencies;
     if (this.#story === undefined || this.#story === this.#queued) return;
     if (!isUrgent && clock.monotonic() - this.#queuedAt < WRITE_EVERY_MS) return;
-    this.#queued = this.#story;
+    const story = this.#story;
+    this.#queued = story;
     this.#queuedAt = clock.monotonic();
-    this.#wanted = this.#story;
-    this.#writing ??= this.#writeAll();
+    this.#writing = this.#writing.then(() => this.#write(story));
   }
 
-  async #writeAll(): Promise<void> {
-    const { files, log } = this.#dependencies;
-    for (let story = this.#wanted; story !== undefined; story = this.#wanted) {
-      this.#wanted = undefined;
-      try {
-        await files.write(story);
-        this.#problem = '';
-      } catch (error) {
-        const reason = describeError(error);
-        if (reason !== this.#problem) log.warn({ reason }, 'the story of the shutdown cannot be written');
-        this.#problem = reason;
-      }
+  async #write(story: ShutdownStory): Promise<void> {
+    // A later one of the same shutdown says more.
+    if (this.#queued !== story && this.#queued?.begunAt === story.begunAt) return;
+    try {
+      await this.#dependencies.files.write(story);
+      this.#warnOnce(undefined);
+    } catch (error) {
+      this.#warnOnce(describeError(error));
     }
-    this.#writing = undefined;
   }
 }
 
