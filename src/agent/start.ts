@@ -64,7 +64,7 @@ async function runUnderLock(
   const { api, bootId, clock, config, lock, log, machine, nodeName, record, signal, state, living } = foundation;
   const { phase } = record;
   const isLetGo = phase.kind === 'released' && phase.bootId === bootId;
-  const lockTried = isLetGo ? Promise.resolve() : lock.take(signal).catch(() => undefined);
+  const lockTried = isLetGo ? Promise.resolve() : lock.reconcile({ kind: 'watching' }, signal).catch(() => undefined);
   let opened: Opened;
   let wasUnclean: boolean;
   try {
@@ -122,7 +122,7 @@ export async function runAgent(
   const api = openApi(config.kubeconfig, dependencies.connect);
   const nodeName = await findNodeName({ config, api, kubelets, state }, signal);
   scope.nodeName = nodeName;
-  const located = await findStaticPods({ config, state, nodeName, find: kubelets.config, log }, signal);
+  const located = await findStaticPods({ config, state, find: kubelets.config, log }, nodeName, signal);
   const wakeup = createWakeup(clock);
   const manual = createManualRequests();
   const control = new ControlCommands({ manual, wakeup, clock, log });

@@ -39,8 +39,6 @@ const DEAD_MAN_MS = 180_000;
 
 /** Keeps the lock as the phase wants it. */
 export interface LockReconciler {
-  /** Takes the lock at the start, where the phase is not decided yet. Errors as for `reconcile`. */
-  take(signal: AbortSignal): Promise<void>;
   /** Takes or releases the lock, after what is under way. Never throws for what can be tried again: the log and the status have the reason. */
   reconcile(phase: Phase, signal: AbortSignal): Promise<void>;
   /** Shows the lock's holder that the agent lives. */
@@ -121,7 +119,7 @@ function createMutex(): (work: () => Promise<void>) => Promise<void> {
   };
 }
 
-/** The lock is not touched before the first `take` or `reconcile`. */
+/** The lock is not touched before the first `reconcile`. */
 export function createLockReconciler({ kind, lock, host, clock, log }: LockDependencies): LockReconciler {
   let state: LockState = { kind: 'unknown' };
   let limits: LockLimits | undefined;
@@ -166,7 +164,6 @@ export function createLockReconciler({ kind, lock, host, clock, log }: LockDepen
     }
   };
   return {
-    take: (signal) => exclusively(() => attempt(true, signal)),
     reconcile: (phase, signal) => exclusively(() => attempt(holdsLock(phase), signal)),
     heartbeat: () => lock.heartbeat(),
     release: (signal) => lock.release(signal),

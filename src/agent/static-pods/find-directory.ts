@@ -20,6 +20,7 @@ import { Mover } from '../../static-pods/mover.ts';
 import { findPlaces, type MoverPaths } from '../../static-pods/places.ts';
 import { untrustedPlace } from '../../static-pods/trusted-places.ts';
 import type { Log } from '../../telemetry/log.ts';
+import { createWarnOnce } from '../../telemetry/log-once.ts';
 
 /** The static pods' directories, which change with the kubelet's configuration. */
 export interface StaticPodLocator {
@@ -40,17 +41,17 @@ interface LocatedStaticPods {
 
 /** What the static pods' directories are found with. */
 interface LocatorDependencies {
-  readonly config: AgentConfig;
+  readonly config: Pick<AgentConfig, 'staticPodPath' | 'parkedPath' | 'stateDirectory' | 'runDirectory'>;
   readonly state: StateFiles;
-  readonly nodeName: string;
   /** Reads the configuration of the running kubelet; undefined while none runs. */
   readonly find: (signal: AbortSignal) => Promise<KubeletFacts | undefined>;
-  readonly log: Log;
+  readonly log: Pick<Log, 'info' | 'warn' | 'error'>;
 }
 
 /** Logs which files are no manifests. Throws for a directory that is configured and missing; to the kubelet it is empty. */
 async function warnOfInvalid(
-  { config, nodeName, log }: LocatorDependencies,
+  { config, log }: LocatorDependencies,
+  nodeName: string,
   paths: MoverPaths,
   signal: AbortSignal,
 ): Promise<void> {
@@ -67,26 +68,23 @@ async function warnOfInvalid(
 /** Finds the directories of this node's static pods. Throws for what a person has to correct before they can be used. */
 export async function findStaticPods(
   dependencies: LocatorDependencies,
+  nodeName: string,
   signal: AbortSignal,
 ): Promise<LocatedStaticPods> {
-  const { config, state, find, log } = dependencies;
-  let kubeletWarning = '';
-  let urlWarning = '';
+  const { state, log } = dependencies;
+  const warnOfShutdown = createWarnOnce(log, 'the kubelet would kill pods itself');
+  const warnOfUrl = createWarnOnce(log, 'static pods cannot be made to leave');
+  let warnings: readonly (string | undefined)[] = [];
   const locate = async (until: AbortSignal): Promise<MoverPaths> => {
-    const kubelet = await askKubelet(find, log, until);
-    const warning = kubelet === undefined ? '' : kubeletShutdownWarning(kubelet);
-    if (warning !== '' && warning !== kubeletWarning) {
-      log.warn({ reason: warning }, 'the kubelet would kill pods itself');
-    }
-    kubeletWarning = warning;
-    const fromUrl = (kubelet && staticPodUrlWarning(kubelet)) ?? '';
-    if (fromUrl !== '' && fromUrl !== urlWarning) log.warn({ reason: fromUrl }, 'static pods cannot be made to leave');
-    urlWarning = fromUrl;
-    return await locateStaticPods(config, state, kubelet, log);
+    const { paths, kubelet } = await locateStaticPods(dependencies, until);
+    warnings = kubelet === undefined ? [] : [kubeletShutdownWarning(kubelet), staticPodUrlWarning(kubelet)];
+    warnOfShutdown(warnings[0]);
+    warnOfUrl(warnings[1]);
+    return paths;
   };
   const paths = await locate(signal);
   // The content of a directory that is not trusted is not read.
-  if ((await untrustedPlace(paths)) === undefined) await warnOfInvalid(dependencies, paths, signal);
+  if ((await untrustedPlace(paths)) === undefined) await warnOfInvalid(dependencies, nodeName, paths, signal);
   return {
     paths,
     open: async () => {
@@ -104,7 +102,7 @@ export async function findStaticPods(
             log.error({ ...now, reason: describeError(error) }, 'cannot use the new static pod directory');
           }
         },
-        warnings: () => [store.refusal() ?? '', kubeletWarning, urlWarning].filter((warning) => warning !== ''),
+        warnings: () => [store.refusal(), ...warnings].filter((warning) => warning !== undefined),
       };
     },
   };
@@ -121,8 +119,6 @@ const placeSchema = z.object({
 });
 type Place = z.infer<typeof placeSchema>;
 
-type PlaceConfig = Pick<AgentConfig, 'staticPodPath' | 'parkedPath' | 'stateDirectory' | 'runDirectory'>;
-
 const PLACE_FILE = 'static-pods.json';
 
 async function readPlace(state: StateFiles): Promise<Place | undefined> {
@@ -134,8 +130,8 @@ async function readPlace(state: StateFiles): Promise<Place | undefined> {
   }
 }
 
-function isPlace(one: Place, other: Place): boolean {
-  return one.staticPodPath === other.staticPodPath && one.parkedPath === other.parkedPath && one.only === other.only;
+function placeOf({ staticPodPath, parkedPath, only }: MoverPaths): Place {
+  return { staticPodPath, parkedPath, ...(only === undefined ? {} : { only }) };
 }
 
 /** Whether manifests are, or may be, parked there: a directory that cannot be read is not an empty one. */
@@ -148,15 +144,14 @@ async function mayHaveParked(parkedPath: string): Promise<boolean> {
 }
 
 /**
- * Finds the static pods' directories; changes nothing. `kubelet` is undefined while none runs; then the directories that
- * were used last are taken rather than the usual ones.
+ * Finds the static pods' directories as the running kubelet has them, which is undefined while none runs; then the directories
+ * that were used last are taken rather than the usual ones. Changes nothing.
  */
 export async function locateStaticPods(
-  config: PlaceConfig,
-  state: StateFiles,
-  kubelet: KubeletFacts | undefined,
-  log: Pick<Log, 'warn'>,
-): Promise<MoverPaths> {
+  { config, state, find, log }: LocatorDependencies,
+  signal: AbortSignal,
+): Promise<{ readonly paths: MoverPaths; readonly kubelet: KubeletFacts | undefined }> {
+  const kubelet = await askKubelet(find, log, signal);
   const last = await readPlace(state);
   const used = last === undefined ? undefined : path.join(last.staticPodPath, last.only ?? '');
   const fallback = used ?? (await usualStaticPodPath());
@@ -165,21 +160,19 @@ export async function locateStaticPods(
   const { stateDirectory, parkedPath } = config;
   const places = await findPlaces({ staticPodPath: given, parkedPath, stateDirectory });
   const found = { ...places, journalStandIn: path.join(config.runDirectory, 'journal') };
-  if (last !== undefined && !isPlace(last, found) && (await mayHaveParked(last.parkedPath))) {
+  if (last !== undefined && !isDeepStrictEqual(last, placeOf(found)) && (await mayHaveParked(last.parkedPath))) {
     const reason = `manifests of ${last.staticPodPath} lie parked in ${last.parkedPath}; going on with these until they are given back, then with ${given}`;
     log.warn({ reason }, 'the static pod directory has changed while manifests are parked');
     const { journalPath, journalStandIn } = found;
-    return { ...last, journalPath, journalStandIn };
+    return { paths: { ...last, journalPath, journalStandIn }, kubelet };
   }
-  return found;
+  return { paths: found, kubelet };
 }
 
 /** Records the directories before a manifest is parked there. */
 async function remember(state: StateFiles, paths: MoverPaths): Promise<void> {
-  const { staticPodPath, parkedPath, only } = paths;
-  const place: Place = { staticPodPath, parkedPath, ...(only === undefined ? {} : { only }) };
-  const last = await readPlace(state);
-  if (last !== undefined && isPlace(last, place)) return;
+  const place = placeOf(paths);
+  if (isDeepStrictEqual(await readPlace(state), place)) return;
   await state.write(PLACE_FILE, `${JSON.stringify(place)}\n`);
 }
 

@@ -1,6 +1,6 @@
 import { findNodeName, openApi } from '../../agent/node-name.ts';
 import { readBootId } from '../../agent/shutdown/boot-id.ts';
-import { askKubelet, locateStaticPods } from '../../agent/static-pods/find-directory.ts';
+import { locateStaticPods } from '../../agent/static-pods/find-directory.ts';
 import { loadAgentConfig } from '../../config/load.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import type { KubeletScope } from '../../decide/machine/kubelet-config.ts';
@@ -84,7 +84,7 @@ export async function openLocalNode(configPath: string, terminal: Terminal): Pro
     api?.client.close(),
   );
   scope.nodeName = nodeName;
-  const paths = await locateStaticPods(config, state, await askKubelet(find, log, terminal.stop), log);
+  const { paths } = await locateStaticPods({ config, state, find, log }, terminal.stop);
   return {
     config,
     nodeName,

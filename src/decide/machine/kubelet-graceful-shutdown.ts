@@ -39,9 +39,9 @@ export function judgeKubeletShutdown(
   return { kind: 'on', totalMs, plan: planFromKubeletPriorities(groups.map(({ priority }) => priority)) };
 }
 
-/** The warning for people if it is on; '' if it is off. */
-export function kubeletShutdownWarning(kubelet: Parameters<typeof judgeKubeletShutdown>[0]): string {
+/** The warning for people if it is on; undefined if it is off. */
+export function kubeletShutdownWarning(kubelet: Parameters<typeof judgeKubeletShutdown>[0]): string | undefined {
   const found = judgeKubeletShutdown(kubelet);
-  if (found.kind === 'off') return '';
+  if (found.kind === 'off') return undefined;
   return `the kubelet's own graceful shutdown is on (${found.totalMs / 1000} s): it kills pods in parallel to the drain; run "nodemaint disable-kubelet-shutdown"`;
 }

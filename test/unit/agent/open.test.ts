@@ -49,7 +49,7 @@ async function open(t: TestContext, phase: Phase, access?: ClusterAccess): Promi
   const machine = openMachine(config, {}, { clock, log }, signal);
   const state = await openTestState(config.stateDirectory);
   const find = (): Promise<undefined> => Promise.resolve(undefined);
-  const located = await findStaticPods({ config, state, nodeName: 'node-a', find, log }, signal);
+  const located = await findStaticPods({ config, state, find, log }, 'node-a', signal);
   const readMachineFacts = (): never => assert.fail('the firmware is asked');
   const readDoctor = (): never => assert.fail('the checks are run');
   const foundation: Foundation = {

@@ -84,7 +84,7 @@ describe('the lock of the agent', () => {
 
   it('is taken at the start by one attempt, and the first iteration waits for that', async () => {
     const { lock, calls } = rigOf(() => true);
-    const taking = lock.take(SIGNAL);
+    const taking = lock.reconcile({ kind: 'watching' }, SIGNAL);
     await lock.reconcile(RELEASED, SIGNAL);
     assert.deepEqual(calls, ['acquire', 'heartbeat', 'release']);
     await taking;

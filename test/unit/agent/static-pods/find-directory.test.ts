@@ -48,14 +48,14 @@ async function open(t: TestContext) {
       shutdownGracePeriodCriticalPodsMs: 0,
       shutdownGracePeriodByPodPriority: [],
     } as unknown as KubeletFacts);
-  const dependencies = { config, state, nodeName: 'n', find, log };
+  const dependencies = { config, state, find, log };
   return { first, second, config, log, world, dependencies };
 }
 
 describe('the locator of the static pods', () => {
   it('the locator follows the kubelet to another directory', async (t) => {
     const { first, second, world, dependencies } = await open(t);
-    const locator = await (await findStaticPods(dependencies, SIGNAL)).open();
+    const locator = await (await findStaticPods(dependencies, 'node-a', SIGNAL)).open();
     assert.equal(locator.store().paths.staticPodPath, first);
     world.directory = second;
     await locator.relocate(SIGNAL);
@@ -64,7 +64,7 @@ describe('the locator of the static pods', () => {
 
   it('the locator warns of a kubelet that takes static pods from a URL, and logs it once', async (t) => {
     const { world, dependencies, log } = await open(t);
-    const locator = await (await findStaticPods(dependencies, SIGNAL)).open();
+    const locator = await (await findStaticPods(dependencies, 'node-a', SIGNAL)).open();
     assert.deepEqual(locator.warnings(), []);
     world.hasStaticPodUrl = true;
     for (const expected of [1, 1]) {
@@ -79,24 +79,24 @@ describe('the locator of the static pods', () => {
 
   it('the locator stays with the directory whose manifests are parked, over a restart too', async (t) => {
     const { first, second, world, dependencies, log } = await open(t);
-    const locator = await (await findStaticPods(dependencies, SIGNAL)).open();
+    const locator = await (await findStaticPods(dependencies, 'node-a', SIGNAL)).open();
     const step = { op: 'park', file: 'web.yaml', sha256: '', maintenance: 'm', at: 1, bootId: 'b' } as const;
     await locator.store().mover.park(step);
     assert.deepEqual(await readdir(first), []);
     world.directory = second;
     await locator.relocate(SIGNAL);
     assert.equal(locator.store().paths.staticPodPath, first);
-    assert.equal((await findStaticPods(dependencies, SIGNAL)).paths.staticPodPath, first);
+    assert.equal((await findStaticPods(dependencies, 'node-a', SIGNAL)).paths.staticPodPath, first);
     assert.match(log.lines.join('\n'), /has changed while manifests are parked/);
   });
 
   it('the locator names a file that is no manifest, and refuses a configured directory that is missing', async (t) => {
     const { first, config, log, dependencies } = await open(t);
     await writeFile(path.join(first, 'notes.yaml'), 'kind: Note');
-    await findStaticPods(dependencies, SIGNAL);
+    await findStaticPods(dependencies, 'node-a', SIGNAL);
     assert.match(log.lines.join('\n'), /notes\.yaml/);
     const missing = { ...config, staticPodPath: path.join(first, 'missing') };
-    await assert.rejects(findStaticPods({ ...dependencies, config: missing }, SIGNAL), {
+    await assert.rejects(findStaticPods({ ...dependencies, config: missing }, 'node-a', SIGNAL), {
       code: 'STATIC_POD_DIRECTORY_MISSING',
     });
   });

@@ -51,7 +51,7 @@ async function createBench(t: TestContext, flags: readonly string[]): Promise<Be
     warning: async () => {
       const finder = createKubeletFinder({ scope: { kubeconfig }, systemd: undefined, unit: undefined });
       const kubelet = await finder.config(t.signal);
-      return kubelet === undefined ? 'no kubelet' : kubeletShutdownWarning(kubelet);
+      return kubelet === undefined ? 'no kubelet' : (kubeletShutdownWarning(kubelet) ?? '');
     },
   };
 }
