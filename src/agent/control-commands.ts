@@ -22,7 +22,7 @@ interface Surroundings {
 /** What most of them need besides, which the start makes last. */
 interface Running {
   readonly agent: Pick<Agent, 'status' | 'release' | 'callOff'>;
-  readonly detector: Pick<ShutdownDetector, 'course' | 'trigger' | 'triggered' | 'withdraw' | 'cancelScheduled'>;
+  readonly detector: Pick<ShutdownDetector, 'course' | 'triggered' | 'cancelScheduled'>;
   /** Commands are carried out until it is aborted. */
   readonly living: AbortSignal;
 }
@@ -66,7 +66,7 @@ export class ControlCommands {
 
   async #read({ agent, detector, living }: Running): Promise<TriggerFacts> {
     const machine = await detector.course(AbortSignal.any([living, AbortSignal.timeout(ASK_MS)]));
-    return { phase: agent.status().phase, inForce: detector.triggered(), machine };
+    return { phase: agent.status().phase, inForce: detector.triggered, machine };
   }
 
   async #trigger(
@@ -76,7 +76,7 @@ export class ControlCommands {
     const facts = await this.#read(running);
     const { says, takesBack } = triggerAnswer(facts);
     const limit = deadlineMs === undefined ? {} : { deadline: this.#around.clock.now() + deadlineMs };
-    running.detector.trigger({ reason, ...limit });
+    running.detector.triggered = { reason, ...limit };
     if (takesBack) await running.agent.callOff(facts.phase, { canceledBy: 'root' });
     return says;
   }
@@ -94,7 +94,7 @@ export class ControlCommands {
     // On the disk before the answer: an agent that starts anew must not hold, or go on with, what was called off.
     const isWritten = !ends || (await agent.callOff(facts.phase, { canceledBy: 'root', ...voidLogind }));
     if (!isWritten) throw new NodemaintError('USAGE', 'the shutdown has just moved on; try again');
-    detector.withdraw();
+    detector.triggered = undefined;
     return says;
   }
 }

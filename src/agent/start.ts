@@ -16,7 +16,7 @@ import { readRecord } from './phase/record.ts';
 import { learnSoftReboots, markRunning, markSoftReboot, readBootId, unmarkRunning } from './shutdown/boot-id.ts';
 import { createLockReconciler, createShutdownLock } from './shutdown/lock.ts';
 import { findStaticPods } from './static-pods/find-directory.ts';
-import { createManualRequests } from './static-pods/manual.ts';
+import { ManualRequests } from './static-pods/manual.ts';
 
 /** The connections to the cluster wait so long at most for the first attempt to take the lock, as where the bus hangs. */
 const LOCK_FIRST_MS = 2_000;
@@ -124,7 +124,7 @@ export async function runAgent(
   scope.nodeName = nodeName;
   const located = await findStaticPods({ config, state, find: kubelets.config, log }, nodeName, signal);
   const wakeup = createWakeup(clock);
-  const manual = createManualRequests();
+  const manual = new ManualRequests();
   const control = new ControlCommands({ manual, wakeup, clock, log });
   // The socket keeps a second agent out: from here on no other one writes.
   await using _socket = await openControlSocket(runDirectory, (asked) => control.handle(asked));

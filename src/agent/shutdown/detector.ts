@@ -69,7 +69,8 @@ async function readLogind(login1: Login1, signal: AbortSignal): Promise<LogindRe
 /** Whether this machine is going down, as far as can be read now. */
 export class ShutdownDetector {
   readonly #dependencies: ShutdownDetectorDependencies;
-  #triggered: Trigger | undefined;
+  /** The shutdown that a person has announced, and not taken back. */
+  triggered: Trigger | undefined;
   #scheduled: ScheduledShutdown | null = null;
   /** The shutdown that logind prepares. A logind that is restarted forgets it. */
   #prepared: PreparedShutdown | undefined;
@@ -84,7 +85,7 @@ export class ShutdownDetector {
   constructor(dependencies: ShutdownDetectorDependencies) {
     const { log, triggered } = dependencies;
     this.#dependencies = dependencies;
-    this.#triggered = triggered;
+    this.triggered = triggered;
     this.#warnUnasked = createWarnOnce(log, 'cannot ask logind or systemd whether the machine goes down');
     this.#logOffTheBus = createLogOnce((reason) => {
       log.error({ reason }, 'the hold on the machine is weaker than it should be');
@@ -101,21 +102,6 @@ export class ShutdownDetector {
     const { leadMs, clock } = this.#dependencies;
     const start = scheduledStart(this.scheduled(), leadMs);
     return start === undefined ? Number.POSITIVE_INFINITY : Math.max(0, start - clock.now());
-  }
-
-  /** Announces a shutdown that a person triggers. */
-  trigger(trigger: Trigger): void {
-    this.#triggered = trigger;
-  }
-
-  /** Takes the trigger back, where one applies. */
-  withdraw(): void {
-    this.#triggered = undefined;
-  }
-
-  /** The trigger that applies; undefined where there is none. */
-  triggered(): Trigger | undefined {
-    return this.#triggered;
   }
 
   /** What the machine does without a trigger. */
@@ -150,7 +136,7 @@ export class ShutdownDetector {
    */
   async read(held: Held, signal: AbortSignal): Promise<PhaseFacts['goingDown']> {
     const { host } = this.#dependencies;
-    const announced = this.#triggered === undefined ? undefined : announcedBy(this.#triggered);
+    const announced = this.triggered === undefined ? undefined : announcedBy(this.triggered);
     // A trigger holds the machine whatever logind knows; what was called off before is ended all the same.
     if (announced !== undefined && held.voidLogind === undefined) return announced;
     if (host === undefined) return announced ?? { kind: 'no' };
@@ -205,7 +191,7 @@ export class ShutdownDetector {
     const loss = this.#loss;
     if (host === undefined) return;
     // Whether logind is what holds the shutdown.
-    const isHeld = this.#triggered === undefined;
+    const isHeld = this.triggered === undefined;
     this.#loss = undefined;
     if (loss?.kind === 'called-off') {
       log.warn({ unit: LOGIND_UNIT }, 'logind still prepares the shutdown that was called off, restarting it');

@@ -10,45 +10,41 @@ import { StaticPods } from './static-pods.ts';
 import type { StaticPodStore, StaticPodView } from './view.ts';
 
 /** What a person asked for with `nodemaint static-pods`, until it is done: manifests to park, and to give back, by file. */
-export interface ManualRequests {
-  park(file: string): void;
-  restore(file: string): void;
-  /** Adds the pods that are to be parked to those that leave anyway. */
-  withParks(view: StaticPodView, leave: ReadonlyMap<string, Leave>): ReadonlyMap<string, Leave>;
-  /** Whether a person asked to restore it. */
-  isWanted(pod: ParkedPod): boolean;
-  /** Forgets what the view shows as done; returns whether anything is left. */
-  settle(view: StaticPodView): boolean;
-}
+export class ManualRequests {
+  readonly #parks = new Set<string>();
+  readonly #restores = new Set<string>();
 
-export function createManualRequests(): ManualRequests {
-  const parks = new Set<string>();
-  const restores = new Set<string>();
-  return {
-    park: (file) => {
-      restores.delete(file);
-      parks.add(file);
-    },
-    restore: (file) => {
-      parks.delete(file);
-      restores.add(file);
-    },
-    withParks: (view, leave) => {
-      const asked = view.inPlace.filter(({ file }) => parks.has(file));
-      const byHand = asked.map(
-        (pod) => [podKey(pod), { maintenance: MANUAL, reason: 'asked for by a person' }] as const,
-      );
-      return new Map([...byHand, ...leave]);
-    },
-    isWanted: ({ file }) => restores.has(file),
-    settle: (view) => {
-      // Where no manifest can be moved none is seen: nothing is known to be done.
-      if (view.refusal !== undefined) return parks.size + restores.size > 0;
-      for (const file of parks) if (!view.inPlace.some((pod) => pod.file === file)) parks.delete(file);
-      for (const file of restores) if (!view.parked.some((pod) => pod.file === file)) restores.delete(file);
-      return parks.size + restores.size > 0;
-    },
-  };
+  park(file: string): void {
+    this.#restores.delete(file);
+    this.#parks.add(file);
+  }
+
+  restore(file: string): void {
+    this.#parks.delete(file);
+    this.#restores.add(file);
+  }
+
+  /** Adds the pods that are to be parked to those that leave anyway. */
+  withParks(view: StaticPodView, leave: ReadonlyMap<string, Leave>): ReadonlyMap<string, Leave> {
+    const asked = view.inPlace.filter(({ file }) => this.#parks.has(file));
+    const why: Leave = { maintenance: MANUAL, reason: 'asked for by a person' };
+    return new Map([...asked.map((pod) => [podKey(pod), why] as const), ...leave]);
+  }
+
+  /** Whether a person asked to restore it. */
+  isWanted({ file }: ParkedPod): boolean {
+    return this.#restores.has(file);
+  }
+
+  /** Forgets what the view shows as done; returns whether anything is left. */
+  settle(view: StaticPodView): boolean {
+    // Where no manifest can be moved none is seen: nothing is known to be done.
+    if (view.refusal === undefined) {
+      for (const file of this.#parks) if (!view.inPlace.some((pod) => pod.file === file)) this.#parks.delete(file);
+      for (const file of this.#restores) if (!view.parked.some((pod) => pod.file === file)) this.#restores.delete(file);
+    }
+    return this.#parks.size + this.#restores.size > 0;
+  }
 }
 
 interface ManualRequestDependencies {

@@ -3,7 +3,7 @@
  * second writer: this process opens the agent's control socket, which only one process can hold.
  */
 import path from 'node:path';
-import { carryOutManualRequests, createManualRequests } from '../../agent/static-pods/manual.ts';
+import { carryOutManualRequests, ManualRequests } from '../../agent/static-pods/manual.ts';
 import { askAgent } from '../../agent/control/client.ts';
 import { openControlSocket } from '../../agent/control/socket.ts';
 import { openStore } from '../../agent/static-pods/find-directory.ts';
@@ -95,7 +95,7 @@ async function moveHere(
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<void> {
-  const requests = createManualRequests();
+  const requests = new ManualRequests();
   for (const file of files) requests[verb](file);
   const runtime = createContainerRuntime(node.config.containerRuntimeEndpoint);
   try {

@@ -17,7 +17,7 @@ import { ShutdownDetector } from '../../../src/agent/shutdown/detector.ts';
 import { createLockReconciler, type Host } from '../../../src/agent/shutdown/lock.ts';
 import { createOtherLocks } from '../../../src/agent/shutdown/other-locks.ts';
 import { openStoryRecorder } from '../../../src/agent/shutdown/story-recorder.ts';
-import { createManualRequests } from '../../../src/agent/static-pods/manual.ts';
+import { ManualRequests } from '../../../src/agent/static-pods/manual.ts';
 import { StaticPods } from '../../../src/agent/static-pods/static-pods.ts';
 import type { NoticeSource } from '../../../src/cloud/notice-source.ts';
 import type { AgentConfig } from '../../../src/config/schema.ts';
@@ -160,7 +160,7 @@ export async function runSimulatedAgent(
     story,
     cluster,
     staticPods,
-    manual: createManualRequests(),
+    manual: new ManualRequests(),
     directoryWatch: { set: () => Promise.resolve() },
     locator: { store: () => manifests.store, relocate: () => Promise.resolve(), warnings: () => [] },
     drain: openDrain({ config, offlinePods, staticPods, runtime, clock, log, cluster, announce }, living),

@@ -36,13 +36,12 @@ interface Known {
 
 /** Says `verb` to an agent; returns the answer, whether a trigger applies afterwards, and what was written and done. */
 async function said(verb: 'trigger' | 'cancel', { phase, inForce, goesDown = false, moved }: Known): Promise<string> {
-  let triggered = inForce;
   const acts: string[] = [];
   const agent = {
     status: () => ({ phase }) as AgentStatus,
     release: () => undefined,
     callOff: (_: Phase, { canceledBy, voidLogind }: CallingOff) => {
-      if (verb === 'cancel') assert.equal(triggered, inForce, 'it is written first');
+      if (verb === 'cancel') assert.equal(detector.triggered, inForce, 'it is written first');
       if (verb === 'cancel')
         acts.push(`canceled by ${canceledBy}${voidLogind === undefined ? '' : ` at ${voidLogind}`}`);
       else acts.push('anew');
@@ -50,13 +49,7 @@ async function said(verb: 'trigger' | 'cancel', { phase, inForce, goesDown = fal
     },
   };
   const detector = {
-    trigger: (trigger: Trigger) => {
-      triggered = trigger;
-    },
-    withdraw: () => {
-      triggered = undefined;
-    },
-    triggered: () => triggered,
+    triggered: inForce,
     cancelScheduled: () => Promise.resolve(void acts.push('scheduled')),
     course: () => Promise.resolve(goesDown ? ({ kind: 'prepared', logind: 100 } as const) : ({ kind: 'up' } as const)),
   };
@@ -64,7 +57,7 @@ async function said(verb: 'trigger' | 'cancel', { phase, inForce, goesDown = fal
   commands.serve({ agent, detector, living: LIVING });
   const request = verb === 'cancel' ? { verb } : { verb, reason: 'an update' };
   const { says } = (await commands.handle(request)) as { readonly says: string };
-  return `${says} [${[triggered === undefined ? 'none' : 'in force', ...acts].join(', ')}]`;
+  return `${says} [${[detector.triggered === undefined ? 'none' : 'in force', ...acts].join(', ')}]`;
 }
 
 describe('the answers to a client that announces a shutdown or takes it back', () => {
@@ -162,16 +155,13 @@ describe('the commands of the control socket', () => {
 
   it('each command calls its part of the agent, is logged, and wakes the loop; the status does not', async () => {
     const { commands, calls, log } = createCommands();
-    const triggers: Trigger[] = [];
     const agent = {
       status: () => ({ node: 'node-a', phase: { kind: 'watching' } }) as AgentStatus,
       release: (reason: string) => void calls.push(`release ${reason}`),
       callOff: () => Promise.resolve(true),
     };
     const detector = {
-      trigger: (trigger: Trigger) => void triggers.push(trigger),
-      withdraw: () => undefined,
-      triggered: () => undefined,
+      triggered: undefined as Trigger | undefined,
       cancelScheduled: () => Promise.resolve(),
       course: () => Promise.resolve({ kind: 'up' } as const),
     };
@@ -180,7 +170,7 @@ describe('the commands of the control socket', () => {
     await commands.handle({ verb: 'release', reason: 'hurry' });
     await commands.handle({ verb: 'restore', file: 'etcd.yaml' });
     assert.equal(((await commands.handle({ verb: 'status' })) as AgentStatus).node, 'node-a');
-    assert.deepEqual(triggers, [{ reason: 'power', deadline: 60_000 }]);
+    assert.deepEqual(detector.triggered, { reason: 'power', deadline: 60_000 });
     assert.deepEqual(calls, ['wake', 'release hurry', 'wake', 'restore etcd.yaml', 'wake']);
     const told = log.lines.filter((line) => line.includes('told over the control socket'));
     assert.match(told[0] ?? '', /"verb":"trigger"/);

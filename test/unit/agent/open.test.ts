@@ -14,7 +14,7 @@ import {
 } from '../../../src/agent/open.ts';
 import { createLockReconciler } from '../../../src/agent/shutdown/lock.ts';
 import { findStaticPods } from '../../../src/agent/static-pods/find-directory.ts';
-import { createManualRequests } from '../../../src/agent/static-pods/manual.ts';
+import { ManualRequests } from '../../../src/agent/static-pods/manual.ts';
 import { loadAgentConfig } from '../../../src/config/load.ts';
 import type { AgentConfig } from '../../../src/config/schema.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
@@ -67,7 +67,7 @@ async function open(t: TestContext, phase: Phase, access?: ClusterAccess): Promi
     bootId: 'boot-1',
     record: { phase, offlineTargets: [] },
     locator: await located.open(),
-    manual: createManualRequests(),
+    manual: new ManualRequests(),
     signal,
     living: signal,
   };

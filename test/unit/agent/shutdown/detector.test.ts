@@ -78,9 +78,9 @@ describe('the shutdown detector', () => {
     rig.machine.preparing = new Error('no reply');
     const reason = 'triggered before the restart';
     assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'trigger', reason, triggerDeadline: 5_000 });
-    rig.detector.withdraw();
+    rig.detector.triggered = undefined;
     assert.deepEqual(await rig.read(), { kind: 'unknown' });
-    rig.detector.trigger({ reason: 'power' });
+    rig.detector.triggered = { reason: 'power' };
     assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'trigger', reason: 'power' });
   });
 
@@ -124,7 +124,7 @@ describe('the shutdown detector', () => {
     const detector = new ShutdownDetector(dependencies);
     assert.deepEqual(await detector.read({}, SIGNAL), { kind: 'no' });
     assert.equal(await detector.managerStopping(SIGNAL), false);
-    detector.trigger({ reason: 'power' });
+    detector.triggered = { reason: 'power' };
     assert.deepEqual(await detector.read({}, SIGNAL), { kind: 'yes', origin: 'trigger', reason: 'power' });
   });
 });

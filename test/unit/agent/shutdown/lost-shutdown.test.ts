@@ -38,7 +38,7 @@ describe('a shutdown that logind has lost', () => {
     assert.equal(rig.acts.length, 1, 'somebody else has asked for it');
     Object.assign(rig.machine, { processId: 300, preparing: false });
     await rig.read();
-    rig.detector.trigger({ reason: 'power' });
+    rig.detector.triggered = { reason: 'power' };
     await rig.turn();
     assert.equal(rig.acts.length, 1, 'the trigger holds the machine');
   });
@@ -144,7 +144,7 @@ describe('a shutdown that was called off while logind prepares it', () => {
 
   it('a trigger that was given since holds the machine, and the logind is restarted all the same', async () => {
     const rig = await createPreparing();
-    rig.detector.trigger({ reason: 'power' });
+    rig.detector.triggered = { reason: 'power' };
     const found = await rig.turn({ voidLogind: 100 });
     assert.ok(found.kind === 'yes' && found.origin === 'trigger');
     assert.deepEqual(rig.acts, RESTART);
