@@ -217,7 +217,6 @@ async function makeParts(foundation: Foundation) {
   const beats = [(until: AbortSignal) => systemd.beat(until), () => lock.heartbeat()];
   const watchdog = new LoopWatchdog(beats, beatEveryMs(process.env['WATCHDOG_USEC']), clock);
   const { markProgress } = watchdog;
-  const hookOptions = { directory: config.hooksDirectory, timeoutMs: config.hookTimeoutSec * 1000, nodeName };
   const leadMs = config.scheduledShutdownLeadSec * 1000;
   const files = openStoryFiles(config.stateDirectory);
   const parts = {
@@ -238,7 +237,7 @@ async function makeParts(foundation: Foundation) {
     }),
     announce,
     notify: (line: string) => notifySystemd({ READY: '1', STATUS: line }, signal),
-    hooks: createHooks(hookOptions, { clock, log, markProgress }),
+    hooks: createHooks({ ...shared, markProgress }),
     story: await openStoryRecorder({ nodeName, files, clock, log }, record.phase),
     cluster,
     staticPods,

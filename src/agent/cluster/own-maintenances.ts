@@ -69,9 +69,8 @@ function maintenanceBody(
 /** The API server tells its time in whole seconds: deadlines that differ by less are the same. */
 const SAME_MS = 2_000;
 
-/** What is to be written; null takes an annotation away. */
-type Annotations = Readonly<Record<string, string | null>>;
-const NO_DEADLINE: Annotations = { [DEADLINE_ANNOTATION]: null, [DEADLINE_SINCE_ANNOTATION]: null };
+/** What takes the annotations of a deadline away. */
+const NO_DEADLINE = { [DEADLINE_ANNOTATION]: null, [DEADLINE_SINCE_ANNOTATION]: null };
 
 /**
  * What became of the maintenance of one name that this process made, or found as its own. It is known by its UID: another
@@ -214,18 +213,18 @@ export class OwnMaintenances {
     const known = this.#maintenances.get(phase.maintenance);
     if (known === undefined) return;
     const { deadline, withdrawnDeadline, shutdownKind } = phase;
-    if (deadline !== undefined && !this.#hasDeadline(known, deadline.at)) {
-      await this.#annotate(known, deadlineAnnotationsOf(this.#inCluster(deadline)), signal);
-    } else if (
-      deadline === undefined &&
-      withdrawnDeadline !== undefined &&
-      this.#hasDeadline(known, withdrawnDeadline)
-    ) {
-      await this.#annotate(known, NO_DEADLINE, signal);
-    }
-    const isKnown =
-      shutdownKind === undefined || known.metadata.annotations?.[SHUTDOWN_KIND_ANNOTATION] === shutdownKind;
-    if (!isKnown) await this.#annotate(known, { [SHUTDOWN_KIND_ANNOTATION]: shutdownKind }, signal);
+    const isLate = deadline !== undefined && !this.#hasDeadline(known, deadline.at);
+    const isWithdrawn =
+      deadline === undefined && withdrawnDeadline !== undefined && this.#hasDeadline(known, withdrawnDeadline);
+    const isNamed =
+      shutdownKind !== undefined && known.metadata.annotations?.[SHUTDOWN_KIND_ANNOTATION] !== shutdownKind;
+    const annotations = {
+      ...(isLate ? deadlineAnnotationsOf(this.#inCluster(deadline)) : {}),
+      ...(isWithdrawn ? NO_DEADLINE : {}),
+      ...(isNamed ? { [SHUTDOWN_KIND_ANNOTATION]: shutdownKind } : {}),
+    };
+    if (Object.keys(annotations).length > 0)
+      await this.#patch(known.metadata.name, { metadata: { annotations } }, signal);
   }
 
   /** Asks for the stage Complete; sends nothing where it has it. */
@@ -309,10 +308,6 @@ export class OwnMaintenances {
   #hasDeadline(written: NodeMaintenance, at: number): boolean {
     const known = deadlineOf(written);
     return known !== undefined && Math.abs(known.at - this.#inCluster({ at, since: at }).at) < SAME_MS;
-  }
-
-  async #annotate({ metadata }: NodeMaintenance, annotations: Annotations, signal: AbortSignal): Promise<void> {
-    await this.#patch(metadata.name, { metadata: { annotations } }, signal);
   }
 
   async #patch(name: string, body: object, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
+import type { AgentConfig } from '../../config/schema.ts';
 import type { Shutdown } from '../../decide/shutdown/phase.ts';
 import type { Transition, TransitionName } from '../../decide/shutdown/transition.ts';
 import { rfc3339 } from '../../decide/time.ts';
@@ -35,19 +36,15 @@ export const MOMENTS: Partial<Record<TransitionName, readonly HookName[]>> = {
   settle: ['restored'],
 };
 
-interface HookOptions {
-  readonly directory: string;
-  readonly timeoutMs: number;
+interface HookParts {
+  readonly config: Pick<AgentConfig, 'hooksDirectory' | 'hookTimeoutSec'>;
   readonly nodeName: string;
-  /** The owners that are trusted; only tests set it. */
-  readonly trust?: PathTrust;
-}
-
-interface HookDependencies {
   readonly clock: Clock;
   readonly log: Log;
   /** Reports to the watchdog that the agent's loop does not hang. */
   readonly markProgress: () => void;
+  /** The owners that are trusted; only tests set it. */
+  readonly trust?: PathTrust;
 }
 
 /** The programs of a folder that may be run, in the order of their names; a folder that is missing has none. */
@@ -86,8 +83,8 @@ function environmentOf(hook: HookName, nodeName: string, shutdown: Shutdown): No
 }
 
 /** Runs the programs in the folders `pre-drain`, `drained`, `pre-release` and `restored` of the hooks' directory. */
-export function createHooks(options: HookOptions, { clock, log, markProgress }: HookDependencies): Hooks {
-  const { directory, timeoutMs, nodeName, trust } = options;
+export function createHooks({ config, nodeName, clock, log, markProgress, trust }: HookParts): Hooks {
+  const { hooksDirectory, hookTimeoutSec } = config;
   const call = async (file: string, env: NodeJS.ProcessEnv, left: number, signal: AbortSignal): Promise<void> => {
     const startedAt = clock.monotonic();
     const timer = setInterval(markProgress, PROGRESS_MS);
@@ -104,9 +101,9 @@ export function createHooks(options: HookOptions, { clock, log, markProgress }: 
   const runHook = async (hook: HookName, shutdown: Shutdown, signal: AbortSignal): Promise<void> => {
     const { deadline } = shutdown;
     const share = deadline === undefined ? Infinity : (deadline.at - clock.now()) * DEADLINE_SHARE;
-    const until = clock.monotonic() + Math.max(LEAST_MS, Math.min(timeoutMs, share));
+    const until = clock.monotonic() + Math.max(LEAST_MS, Math.min(hookTimeoutSec * 1000, share));
     const env = environmentOf(hook, nodeName, shutdown);
-    for (const file of await programsOf(path.join(directory, hook), trust, log)) {
+    for (const file of await programsOf(path.join(hooksDirectory, hook), trust, log)) {
       const left = until - clock.monotonic();
       if (left <= 0) log.warn({ hook: file }, 'hook not run, the time of all hooks is over');
       else await call(file, env, Math.ceil(left), signal);

@@ -48,10 +48,9 @@ describe('the hooks of phase changes', () => {
     };
     const log = { debug: note, info: note, warn: note, error: note };
     const trust = { top: folder, owners: [0] };
-    const hooks = createHooks(
-      { directory, timeoutMs, nodeName: 'node-a', trust },
-      { clock: createSystemClock(), log, markProgress: () => undefined },
-    );
+    const config = { hooksDirectory: directory, hookTimeoutSec: timeoutMs / 1000 };
+    const parts = { config, nodeName: 'node-a', clock: createSystemClock(), log, markProgress: () => undefined };
+    const hooks = createHooks({ ...parts, trust });
     await hooks.run({ name, from, to }, SIGNAL);
     return await readFile(path.join(folder, 'out'), 'utf8').catch(() => '');
   };

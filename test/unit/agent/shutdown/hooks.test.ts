@@ -30,8 +30,8 @@ async function createRig(t: TestContext): Promise<Rig> {
   const clock = createSteppingClock();
   const log = createRecordingLog();
   const trust = { top: folder, owners: [process.getuid?.() ?? 0] };
-  const options = { directory: path.dirname(moment), timeoutMs: 5_000, nodeName: 'node-a', trust };
-  const hooks = createHooks(options, { clock, log, markProgress: () => undefined });
+  const config = { hooksDirectory: path.dirname(moment), hookTimeoutSec: 5 };
+  const hooks = createHooks({ config, nodeName: 'node-a', clock, log, markProgress: () => undefined, trust });
   return {
     clock,
     log,
