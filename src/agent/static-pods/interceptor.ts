@@ -27,7 +27,12 @@ import { createLogOnce, createWarnOnce } from '../../telemetry/log-once.ts';
 
 /** A request that is not for this node's static pods is checked again only this often: a stale one may exist for hours. */
 const AGAIN_MS = 30_000;
+/** A targeted pod without a request for so long is looked for in the API server; so is each one again after this time. */
+const UNASKED_MS = 15_000;
+/** A longer message is cut: a node may not report more characters (the policy nodemaint-eviction-request-status). */
+const MAX_MESSAGE = 1_024;
 
+/** What a request was found to be when it was checked last. */
 interface Checked {
   readonly verdict: MirrorVerdict;
   /** The target of the request as it was then; undefined where it was gone. */
@@ -38,56 +43,6 @@ interface Checked {
 
 function idOf(request: EvictionRequest): string {
   return `${request.metadata.namespace}/${request.metadata.name}/${request.metadata.uid}`;
-}
-
-/** Which EvictionRequests are for static pods of this node, as far as that was checked. */
-class RequestChecks {
-  readonly #dependencies: Pick<ClusterDependencies, 'clock' | 'log' | 'nodeName'>;
-  #checked = new Map<string, Checked>();
-
-  constructor(dependencies: Pick<ClusterDependencies, 'clock' | 'log' | 'nodeName'>) {
-    this.#dependencies = dependencies;
-  }
-
-  /** Forgets all requests but these. */
-  keep(requests: readonly EvictionRequest[]): void {
-    const ids = new Set(requests.map(idOf));
-    this.#checked = new Map([...this.#checked].filter(([id]) => ids.has(id)));
-  }
-
-  /** Whether the request has to be checked: it is new, or it was for another pod when it was checked some time ago. */
-  isDue(request: EvictionRequest): boolean {
-    const known = this.#checked.get(idOf(request));
-    if (known === undefined) return true;
-    return known.verdict.kind !== 'ours' && this.#dependencies.clock.monotonic() >= known.at + AGAIN_MS;
-  }
-
-  /** Checks the requests that are due; a request that is not for a static pod of this node is logged once. */
-  check(requests: readonly EvictionRequest[], view: StaticPodView, mirrors: MirrorPods): void {
-    const { clock, log, nodeName } = this.#dependencies;
-    for (const request of requests.filter((each) => this.isDue(each))) {
-      const isNew = !this.#checked.has(idOf(request));
-      const key = targetKeyOf(request);
-      const isParked = view.parked.some((pod) => podKey(pod) === key);
-      const mirror = mirrors.get(key);
-      const verdict = judgeTarget(request, mirror, { nodeName, isParked });
-      this.#checked.set(idOf(request), { verdict, mirror, at: clock.monotonic() });
-      if (verdict.kind === 'ours' || !isNew) continue;
-      log.warn({ evictionRequest: request.metadata.name, reason: verdict.message }, 'eviction request not acted upon');
-    }
-  }
-
-  /** Undefined for a request that was not checked. */
-  verdict(request: EvictionRequest): MirrorVerdict | undefined {
-    return this.#checked.get(idOf(request))?.verdict;
-  }
-
-  /** Whether the request is for a static pod of this node and can no longer make it leave. */
-  isSpent(request: EvictionRequest): boolean {
-    const known = this.#checked.get(idOf(request));
-    if (known?.mirror === undefined || known.verdict.kind !== 'ours') return false;
-    return isSpent(request, known.mirror, this.#dependencies.clock.now());
-  }
 }
 
 /** The mirror pods of a node, by pod key. */
@@ -127,39 +82,6 @@ interface ClusterIntent {
   readonly unasked: readonly string[];
 }
 
-/** A longer message is cut: a node may not report more characters (the policy nodemaint-eviction-request-status). */
-const MAX_MESSAGE = 1_024;
-
-/** A targeted pod without a request for so long is looked for in the API server; so is each one again after this time. */
-const UNASKED_MS = 15_000;
-
-/** Finds the targeted pods that the API server does not know: none of them is ever asked to leave. */
-class UnknownPods {
-  /** Since when each has been targeted without a request, by pod key, and the last reading, on the monotonic clock. */
-  #since = new Map<string, number>();
-  #readAt = -Infinity;
-  #unknown: ReadonlySet<string> = new Set();
-
-  /** Notes those that have no request now; returns whether the mirror pods are to be read. */
-  note(keys: readonly string[], now: number): boolean {
-    this.#since = new Map(keys.map((key) => [key, this.#since.get(key) ?? now]));
-    this.#unknown = new Set(keys.filter((key) => this.#unknown.has(key)));
-    const isLate = [...this.#since.values()].some((since) => now - since >= UNASKED_MS);
-    return isLate && now - this.#readAt >= UNASKED_MS;
-  }
-
-  /** The mirror pods were read. */
-  read(mirrors: MirrorPods, now: number): void {
-    this.#readAt = now;
-    const late = [...this.#since].filter(([, since]) => now - since >= UNASKED_MS);
-    this.#unknown = new Set(late.flatMap(([key]) => (mirrors.has(key) ? [] : [key])));
-  }
-
-  has(key: string): boolean {
-    return this.#unknown.has(key);
-  }
-}
-
 /** What was read of the cluster in one pass. */
 interface Observed {
   /** The requests on which this interceptor may act, checked or not. */
@@ -168,47 +90,6 @@ interface Observed {
   readonly requested: ReadonlySet<string>;
   readonly drains: readonly NodeDrain[];
   readonly mirrors: MirrorPods | undefined;
-  readonly isUnknown: (key: string) => boolean;
-}
-
-/** The drain that targets the pod, by the priority that the mirror pod has, as the controller sees it. */
-function drainOf(
-  pod: StaticPodView['inPlace'][number],
-  { ours, drains, mirrors }: Observed,
-  checks: RequestChecks,
-): NodeDrain | undefined {
-  const request = ours.find((each) => targetKeyOf(each) === podKey(pod));
-  const verdict = request === undefined ? undefined : checks.verdict(request);
-  const resolved = verdict?.kind === 'ours' ? verdict.priority : mirrors?.get(podKey(pod))?.spec.priority;
-  const priority = resolved ?? pod.priority;
-  return drains.find(({ drainTargets }) => targetsCover(drainTargets, { ...pod, priority, podType: 'Static' }));
-}
-
-/** Which pods of the view leave, and which are targeted. */
-function intentOf(view: StaticPodView, observed: Observed, checks: RequestChecks): Omit<ClusterIntent, 'unasked'> {
-  const { ours, requested, mirrors } = observed;
-  const leaving = new Set(ours.filter((each) => checks.verdict(each)?.kind === 'ours').map(targetKeyOf));
-  const leave = new Map<string, Leave>();
-  const targeted = new Set<string>();
-  const drained = view.inPlace.flatMap((pod) => {
-    const drain = drainOf(pod, observed, checks);
-    return drain === undefined ? [] : [{ key: podKey(pod), priority: pod.priority, drain }];
-  });
-  const unknown = drained.filter(({ key }) => observed.isUnknown(key));
-  const first = new Set(
-    firstToLeave(
-      unknown,
-      view.parked.filter((pod) => isRunning(pod, view)),
-    ),
-  );
-  for (const pod of drained) {
-    const { key, drain } = pod;
-    // Of those that are neither asked to leave nor known to stay unknown no other pod may wait.
-    if (requested.has(key) || mirrors?.has(key) === true || first.has(pod)) targeted.add(key);
-    if (leaving.has(key) || first.has(pod)) leave.set(key, { maintenance: drain.maintenance, reason: drain.reason });
-  }
-  const known = mirrors === undefined ? undefined : new Set(mirrors.keys());
-  return { leave, targeted, mirrors: known };
 }
 
 /** What is reported of a pod that leaves; `pod` is undefined for one whose manifest cannot be seen, nor moved. */
@@ -245,9 +126,14 @@ export class KubeletInterceptor {
   readonly #dependencies: Pick<ClusterDependencies, 'client' | 'clock' | 'log' | 'nodeName'>;
   readonly #cluster: InterceptedCluster;
   readonly #readMirrors;
-  readonly #checks;
-  readonly #unknown = new UnknownPods();
   readonly #warnUnknown;
+  /** Which requests are for static pods of this node, as far as that was checked, by ID. */
+  #checked = new Map<string, Checked>();
+  /** Since when pods have been targeted without a request, by pod key, on the monotonic clock. */
+  #unasked = new Map<string, number>();
+  /** Those of them that the API server does not know, so that nobody is ever asked to let them leave; and when it was asked last. */
+  #unknown: ReadonlySet<string> = new Set();
+  #readAt = -Infinity;
   /** Whether a drain targets static pods; none of them is known where the directory is refused. */
   #isReached = false;
 
@@ -258,7 +144,6 @@ export class KubeletInterceptor {
     this.#dependencies = dependencies;
     this.#cluster = cluster;
     this.#readMirrors = createMirrorPodReader(dependencies);
-    this.#checks = new RequestChecks(dependencies);
     this.#warnUnknown = createLogOnce((pods) => {
       const what = 'static pods leave that the API server does not know: it may have refused their mirror pods';
       dependencies.log.warn({ pods }, what);
@@ -272,33 +157,32 @@ export class KubeletInterceptor {
     wantsMirrors: boolean,
     signal: AbortSignal,
   ): Promise<ClusterIntent> {
-    const { clock } = this.#dependencies;
-    const checks = this.#checks;
     const all = this.#cluster.requests.list();
     this.#isReached = drains.some(({ drainTargets }) => reachesStaticPods(drainTargets));
     const inPlace = new Set(view.inPlace.map(podKey));
     const known = all.filter((each) => isActive(each) || inPlace.has(targetKeyOf(each)));
-    checks.keep(known);
-    const isNew = known.some((each) => checks.isDue(each));
-    const isOurs = (request: EvictionRequest): boolean => isActive(request) || checks.isSpent(request);
-    const waiting = new Set(known.filter(isOurs).map(targetKeyOf));
+    const ids = new Set(known.map(idOf));
+    this.#checked = new Map([...this.#checked].filter(([id]) => ids.has(id)));
+    const isNew = known.some((each) => this.#isDue(each));
+    const isOurs = (request: EvictionRequest): boolean => isActive(request) || this.#isSpent(request);
+    const ours = known.filter(isOurs);
+    const waiting = new Set(ours.map(targetKeyOf));
     // Whether etcd or the API server may go depends on the other static pods, which need not have requests yet.
     const isLast = view.inPlace.some((pod) => pod.component !== undefined && waiting.has(podKey(pod)));
     const requested = new Set(all.map(targetKeyOf));
-    const isUnknown = (key: string): boolean => this.#unknown.has(key);
-    const seen = { ours: known.filter(isOurs), requested, drains, mirrors: undefined, isUnknown };
+    const seen = { ours, requested, drains, mirrors: undefined };
     const unasked = view.inPlace
-      .filter((pod) => !requested.has(podKey(pod)) && drainOf(pod, seen, checks) !== undefined)
+      .filter((pod) => !requested.has(podKey(pod)) && this.#drainOf(pod, seen) !== undefined)
       .map(podKey);
-    const isLate = this.#unknown.note(unasked, clock.monotonic());
+    const isLate = this.#noteUnasked(unasked);
     const mirrors = isNew || isLast || isLate || wantsMirrors ? await this.#readMirrors(signal) : undefined;
     if (mirrors !== undefined) {
-      checks.check(known, view, mirrors);
-      this.#unknown.read(mirrors, clock.monotonic());
+      this.#check(known, view, mirrors);
+      this.#noteUnknown(mirrors);
     }
-    const lost = unasked.filter(isUnknown);
+    const lost = unasked.filter((key) => this.#unknown.has(key));
     this.#warnUnknown(lost.length === 0 ? undefined : lost.join(', '));
-    return { ...intentOf(view, { ...seen, ours: known.filter(isOurs), mirrors }, checks), unasked };
+    return { ...this.#intentOf(view, { ...seen, ours: known.filter(isOurs), mirrors }), unasked };
   }
 
   /**
@@ -308,7 +192,7 @@ export class KubeletInterceptor {
   async report(view: StaticPodView, progress: readonly StaticPodProgress[], signal: AbortSignal): Promise<void> {
     const { maintenances, requests } = this.#cluster;
     for (const request of requests.list()) {
-      if (!isActive(request) || this.#checks.verdict(request)?.kind !== 'ours') continue;
+      if (!isActive(request) || this.#oursOf(request) === undefined) continue;
       const pod = progress.find(({ key }) => key === targetKeyOf(request));
       if (pod === undefined && (view.refusal === undefined || !this.#isReached)) continue;
       try {
@@ -319,5 +203,88 @@ export class KubeletInterceptor {
         this.#dependencies.log.warn(what, 'cannot report on an eviction request');
       }
     }
+  }
+
+  /** Whether the request has to be checked: it is new, or it was for another pod when it was checked some time ago. */
+  #isDue(request: EvictionRequest): boolean {
+    const known = this.#checked.get(idOf(request));
+    if (known === undefined) return true;
+    return known.verdict.kind !== 'ours' && this.#dependencies.clock.monotonic() >= known.at + AGAIN_MS;
+  }
+
+  /** Checks the requests that are due; a request that is not for a static pod of this node is logged once. */
+  #check(requests: readonly EvictionRequest[], view: StaticPodView, mirrors: MirrorPods): void {
+    const { clock, log, nodeName } = this.#dependencies;
+    for (const request of requests.filter((each) => this.#isDue(each))) {
+      const isNew = !this.#checked.has(idOf(request));
+      const key = targetKeyOf(request);
+      const isParked = view.parked.some((pod) => podKey(pod) === key);
+      const mirror = mirrors.get(key);
+      const verdict = judgeTarget(request, mirror, { nodeName, isParked });
+      this.#checked.set(idOf(request), { verdict, mirror, at: clock.monotonic() });
+      if (verdict.kind === 'ours' || !isNew) continue;
+      log.warn({ evictionRequest: request.metadata.name, reason: verdict.message }, 'eviction request not acted upon');
+    }
+  }
+
+  /** That the request is for a static pod of this node; undefined for any other, and for one that was not checked. */
+  #oursOf(request: EvictionRequest): Extract<MirrorVerdict, { readonly kind: 'ours' }> | undefined {
+    const verdict = this.#checked.get(idOf(request))?.verdict;
+    return verdict?.kind === 'ours' ? verdict : undefined;
+  }
+
+  /** Whether the request is for a static pod of this node and can no longer make it leave. */
+  #isSpent(request: EvictionRequest): boolean {
+    const mirror = this.#checked.get(idOf(request))?.mirror;
+    if (mirror === undefined || this.#oursOf(request) === undefined) return false;
+    return isSpent(request, mirror, this.#dependencies.clock.now());
+  }
+
+  /** Notes the targeted pods that have no request now; returns whether the mirror pods are to be read. */
+  #noteUnasked(keys: readonly string[]): boolean {
+    const now = this.#dependencies.clock.monotonic();
+    this.#unasked = new Map(keys.map((key) => [key, this.#unasked.get(key) ?? now]));
+    this.#unknown = new Set(keys.filter((key) => this.#unknown.has(key)));
+    return this.#late(now).length > 0 && now - this.#readAt >= UNASKED_MS;
+  }
+
+  #noteUnknown(mirrors: MirrorPods): void {
+    this.#readAt = this.#dependencies.clock.monotonic();
+    this.#unknown = new Set(this.#late(this.#readAt).filter((key) => !mirrors.has(key)));
+  }
+
+  /** The pods that have had no request for some time. */
+  #late(now: number): readonly string[] {
+    return [...this.#unasked].flatMap(([key, since]) => (now - since >= UNASKED_MS ? [key] : []));
+  }
+
+  /** The drain that targets the pod, by the priority that the mirror pod has, as the controller sees it. */
+  #drainOf(pod: StaticPodView['inPlace'][number], { ours, drains, mirrors }: Observed): NodeDrain | undefined {
+    const request = ours.find((each) => targetKeyOf(each) === podKey(pod));
+    const resolved = request && this.#oursOf(request)?.priority;
+    const priority = resolved ?? mirrors?.get(podKey(pod))?.spec.priority ?? pod.priority;
+    return drains.find(({ drainTargets }) => targetsCover(drainTargets, { ...pod, priority, podType: 'Static' }));
+  }
+
+  /** Which pods of the view leave, and which are targeted. */
+  #intentOf(view: StaticPodView, observed: Observed): Omit<ClusterIntent, 'unasked'> {
+    const { ours, requested, mirrors } = observed;
+    const leaving = new Set(ours.filter((each) => this.#oursOf(each) !== undefined).map(targetKeyOf));
+    const leave = new Map<string, Leave>();
+    const targeted = new Set<string>();
+    const drained = view.inPlace.flatMap((pod) => {
+      const drain = this.#drainOf(pod, observed);
+      return drain === undefined ? [] : [{ key: podKey(pod), priority: pod.priority, drain }];
+    });
+    const unknown = drained.filter(({ key }) => this.#unknown.has(key));
+    const ending = view.parked.filter((pod) => isRunning(pod, view));
+    const first = new Set(firstToLeave(unknown, ending));
+    for (const pod of drained) {
+      const { key, drain } = pod;
+      // Of those that are neither asked to leave nor known to stay unknown no other pod may wait.
+      if (requested.has(key) || mirrors?.has(key) === true || first.has(pod)) targeted.add(key);
+      if (leaving.has(key) || first.has(pod)) leave.set(key, { maintenance: drain.maintenance, reason: drain.reason });
+    }
+    return { leave, targeted, mirrors: mirrors && new Set(mirrors.keys()) };
   }
 }
