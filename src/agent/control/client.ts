@@ -11,29 +11,20 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const answerSchema = z.looseObject({ error: z.string().exactOptional() });
 
 async function exchange(socketPath: string, request: ControlRequest): Promise<string> {
-  const answer = Promise.withResolvers<string>();
-  const chunks: Buffer[] = [];
-  let bytes = 0;
   const socket = createConnection(socketPath);
   const timer = setTimeout(() => {
     socket.destroy(new Error(`no answer within ${TIMEOUT_MS / 1000} s`));
   }, TIMEOUT_MS);
-  socket.on('connect', () => socket.write(`${JSON.stringify(request)}\n`));
-  socket.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    chunks.push(chunk);
-    if (bytes > MAX_ANSWER_BYTES) socket.destroy(new Error(`an answer of more than ${MAX_ANSWER_BYTES} bytes`));
-  });
-  socket.on('end', () => {
-    answer.resolve(Buffer.concat(chunks).toString());
-  });
-  socket.on('error', answer.reject);
-  // After an end or an error this changes nothing.
-  socket.on('close', () => {
-    answer.reject(new Error('the connection was closed'));
-  });
   try {
-    return await answer.promise;
+    socket.write(`${JSON.stringify(request)}\n`);
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of socket as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      chunks.push(chunk);
+      if (bytes > MAX_ANSWER_BYTES) throw new Error(`an answer of more than ${MAX_ANSWER_BYTES} bytes`);
+    }
+    return Buffer.concat(chunks).toString();
   } finally {
     clearTimeout(timer);
     socket.destroy();

@@ -39,14 +39,13 @@ export async function openNoticeMemory(state: StateFiles, bootId: string, log: L
     }
   };
   const seen = new Map(Object.entries(await read()));
-  let changes = 0;
-  let saved = 0;
+  const textOf = (): string => `${JSON.stringify({ version: 1, seen: Object.fromEntries(seen) }, null, 2)}\n`;
+  let saved = textOf();
   return {
     seenAt: (id, now) => {
       const known = seen.get(id);
       if (known !== undefined) return known.at;
       seen.set(id, { at: now });
-      changes += 1;
       return now;
     },
     isServed: (id) => {
@@ -56,23 +55,17 @@ export async function openNoticeMemory(state: StateFiles, bootId: string, log: L
     serve: (ids) => {
       for (const id of ids) {
         const known = seen.get(id);
-        if (known === undefined || known.servedBoot === bootId) continue;
-        seen.set(id, { ...known, servedBoot: bootId });
-        changes += 1;
+        if (known !== undefined) seen.set(id, { ...known, servedBoot: bootId });
       }
     },
     keep: (ids) => {
-      for (const id of seen.keys()) {
-        if (ids.has(id)) continue;
-        seen.delete(id);
-        changes += 1;
-      }
+      for (const id of seen.keys()) if (!ids.has(id)) seen.delete(id);
     },
     save: async () => {
-      if (saved === changes) return;
-      const saving = changes;
-      await state.write(FILE, `${JSON.stringify({ version: 1, seen: Object.fromEntries(seen) }, null, 2)}\n`);
-      saved = saving;
+      const text = textOf();
+      if (text === saved) return;
+      await state.write(FILE, text);
+      saved = text;
     },
   };
 }

@@ -20,18 +20,14 @@ export async function findNoticeSources(
   signal: AbortSignal,
 ): Promise<readonly NoticeSource[]> {
   const { provider: wanted, metadataUrl } = config.cloud;
-  const find = async (): Promise<Provider | undefined> => {
-    if (wanted !== 'auto') return wanted === 'none' ? undefined : wanted;
-    try {
-      return providerOf(await readMachineFacts(signal));
-    } catch (error) {
-      signal.throwIfAborted();
-      log.warn({ reason: describeError(error) }, 'cannot tell which cloud this is; name it with cloud.provider');
-      return undefined;
-    }
-  };
-  const provider = await find();
-  if (provider === undefined) return [];
+  let provider: Provider | 'none' | undefined;
+  try {
+    provider = wanted === 'auto' ? providerOf(await readMachineFacts(signal)) : wanted;
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ reason: describeError(error) }, 'cannot tell which cloud this is; name it with cloud.provider');
+  }
+  if (provider === undefined || provider === 'none') return [];
   const { providerSources } = await import('../../cloud/providers.ts');
   const { sources, close } = providerSources(provider, metadataUrl);
   signal.addEventListener('abort', close, { once: true });

@@ -76,14 +76,14 @@ export function createParkTimes(clock: Clock): (steps: ReadonlyMap<string, ParkS
     seen = new Map(
       [...steps].map(([file, step]) => {
         const known = before.get(file);
-        return [file, known?.step.at === step.at ? known : { step, at: now }];
+        return [file, { step, at: known?.step.at === step.at ? known.at : now }];
       }),
     );
     return new Map(
-      [...seen].map(([file, { at }]) => {
-        const step = steps.get(file) as ParkStep;
-        return [file, { ...step, at: asOfNow(at, now) - Math.max(0, at.wall - step.at) }];
-      }),
+      [...seen].map(([file, { step, at }]) => [
+        file,
+        { ...step, at: asOfNow(at, now) - Math.max(0, at.wall - step.at) },
+      ]),
     );
   };
 }
