@@ -23,34 +23,26 @@ async function answer(text: string, handler: ControlHandler): Promise<string> {
   }
 }
 
-function serve(socket: Socket, handler: ControlHandler): void {
-  let text = '';
+/** Reads one line, or what there is to the end, and answers it; never rejects. */
+async function serve(socket: Socket, handler: ControlHandler): Promise<void> {
   const timer = setTimeout(() => socket.destroy(), TIMEOUT_MS);
-  const reply = (): void => {
-    socket.off('data', onData).off('end', onEnd).pause();
-    answer(text, handler).then(
-      // What else the client says is read and dropped, so that its end is seen.
-      (line) => socket.end(`${line}\n`).resume(),
-      () => socket.destroy(),
-    );
-  };
-  const onData = (chunk: string): void => {
-    text += chunk;
-    if (text.length > MAX_REQUEST_BYTES) {
-      socket.destroy();
-      return;
-    }
-    if (text.includes('\n')) reply();
-  };
-  const onEnd = (): void => {
-    socket.end();
-  };
-  socket.setEncoding('utf8');
-  socket.on('error', () => socket.destroy());
   socket.on('close', () => {
     clearTimeout(timer);
   });
-  socket.on('data', onData).on('end', onEnd);
+  socket.on('error', () => socket.destroy());
+  socket.setEncoding('utf8');
+  let text = '';
+  try {
+    for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
+      text += chunk as string;
+      if (text.length > MAX_REQUEST_BYTES) throw new Error('too long');
+      if (text.includes('\n')) break;
+    }
+    // What else the client says is read and dropped, so that its end is seen.
+    socket.end(text.includes('\n') ? `${await answer(text, handler)}\n` : '').resume();
+  } catch {
+    socket.destroy();
+  }
 }
 
 /** Removes what an agent that was killed has left. */
@@ -66,7 +58,7 @@ async function openSocket(socketPath: string, handler: ControlHandler): Promise<
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket);
     socket.on('close', () => open.delete(socket));
-    serve(socket, handler);
+    void serve(socket, handler);
   });
   server.maxConnections = MAX_CONNECTIONS;
   await removeSocket(socketPath);
