@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { hostname } from 'node:os';
 import type { AgentConfig } from '../config/schema.ts';
 import type { StateFiles } from '../host/files/state-files.ts';
@@ -29,11 +30,7 @@ const FILE = 'node-name';
 async function nameOfApi({ api }: NameSources, signal: AbortSignal): Promise<string | undefined> {
   if (api === undefined) return undefined;
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]);
-  const late = new Promise<undefined>((resolve) => {
-    limit.addEventListener('abort', () => {
-      resolve(undefined);
-    });
-  });
+  const late = once(limit, 'abort').then(() => undefined);
   const ask = async (): Promise<string | undefined> =>
     (await certifiedNodeName(api.access)) ?? nodeNameIn(await ownName(api.client, limit).catch(() => ''));
   return await Promise.race([ask(), late]);

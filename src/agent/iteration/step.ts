@@ -51,10 +51,3 @@ export async function beside(steps: readonly Promise<void>[], signal: AbortSigna
   await Promise.allSettled(steps);
   signal.throwIfAborted();
 }
-
-/** Does the same for each item, whatever becomes of the others; then throws the first error, if there was one. */
-export async function forEachApart<T>(items: Iterable<T>, run: (item: T) => Promise<void>): Promise<void> {
-  const errors: unknown[] = [];
-  for (const item of items) await run(item).catch((error: unknown) => errors.push(error));
-  if (errors.length > 0) throw errors[0];
-}

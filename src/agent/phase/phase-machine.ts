@@ -21,18 +21,19 @@ interface PhaseMachineDependencies {
 /** Keeps the record of the phase and moves it. */
 export class PhaseMachine {
   readonly #dependencies: PhaseMachineDependencies;
-  /** `release` is an operator's reason to end this drain; the transition that follows takes it away. */
-  #current: { readonly record: AgentRecord; readonly release?: string };
+  #record: AgentRecord;
+  /** An operator's reason to end this drain; the transition that follows takes it away. */
+  #release: string | undefined;
   #changedAt: number | undefined;
 
   /** Starts with the record that was read from the disk. */
   constructor(dependencies: PhaseMachineDependencies, initial: AgentRecord) {
     this.#dependencies = dependencies;
-    this.#current = { record: initial };
+    this.#record = initial;
   }
 
   get record(): AgentRecord {
-    return this.#current.record;
+    return this.#record;
   }
 
   /** When this process last changed the phase, in milliseconds since the epoch; undefined where it has not. */
@@ -44,11 +45,11 @@ export class PhaseMachine {
   async decide(facts: Omit<PhaseFacts, 'release'>): Promise<Transition | undefined> {
     const { nodeName, log, announce } = this.#dependencies;
     const { phase, offlineTargets, last: before } = this.record;
-    const transition = decidePhase(phase, { ...facts, release: this.#current.release });
+    const transition = decidePhase(phase, { ...facts, release: this.#release });
     if (transition === undefined) return undefined;
     const { name, to } = transition;
     const keepsTargets = to.kind === 'draining' || to.kind === 'released';
-    this.#current = { record: this.record };
+    this.#release = undefined;
     this.#changedAt = facts.now;
     const last = lastShutdownAfter(before, transition, facts.now);
     const targets = keepsTargets ? offlineTargets : [];
@@ -66,7 +67,7 @@ export class PhaseMachine {
     if (phase.kind !== 'draining') {
       throw new NodemaintError('USAGE', `no shutdown is held on this node: ${describePhase(phase)}`);
     }
-    this.#current = { ...this.#current, release: reason };
+    this.#release = reason;
   }
 
   /**
@@ -87,7 +88,7 @@ export class PhaseMachine {
 
   async #save(record: AgentRecord): Promise<void> {
     // What is in memory applies at once: a disk that does not take the record must not keep a shutdown from going on.
-    this.#current = { ...this.#current, record };
+    this.#record = record;
     await writeRecord(this.#dependencies.state, record);
   }
 }

@@ -2,7 +2,6 @@ import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { effectiveDrainPlan } from '../../decide/maintenance/drain-plan.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { isNamed, type Phase, type Shutdown } from '../../decide/shutdown/phase.ts';
-import { forEachApart } from '../iteration/step.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 
 /**
@@ -38,10 +37,11 @@ export async function completeOwn(
   signal: AbortSignal,
 ): Promise<void> {
   if (phase.kind === 'draining' || phase.kind === 'released' || isReturning) return;
-  await forEachApart(own.own(), async (maintenance) => {
-    const { name } = maintenance.metadata;
-    const canceled = phase.kind === 'recovering' && phase.cause === 'canceled' && isNamed(phase, name);
-    if (stageOf(maintenance) === 'Complete' || (onBoot === 'wait' && !canceled)) return;
-    await own.complete(maintenance, signal);
+  const due = own.own().filter((each) => {
+    const canceled = phase.kind === 'recovering' && phase.cause === 'canceled' && isNamed(phase, each.metadata.name);
+    return stageOf(each) !== 'Complete' && (onBoot === 'complete' || canceled);
   });
+  // Each whatever becomes of the others.
+  const outcomes = await Promise.allSettled(due.map((each) => own.complete(each, signal)));
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 }

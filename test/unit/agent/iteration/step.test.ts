@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { beside, forEachApart, StepRunner } from '../../../../src/agent/iteration/step.ts';
+import { beside, StepRunner } from '../../../../src/agent/iteration/step.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -64,18 +64,5 @@ describe('steps beside each other', () => {
     };
     await assert.rejects(beside([slow(), abort()], end.signal), /the end/);
     assert.deepEqual(ran, ['abort', 'slow']);
-  });
-});
-
-describe('work on each item', () => {
-  it('goes on after a failure, and throws the first one at the end', async () => {
-    const done: number[] = [];
-    const run = (item: number): Promise<void> => {
-      done.push(item);
-      return item % 2 === 1 ? Promise.reject(new Error(`no ${item}`)) : Promise.resolve();
-    };
-    await assert.rejects(forEachApart([1, 2, 3, 4], run), /no 1/);
-    assert.deepEqual(done, [1, 2, 3, 4]);
-    await forEachApart([2, 4], run);
   });
 });
