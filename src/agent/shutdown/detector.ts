@@ -107,7 +107,16 @@ export class ShutdownDetector {
   /** What the machine does without a trigger. */
   async course(signal: AbortSignal): Promise<MachineCourse> {
     const { host } = this.#dependencies;
-    return host === undefined ? { kind: 'up' } : await courseOf(host, signal);
+    if (host === undefined) return { kind: 'up' };
+    try {
+      if (await host.systemd.isGoingDown(signal)) return { kind: 'stopping' };
+      const { processId, preparing, scheduled } = await readLogind(host.login1, signal);
+      if (processId === undefined) return { kind: 'unknown' };
+      if (preparing === true) return { kind: 'prepared', logind: processId };
+      return { kind: scheduled === null ? 'up' : 'scheduled' };
+    } catch {
+      return { kind: 'unknown' };
+    }
   }
 
   /** Tells logind that the shutdown that it has scheduled is called off, as `shutdown -c` does. */
@@ -244,16 +253,4 @@ export class ShutdownDetector {
 function announcedBy({ reason, deadline }: Trigger): PhaseFacts['goingDown'] {
   const limit = deadline === undefined ? {} : { triggerDeadline: deadline };
   return { kind: 'yes', origin: 'trigger', reason, ...limit };
-}
-
-async function courseOf({ login1, systemd }: Host, signal: AbortSignal): Promise<MachineCourse> {
-  try {
-    if (await systemd.isGoingDown(signal)) return { kind: 'stopping' };
-    const { processId, preparing, scheduled } = await readLogind(login1, signal);
-    if (processId === undefined) return { kind: 'unknown' };
-    if (preparing === true) return { kind: 'prepared', logind: processId };
-    return { kind: scheduled === null ? 'up' : 'scheduled' };
-  } catch {
-    return { kind: 'unknown' };
-  }
 }

@@ -109,21 +109,11 @@ async function readLimits(
   return { shown: { delay, deadManMs }, problem, readAt: clock.monotonic() };
 }
 
-/** Returns a function that begins a work when the one that was given before it has ended, whatever became of that. */
-function createMutex(): (work: () => Promise<void>) => Promise<void> {
-  let last: Promise<void> = Promise.resolve();
-  return async (work) => {
-    const worked = last.then(work);
-    last = worked.catch(() => undefined);
-    await worked;
-  };
-}
-
 /** The lock is not touched before the first `reconcile`. */
 export function createLockReconciler({ kind, lock, host, clock, log }: LockDependencies): LockReconciler {
   let state: LockState = { kind: 'unknown' };
   let limits: LockLimits | undefined;
-  const exclusively = createMutex();
+  let last: Promise<void> = Promise.resolve();
 
   const refreshLimits = async (all: Host, signal: AbortSignal): Promise<void> => {
     if (limits !== undefined && clock.monotonic() - limits.readAt < LIMITS_EVERY_MS) return;
@@ -144,18 +134,15 @@ export function createLockReconciler({ kind, lock, host, clock, log }: LockDepen
     return { kind: isHeld ? 'held' : 'refused' };
   };
   const keep = async (isHeld: boolean, signal: AbortSignal): Promise<void> => {
-    if (!isHeld) {
-      await lock.release(signal);
-      state = { kind: 'released' };
-      return;
-    }
-    state = await take(signal);
-    if (host !== undefined && state.kind !== 'logindAway') await refreshLimits(host, signal);
-  };
-  const attempt = async (isHeld: boolean, signal: AbortSignal): Promise<void> => {
     const before = state;
     try {
-      await keep(isHeld, signal);
+      if (!isHeld) {
+        await lock.release(signal);
+        state = { kind: 'released' };
+        return;
+      }
+      state = await take(signal);
+      if (host !== undefined && state.kind !== 'logindAway') await refreshLimits(host, signal);
     } catch (error) {
       signal.throwIfAborted();
       const reason = describeError(error);
@@ -164,7 +151,11 @@ export function createLockReconciler({ kind, lock, host, clock, log }: LockDepen
     }
   };
   return {
-    reconcile: (phase, signal) => exclusively(() => attempt(holdsLock(phase), signal)),
+    reconcile: async (phase, signal) => {
+      const kept = last.then(() => keep(holdsLock(phase), signal));
+      last = kept.catch(() => undefined);
+      await kept;
+    },
     heartbeat: () => lock.heartbeat(),
     release: (signal) => lock.release(signal),
     status: (phase) => ({
