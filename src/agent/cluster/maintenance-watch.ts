@@ -10,6 +10,7 @@ import { decideSource, type MaintenanceSource, readNodeNote } from '../../decide
 import { nodeLabel } from '../../decide/node-label.ts';
 import type { LeaseLife } from '../../decide/shutdown/drainer.ts';
 import { NODE_MAINTENANCES, NODES } from '../../kube/resource.ts';
+import { pick } from '../../kube/copy/transform.ts';
 import { createObjectCache, type ObjectCache, type WatchScope } from '../../kube/watch.ts';
 
 /** The maintenances of the node as the note on its Node object has them, by name; undefined where it cannot say all of them. */
@@ -21,16 +22,10 @@ function noteOf(node: KubeObject | undefined, nodeName: string): Note {
 }
 
 /** Of a Node only its note is kept. */
-function trimNode({ metadata: { name, uid, resourceVersion, annotations } }: KubeObject): KubeObject {
-  const note = annotations?.[NODE_NOTE_ANNOTATION];
-  return {
-    metadata: {
-      name,
-      ...(uid === undefined ? {} : { uid }),
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
-      ...(note === undefined ? {} : { annotations: { [NODE_NOTE_ANNOTATION]: note } }),
-    },
-  };
+function trimNode({ metadata }: KubeObject): KubeObject {
+  const note = metadata.annotations?.[NODE_NOTE_ANNOTATION];
+  const annotations = note === undefined ? {} : { annotations: { [NODE_NOTE_ANNOTATION]: note } };
+  return { metadata: { ...pick(metadata, ['name', 'uid', 'resourceVersion']), ...annotations } };
 }
 
 /** What the controller's Lease says. */

@@ -54,7 +54,7 @@ const POD_ANNOTATIONS = [
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** An object with some of its fields; one that is absent stays absent. */
-function pick<T extends object, K extends keyof T>(object: T, keys: readonly K[]): Pick<T, K> {
+export function pick<T extends object, K extends keyof T>(object: T, keys: readonly K[]): Pick<T, K> {
   const present = keys.filter((key) => object[key] !== undefined);
   return Object.fromEntries(present.map((key) => [key, object[key]])) as Pick<T, K>;
 }
