@@ -5,7 +5,7 @@ import {
   begunStory,
   isStoryOf,
   type ShutdownStory,
-  type StoryTier,
+  type StoryObservation,
   withObservation,
   withReturned,
   withTransition,
@@ -15,19 +15,10 @@ import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { createWarnOnce, type LogOnce } from '../../telemetry/log-once.ts';
 import type { Iteration } from '../iteration/step.ts';
-import type { Waiting } from '../../decide/node/waits.ts';
 import type { StoryFiles } from './story-files.ts';
 
-/** What is seen at the end of an iteration. */
-export interface IterationObservation {
-  readonly waitingFor: readonly Waiting[];
-  /** The entry of the drain plan that was reached last. */
-  readonly tier: StoryTier | undefined;
-  /** Whether the kubelet ends pods by its own graceful shutdown. */
-  readonly kubeletEnds?: boolean;
-  /** Whether no other node stays, so that no PodDisruptionBudget is asked. */
-  readonly budgetsNotAsked?: boolean;
-  /** Files of the manifests that are parked. */
+/** What is seen at the end of an iteration, with the files of the manifests that are parked. */
+export interface IterationObservation extends Omit<StoryObservation, 'at'> {
   readonly parked: readonly string[];
 }
 
