@@ -13,25 +13,17 @@ import type { Node } from '../../api/pod.ts';
 import type { Deadline } from '../../decide/deadline/budget.ts';
 import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import type { OwnState } from '../../decide/maintenance/agent-names.ts';
+import { effectiveDrainPlan } from '../../decide/maintenance/drain-plan.ts';
 import { agentNodeOf, isUsable, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { awaitsVolumes, hasDrained } from '../../decide/maintenance/recorded-node.ts';
 import { nodeLabel } from '../../decide/node-label.ts';
-import type { ShutdownKind } from '../../decide/shutdown/kind.ts';
-import type { Phase } from '../../decide/shutdown/phase.ts';
+import type { Phase, Shutdown } from '../../decide/shutdown/phase.ts';
 import { preciseRfc3339 } from '../../decide/time.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, sendForObject } from '../../kube/resource.ts';
 
-/** A maintenance that this agent makes for its node. */
-interface ShutdownMaintenance {
-  readonly name: string;
-  readonly reason: string;
-  readonly drainPlan: readonly DrainPlanEntry[];
-  /** When the node is gone, by this machine's clock. */
-  readonly deadline?: Deadline | undefined;
-  /** How the machine goes down, where that is known. */
-  readonly shutdownKind?: ShutdownKind | undefined;
-}
+/** What of a shutdown its maintenance has. */
+type Wanted = Pick<Shutdown, 'maintenance' | 'reason' | 'deadline' | 'shutdownKind'>;
 
 /** A deadline as annotations have it; `at` and `since` by the API server's clock. */
 function deadlineAnnotationsOf({ at, since }: Deadline): Record<string, string> {
@@ -40,7 +32,8 @@ function deadlineAnnotationsOf({ at, since }: Deadline): Record<string, string> 
 
 /** The object with its label, which says whose agent made it; `deadline` is by the API server's clock. */
 function maintenanceBody(
-  { name, reason, drainPlan, deadline, shutdownKind }: ShutdownMaintenance,
+  { maintenance: name, reason, deadline, shutdownKind }: Wanted,
+  drainPlan: readonly DrainPlanEntry[],
   nodeName: string,
 ): NodeMaintenance {
   const annotations = {
@@ -60,7 +53,8 @@ function maintenanceBody(
       nodeSelector: {
         nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [nodeName] }] }],
       },
-      drainPlan,
+      // Ordered and complete, as the API wants it: an API server that has just started then accepts it too.
+      drainPlan: effectiveDrainPlan(drainPlan),
       reason,
     },
   };
@@ -176,12 +170,13 @@ export class OwnMaintenances {
     this.#refused.delete(name);
   }
 
-  /** Makes the maintenance, or finds it made; the state of its name then says which. */
-  async create(wanted: ShutdownMaintenance, signal: AbortSignal): Promise<void> {
+  /** Makes the maintenance of the shutdown, with the configured plan, or finds it made; the state of its name then says which. */
+  async create(wanted: Wanted, drainPlan: readonly DrainPlanEntry[], signal: AbortSignal): Promise<void> {
     const { log, nodeName } = this.#dependencies;
-    const { name, reason } = wanted;
+    const { maintenance: name, reason } = wanted;
     // Where it is there already, a webhook that refuses another one is not asked.
-    const created = this.#maintenances.get(name) === undefined ? await this.#post(wanted, signal) : undefined;
+    const created =
+      this.#maintenances.get(name) === undefined ? await this.#post(wanted, drainPlan, signal) : undefined;
     const got = created ?? (await this.#read(name, signal));
     if (got === undefined) return;
     if (!isUsable(got, 'Drain', nodeName)) {
@@ -258,18 +253,24 @@ export class OwnMaintenances {
   }
 
   /** Creates it; returns undefined where the name exists already. */
-  async #post(wanted: ShutdownMaintenance, signal: AbortSignal): Promise<NodeMaintenance | undefined> {
+  async #post(
+    { deadline, shutdownKind, ...wanted }: Wanted,
+    drainPlan: readonly DrainPlanEntry[],
+    signal: AbortSignal,
+  ): Promise<NodeMaintenance | undefined> {
     const { client, nodeName } = this.#dependencies;
-    const timely = { ...wanted, deadline: wanted.deadline && this.#inCluster(wanted.deadline) };
-    const post = (body: NodeMaintenance): Promise<NodeMaintenance | undefined> =>
-      sendForObject(client, { method: 'POST', path: collectionPath(NODE_MAINTENANCES), body }, [409], signal);
+    const timely = deadline === undefined ? wanted : { ...wanted, deadline: this.#inCluster(deadline) };
+    const post = (more: Pick<Wanted, 'shutdownKind'>): Promise<NodeMaintenance | undefined> => {
+      const body = maintenanceBody({ ...timely, ...more }, drainPlan, nodeName);
+      return sendForObject(client, { method: 'POST', path: collectionPath(NODE_MAINTENANCES), body }, [409], signal);
+    };
+    if (shutdownKind === undefined) return await post({});
     try {
-      return await post(maintenanceBody(timely, nodeName));
+      return await post({ shutdownKind });
     } catch (error) {
-      const isRefused = error instanceof NodemaintError && error.code === 'API_REFUSED';
-      if (!isRefused || wanted.shutdownKind === undefined) throw error;
+      if (!(error instanceof NodemaintError) || error.code !== 'API_REFUSED') throw error;
       // Policies that are older than this agent do not know the annotation: the drain does not depend on it.
-      return await post(maintenanceBody({ ...timely, shutdownKind: undefined }, nodeName));
+      return await post({});
     }
   }
 

@@ -1,5 +1,4 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import { effectiveDrainPlan } from '../../decide/maintenance/drain-plan.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { isNamed, type Phase, type Shutdown } from '../../decide/shutdown/phase.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
@@ -14,12 +13,10 @@ export async function ensureMaintenance(
   phase: Shutdown,
   signal: AbortSignal,
 ): Promise<void> {
-  const { maintenance: name, reason, deadline, shutdownKind } = phase;
+  const { maintenance: name } = phase;
   if (own.state(name) === 'open') await own.confirm(name, signal);
   if (own.state(name) !== 'absent') return;
-  // The plan is ordered and complete, as the API wants it: an API server that has just started then accepts it too.
-  const plan = effectiveDrainPlan(drainPlan);
-  await own.create({ name, reason, drainPlan: plan, deadline, shutdownKind }, signal);
+  await own.create(phase, drainPlan, signal);
   for (const old of own.own()) {
     if (old.metadata.name !== name && stageOf(old) === 'Complete') await own.remove(old, signal);
   }

@@ -19,7 +19,7 @@ const SIGNAL = new AbortController().signal;
 const NAME = 'shutdown-n1-1';
 const PATH = `/apis/${maintenanceOf().apiVersion}/nodemaintenances`;
 const ACCESS = { server: new URL('https://api.example:6443'), authenticate: () => Promise.resolve() };
-const WISH = { name: NAME, reason: 'reboot', drainPlan: [] } as const;
+const WISH = { maintenance: NAME, reason: 'reboot' } as const;
 
 function dependenciesOf(client: KubeClient, clock = createSystemClock()) {
   return { client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
@@ -102,7 +102,7 @@ describe("this node's maintenances", () => {
         '/api/v1/nodes/n1': { metadata: { name: 'n1' }, status: { nodeInfo: { bootID } } },
       });
       const { own } = openCluster(dependenciesOf(server.client), 'boot-1');
-      await own.create(WISH, SIGNAL);
+      await own.create(WISH, [], SIGNAL);
       assert.deepEqual(server.asked.slice(0, 2), [`POST ${PATH}`, 'GET /api/v1/nodes/n1']);
       assert.match(JSON.stringify(server.requests[0]?.body), new RegExp(`"${AGENT_LABEL}":"n1"`));
       const notes = server.requests.slice(2).map(({ body }) => body);
@@ -116,7 +116,7 @@ describe("this node's maintenances", () => {
     const server = createObjectServer({ [`${PATH}/${NAME}`]: drainOf(NAME, ['n2']) });
     server.refused.set(`POST ${PATH}`, 409);
     const { own } = openCluster(dependenciesOf(server.client), 'boot-1');
-    await own.create(WISH, SIGNAL);
+    await own.create(WISH, [], SIGNAL);
     assert.deepEqual([own.state(NAME), server.asked.length], ['taken', 2]);
   });
 
@@ -135,7 +135,7 @@ describe("this node's maintenances", () => {
           : answer;
       }
     )(server.client.send);
-    await own.create(WISH, SIGNAL);
+    await own.create(WISH, [], SIGNAL);
     server.objects.set(`${PATH}/${NAME}`, { metadata: { name: NAME, uid: 'u-1' }, spec: {} });
     for (const passMs of [0, 9_999, 1]) {
       clock.pass(passMs);
@@ -164,7 +164,7 @@ describe("this node's maintenances", () => {
     const now = clock.now();
     const { client, own } = openCluster(dependenciesOf(server.client, clock), undefined);
     const deadline = { at: now + 60_000, since: now };
-    const draft = { name: 'shutdown-node-a-0', reason: 'spot', drainPlan: [], deadline } as const;
+    const draft = { maintenance: 'shutdown-node-a-0', reason: 'spot', deadline } as const;
     const ask = { method: 'GET', path: '/api/v1/nodes/node-a' } as const;
     const headers = { date: new Date(now + 3_600_000).toUTCString() };
     server.client.send = (request) => {
@@ -172,7 +172,7 @@ describe("this node's maintenances", () => {
       return Promise.resolve({ status: 200, headers, body: request.body ?? {} });
     };
     await client.send(ask, SIGNAL);
-    await own.create(draft, SIGNAL);
+    await own.create(draft, [], SIGNAL);
     const made = server.requests.at(-1)?.body as NodeMaintenance | undefined;
     const written = Date.parse(made?.metadata.annotations?.[DEADLINE_ANNOTATION] ?? '');
     assert.ok(Math.abs(written - (deadline.at + 3_600_000)) <= 500, new Date(written).toISOString());

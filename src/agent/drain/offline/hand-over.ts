@@ -1,6 +1,6 @@
 import type { DrainPlanEntry, NodeMaintenance } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
-import { effectiveDrainPlan, targetsCover } from '../../../decide/maintenance/drain-plan.ts';
+import { targetsCover } from '../../../decide/maintenance/drain-plan.ts';
 import { handedOverStatuses, identityOf, type NodeIdentity } from '../../../decide/maintenance/recorded-node.ts';
 import { mayHandOver, remakeAt, type Shutdown } from '../../../decide/shutdown/phase.ts';
 import { drainPodOf, isTerminal, podTypeOf } from '../../../decide/pod.ts';
@@ -116,11 +116,8 @@ export class HandOver {
     const seen = await ownNode.observe(0, ask);
     if (seen.kind === 'absent') return false;
     const node = seen.kind === 'present' ? identityOf(seen.node.metadata) : { name: nodeName };
-    const { maintenance: name, reason, deadline, shutdownKind, targets } = drain;
-    if (own.state(name) === 'absent') {
-      const drainPlan = effectiveDrainPlan(config.drainPlan);
-      await own.create({ name, reason, drainPlan, deadline, shutdownKind }, ask);
-    }
+    const { maintenance: name, targets } = drain;
+    if (own.state(name) === 'absent') await own.create(drain, config.drainPlan, ask);
     if (own.state(name) !== 'open') return false;
     if (!(await recordTargets(client, { name, node }, { targets, now: clock.now() }, ask))) return false;
     const signal = within(CALL_MS);

@@ -23,7 +23,7 @@ const SIGNAL = new AbortController().signal;
 const NODE = 'node-a';
 const NAME = 'shutdown-node-a-1';
 const COLLECTION = collectionPath(NODE_MAINTENANCES);
-const WANTED = { name: NAME, reason: 'x', drainPlan: [] } as const;
+const WANTED = { maintenance: NAME, reason: 'x' } as const;
 
 function ownOf(metadata: object = {}, spec: object = {}): NodeMaintenance {
   return ownMaintenanceOf(NODE, { name: NAME, uid: 'u-1', ...metadata }, spec);
@@ -45,7 +45,7 @@ function rig(more: Partial<ClusterDependencies> = {}) {
   /** The API server accepts the maintenance. */
   const make = async (): Promise<void> => {
     server.answers.set(`POST ${COLLECTION}`, { status: 201, body: ownOf() });
-    await own.create(WANTED, SIGNAL);
+    await own.create(WANTED, [], SIGNAL);
   };
   return { own, server, sees, make };
 }
@@ -59,7 +59,7 @@ describe('the creation of a maintenance', () => {
   it('the creation labels the maintenance of a node whose name is no label value, so that its agent knows it again', async () => {
     for (const nodeName of ['n1', `node-${'x'.repeat(100)}`, `${'n'.repeat(60)}.${'a.b-'.repeat(40)}internal`]) {
       const { own, server } = rig({ nodeName });
-      await own.create({ ...WANTED, name: `shutdown-${nodeName}-0` }, SIGNAL);
+      await own.create({ ...WANTED, maintenance: `shutdown-${nodeName}-0` }, [], SIGNAL);
       const made = server.requests[0]?.body as NodeMaintenance;
       assert.ok((made.metadata.labels?.[AGENT_LABEL] ?? '').length <= 63);
       assert.equal(agentNodeOf(made), nodeName);
@@ -70,10 +70,10 @@ describe('the creation of a maintenance', () => {
   it('the creation takes a name that exists already for no error: an earlier one may have had no answer', async () => {
     const { own, server } = rig();
     server.refused.set(`POST ${COLLECTION}`, 409);
-    await own.create(WANTED, SIGNAL);
+    await own.create(WANTED, [], SIGNAL);
     assert.equal(own.state(NAME), 'absent');
     server.objects.set(objectPath(NODE_MAINTENANCES, { name: NAME }), ownOf());
-    await own.create(WANTED, SIGNAL);
+    await own.create(WANTED, [], SIGNAL);
     assert.equal(own.state(NAME), 'open');
   });
 
@@ -82,7 +82,7 @@ describe('the creation of a maintenance', () => {
     server.refused.set(`POST ${COLLECTION}`, 500);
     server.objects.set(objectPath(NODE_MAINTENANCES, { name: NAME }), ownOf());
     sees(ownOf());
-    await own.create(WANTED, SIGNAL);
+    await own.create(WANTED, [], SIGNAL);
     assert.equal(own.state(NAME), 'open');
   });
 
@@ -90,7 +90,7 @@ describe('the creation of a maintenance', () => {
     const { own, server, sees } = rig();
     server.refused.set(`POST ${COLLECTION}`, 409);
     server.objects.set(objectPath(NODE_MAINTENANCES, { name: NAME }), ownOf({ labels: {} }));
-    await own.create(WANTED, SIGNAL);
+    await own.create(WANTED, [], SIGNAL);
     assert.deepEqual([own.state(NAME), own.isFree(NAME)], ['taken', false]);
     sees(undefined);
     assert.equal(own.isFree(NAME), true);
@@ -107,7 +107,7 @@ describe('the creation of a maintenance', () => {
     });
     const server = createObjectServer();
     const { own } = rig({ client: older(server.client) });
-    await own.create({ ...WANTED, shutdownKind: 'reboot' }, SIGNAL);
+    await own.create({ ...WANTED, shutdownKind: 'reboot' }, [], SIGNAL);
     assert.deepEqual(annotationsSent(server), [undefined]);
   });
 });
@@ -129,7 +129,7 @@ function phaseOf(more: Partial<Shutdown>): Phase {
 describe('the deadline and the kind of a shutdown', () => {
   it("the deadline is written by the API server's clock where this machine's is wrong, with the maintenance and later", async () => {
     const { own, server, sees, make } = rig({ aheadMs: () => 3_600_000 });
-    await own.create({ ...WANTED, deadline: DEADLINE, shutdownKind: 'reboot' }, SIGNAL);
+    await own.create({ ...WANTED, deadline: DEADLINE, shutdownKind: 'reboot' }, [], SIGNAL);
     const deadline = {
       [DEADLINE_ANNOTATION]: '1970-01-01T01:00:02Z',
       [DEADLINE_SINCE_ANNOTATION]: '1970-01-01T01:00:01Z',

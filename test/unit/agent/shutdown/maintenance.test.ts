@@ -31,8 +31,8 @@ function recordingCluster(states: OwnState[], own: readonly NodeMaintenance[] = 
       calls.push(`confirm ${name}`);
       return Promise.resolve();
     },
-    create: ({ name, drainPlan }: { name: string; drainPlan: readonly object[] }) => {
-      calls.push(`create ${name} ${drainPlan.length > 0}`);
+    create: ({ maintenance: name }: { maintenance: string }) => {
+      calls.push(`create ${name}`);
       return Promise.resolve();
     },
     complete: note('complete'),
@@ -42,13 +42,13 @@ function recordingCluster(states: OwnState[], own: readonly NodeMaintenance[] = 
 
 describe('the NodeMaintenance of a shutdown', () => {
   const cases: [string, typeof DRAINING, OwnState[], string[]][] = [
-    ['is created if a drain with the cluster has none', DRAINING, ['absent'], [`create ${DRAINING.maintenance} true`]],
+    ['is created if a drain with the cluster has none', DRAINING, ['absent'], [`create ${DRAINING.maintenance}`]],
     ['is confirmed, and not created again', DRAINING, ['open'], [`confirm ${DRAINING.maintenance}`]],
     [
       'is created again in the iteration that finds it deleted before the watch has shown it',
       DRAINING,
       ['open', 'absent'],
-      [`confirm ${DRAINING.maintenance}`, `create ${DRAINING.maintenance} true`],
+      [`confirm ${DRAINING.maintenance}`, `create ${DRAINING.maintenance}`],
     ],
     ['is not created under a name that is taken', DRAINING, ['taken'], []],
     ['is not created again where a person completed it', DRAINING, ['completed'], []],
