@@ -213,13 +213,15 @@ export class OwnMaintenances {
       deadline === undefined && withdrawnDeadline !== undefined && this.#hasDeadline(known, withdrawnDeadline);
     const isNamed =
       shutdownKind !== undefined && known.metadata.annotations?.[SHUTDOWN_KIND_ANNOTATION] !== shutdownKind;
-    const annotations = {
-      ...(isLate ? deadlineAnnotationsOf(this.#inCluster(deadline)) : {}),
-      ...(isWithdrawn ? NO_DEADLINE : {}),
-      ...(isNamed ? { [SHUTDOWN_KIND_ANNOTATION]: shutdownKind } : {}),
-    };
-    if (Object.keys(annotations).length > 0)
-      await this.#patch(known.metadata.name, { metadata: { annotations } }, signal);
+    const { name } = known.metadata;
+    if (isLate || isWithdrawn) {
+      const annotations = isLate ? deadlineAnnotationsOf(this.#inCluster(deadline)) : NO_DEADLINE;
+      await this.#patch(name, { metadata: { annotations } }, signal);
+    }
+    // By itself: policies that are older than this agent refuse it.
+    if (isNamed) {
+      await this.#patch(name, { metadata: { annotations: { [SHUTDOWN_KIND_ANNOTATION]: shutdownKind } } }, signal);
+    }
   }
 
   /** Asks for the stage Complete; sends nothing where it has it. */

@@ -50,6 +50,18 @@ function rig(more: Partial<ClusterDependencies> = {}) {
   return { own, server, sees, make };
 }
 
+/** An API server whose policies do not know the annotation for the kind of a shutdown. */
+function older(client: KubeClient): KubeClient {
+  return {
+    ...client,
+    send: async (request, signal) => {
+      const { metadata } = request.body as NodeMaintenance;
+      if (metadata.annotations?.[SHUTDOWN_KIND_ANNOTATION] === undefined) return client.send(request, signal);
+      return { status: 422, headers: {}, body: { message: 'a policy does not know the annotation' } };
+    },
+  };
+}
+
 /** The annotations of each body that was sent. */
 function annotationsSent({ requests }: ReturnType<typeof rig>['server']): readonly unknown[] {
   return requests.flatMap(({ body }) => (body === undefined ? [] : [(body as NodeMaintenance).metadata.annotations]));
@@ -97,14 +109,6 @@ describe('the creation of a maintenance', () => {
   });
 
   it('the creation leaves out how the machine goes down where the API server refuses that, for a drain does not need it', async () => {
-    const older = (client: KubeClient): KubeClient => ({
-      ...client,
-      send: async (request, signal) => {
-        const { metadata } = request.body as NodeMaintenance;
-        if (metadata.annotations?.[SHUTDOWN_KIND_ANNOTATION] === undefined) return client.send(request, signal);
-        return { status: 422, headers: {}, body: { message: 'a policy does not know the annotation' } };
-      },
-    });
     const server = createObjectServer();
     const { own } = rig({ client: older(server.client) });
     await own.create({ ...WANTED, shutdownKind: 'reboot' }, [], SIGNAL);
@@ -127,6 +131,20 @@ function phaseOf(more: Partial<Shutdown>): Phase {
 }
 
 describe('the deadline and the kind of a shutdown', () => {
+  it('the deadline is written although the API server refuses the kind', async () => {
+    const server = createObjectServer();
+    server.answers.set(`POST ${COLLECTION}`, { status: 201, body: ownOf() });
+    const { own, sees } = rig({ client: older(server.client) });
+    await own.create(WANTED, [], SIGNAL);
+    sees(ownOf());
+    const kept = own.keepAnnotations(phaseOf({ deadline: DEADLINE, shutdownKind: 'reboot' }), SIGNAL);
+    await assert.rejects(kept, { code: 'API_REFUSED' });
+    assert.deepEqual(Object.keys(annotationsSent(server).at(-1) as object), [
+      DEADLINE_ANNOTATION,
+      DEADLINE_SINCE_ANNOTATION,
+    ]);
+  });
+
   it("the deadline is written by the API server's clock where this machine's is wrong, with the maintenance and later", async () => {
     const { own, server, sees, make } = rig({ aheadMs: () => 3_600_000 });
     await own.create({ ...WANTED, deadline: DEADLINE, shutdownKind: 'reboot' }, [], SIGNAL);
