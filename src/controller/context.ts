@@ -1,3 +1,4 @@
+import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { PodDisruptionBudget } from '../api/pod.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -6,6 +7,7 @@ import type { ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ControllerMetrics } from '../telemetry/controller-metrics.ts';
 import type { UngatedDaemonSets } from '../kube/eviction/ungated-daemon-sets.ts';
+import type { SharedRead } from './cache/fresh-maintenances.ts';
 import type { Indexes } from './cache/indexes.ts';
 import type { ControllerOptions } from './options.ts';
 
@@ -20,4 +22,6 @@ export interface ControllerContext extends Indexes {
   /** DaemonSets that come back in spite of the gate. */
   readonly ungated: UngatedDaemonSets;
   readonly budgets: ObjectCache<PodDisruptionBudget>;
+  /** Reads all NodeMaintenances, for what must not be done by an old copy. */
+  readonly readMaintenances: SharedRead<readonly NodeMaintenance[]>;
 }

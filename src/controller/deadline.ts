@@ -20,6 +20,11 @@ export function graceOptions(context: ControllerContext, pod: Pod): { readonly g
   return endOptionsOf(pod, context.pods.on(nodeName), drains, context.clock.now());
 }
 
+/** Whether a drain of the pod's node has a deadline. */
+export function hasDeadline(context: ControllerContext, { spec: { nodeName = '' } }: Pod): boolean {
+  return earliestDeadline(drainsOf(context, nodeName)) !== undefined;
+}
+
 /**
  * The annotations by which interceptors learn of the deadline of a pod's node, and of their own; empty where there is none.
  * A request that has them for that deadline keeps them: what interceptors were promised is not taken back.

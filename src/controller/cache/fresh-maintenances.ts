@@ -6,7 +6,7 @@ import { collectionPath, NODE_MAINTENANCES } from '../../kube/resource.ts';
 import type { MaintenanceIndex } from './maintenances.ts';
 
 /** Reads something that is at least as new as the call. */
-type SharedRead<T> = (signal: AbortSignal) => Promise<T>;
+export type SharedRead<T> = (signal: AbortSignal) => Promise<T>;
 
 /**
  * Makes a read that many may ask for at once: all that ask while one is under way share the next one, so that there is
@@ -29,13 +29,10 @@ export function createSharedRead<T>(read: (signal: AbortSignal) => Promise<T>): 
 }
 
 /** Reads all NodeMaintenances, complete where their machine was booted since, for what must not be done by an old copy. */
-export function createMaintenanceRead({
-  client,
-  maintenances,
-}: {
-  readonly client: KubeClient;
-  readonly maintenances: Pick<MaintenanceIndex, 'withRebootApplied'>;
-}): SharedRead<readonly NodeMaintenance[]> {
+export function createMaintenanceRead(
+  client: KubeClient,
+  maintenances: Pick<MaintenanceIndex, 'withRebootApplied'>,
+): SharedRead<readonly NodeMaintenance[]> {
   return createSharedRead(async (signal) => {
     const place = { path: collectionPath(NODE_MAINTENANCES) };
     const { items } = await listAll<NodeMaintenance>(client, place, withoutManagers, signal);

@@ -9,7 +9,6 @@ import type { Reconcile } from '../../kube/queue.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
-import { createMaintenanceRead } from '../cache/fresh-maintenances.ts';
 
 const PARALLEL = 16;
 
@@ -45,8 +44,6 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
   const { client, ungated, log } = context;
   /** DaemonSet pods without a node; the value is the DaemonSet where the pod is gated. */
   const waiting = new Map<string, string | undefined>();
-  // Our copies of pods and maintenances are of different moments: a pod can be seen before the drain that holds it.
-  const readMaintenances = createMaintenanceRead(context);
 
   const act = async (step: 'release' | 'remove', pod: Pod, signal: AbortSignal): Promise<void> => {
     if (step === 'release') {
@@ -88,7 +85,8 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
       if (step === 'hold' || step === 'leave') return {};
       const { inMs } = ungated.due(pod);
       if (step === 'remove' && inMs > 0) return { againMs: inMs };
-      const fresh = await readMaintenances(signal);
+      // Our copies of pods and maintenances are of different moments: a pod can be seen before the drain that holds it.
+      const fresh = await context.readMaintenances(signal);
       if (decideGate(pod, (node) => drainsOfNode(fresh, node)) === step) await act(step, pod, signal);
       return {};
     },

@@ -16,6 +16,8 @@ const BUDGET_RETRY_MS = 30_000;
 export interface GroupedEvictions {
   /** Tries it unless it has to wait; `refused` says why the pod is still there. Throws API_UNREACHABLE and API_REFUSED. */
   evict(key: string, pod: Pod, signal: AbortSignal): Promise<{ readonly againMs: number; readonly refused?: string }>;
+  /** Whether the pod of the key was asked for. */
+  hasTried(key: string): boolean;
   /** Forgets the pod of the key, which no drain wants any more. */
   forget(key: string): void;
 }
@@ -45,6 +47,7 @@ export function createGroupedEvictions(context: ControllerContext, underWay: Evi
       said.set(key, isRefused && after.progress !== undefined ? { refused: after.progress.message } : {});
       return { againMs: nextAt - now, ...said.get(key) };
     },
+    hasTried: (key) => memories.get(key) !== undefined,
     forget: (key) => {
       memories.delete(key);
       said.delete(key);

@@ -17,6 +17,7 @@ import { createUngatedDaemonSets } from '../../kube/eviction/ungated-daemon-sets
 import { CONTROLLER_LEASE } from '../../kube/lease.ts';
 import { runElection } from '../../kube/leader/election.ts';
 import { byResource, type Copies, createCopies } from '../cache/copies.ts';
+import { createMaintenanceRead } from '../cache/fresh-maintenances.ts';
 import { createIndexes } from '../cache/indexes.ts';
 import type { ControllerOptions } from '../options.ts';
 import { createLeaderReadiness, type CurrentCopy, type LeaderReadiness } from '../../kube/leader/readiness.ts';
@@ -95,8 +96,8 @@ function createLeaderOf(dependencies: ControllerDependencies, { copies, metrics 
   const events = createEventRecorder(COMPONENT, fenced);
   const ungated = createUngatedDaemonSets(clock);
   const indexes = { ...createIndexes(copies, clock), budgets: copies.budgets };
-  const context = { ...fenced, options, metrics, events, ungated, ...indexes };
-  return createLeader(context);
+  const readMaintenances = createMaintenanceRead(fenced.client, indexes.maintenances);
+  return createLeader({ ...fenced, options, metrics, events, ungated, readMaintenances, ...indexes });
 }
 
 /** Waits until the copies are there, then calls `lead` for each term that this replica leads. */

@@ -6,6 +6,7 @@ import { isKeptByAll, keptBy } from '../../decide/kept-pods/kept-pods.ts';
 import { drainsOn, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { volumesOn } from '../../decide/volume/wait.ts';
 import { drainPodOf } from '../../decide/pod.ts';
+import { type Undone, undoneAgain, undoneRestMs } from '../../decide/undone-writes.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';
 import { nodeStateOf } from '../../decide/maintenance/node-conditions.ts';
 import { type ConditionsIntent, syncConditions } from '../../kube/maintenance/conditions.ts';
@@ -14,7 +15,6 @@ import { after, type Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
-import { UndoneWrites } from '../undone-writes.ts';
 import type { Refusals } from './refusals.ts';
 
 /** More than there are connections for what nobody waits for: its writes wait for one and keep no other step from running. */
@@ -76,12 +76,13 @@ function keepsVolumes(context: ControllerContext, known: readonly NodeMaintenanc
 
 /** One step of one node, by its name: its cordon and its conditions are what the maintenances in progress make of them. */
 function createNodeReconciler(context: ControllerContext, refusals: Refusals): Reconcile {
-  const uncordoned = new UndoneWrites(context.clock);
+  /** Of the nodes that people uncordon during a maintenance, by their names. */
+  const uncordoned = new Map<string, Undone>();
   return async (name, signal) => {
     return await refusals.during(name, signal, async () => {
       const node = context.nodes.get(name);
       if (node === undefined) {
-        uncordoned.forget(name);
+        uncordoned.delete(name);
         return {};
       }
       // Of a status of very many nodes, they have what concerns this one.
@@ -96,8 +97,8 @@ function createNodeReconciler(context: ControllerContext, refusals: Refusals): R
       // Without a change of the cordon, the note changes in the same write as the conditions, or in one of its own.
       const isCordonDue = needsCordonWrite(node, { wantedBy: state.maintenances, leavesOut });
       if (!isCordonDue && (await report())) return {};
-      if (state.maintenances.length === 0) uncordoned.forget(name);
-      const restMs = isReverted(intent) ? uncordoned.restMs(name) : 0;
+      if (state.maintenances.length === 0) uncordoned.delete(name);
+      const restMs = isReverted(intent) ? undoneRestMs(uncordoned.get(name), context.clock.monotonic()) : 0;
       if (restMs > 0) {
         await report();
         return { againMs: restMs };
@@ -110,7 +111,7 @@ function createNodeReconciler(context: ControllerContext, refusals: Refusals): R
         await report();
         throw error;
       }
-      if (isReverted(intent)) uncordoned.rewritten(name);
+      if (isReverted(intent)) uncordoned.set(name, undoneAgain(uncordoned.get(name), context.clock.monotonic()));
       // A node that was changed comes back into the queue.
       if (!changed) await report();
       return {};

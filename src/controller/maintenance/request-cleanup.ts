@@ -7,7 +7,6 @@ import { drainsOn, selectsNode, stageOf } from '../../decide/maintenance/mainten
 import { requestNodeOf } from '../../decide/node-label.ts';
 import { deleteRequest, withdrawEntry } from '../../kube/eviction/requester-entry.ts';
 import { keyOf } from '../../kube/resource.ts';
-import { createMaintenanceRead } from '../cache/fresh-maintenances.ts';
 import { targetOf } from '../cache/targets.ts';
 import type { ControllerContext } from '../context.ts';
 
@@ -36,7 +35,6 @@ export function createRequestCleanup(
 ): (request: EvictionRequest, signal: AbortSignal) => Promise<void> {
   const { client, clock, log, maintenances } = context;
   const begunAt = clock.monotonic();
-  const readMaintenances = createMaintenanceRead(context);
   /** Whether our copy of a maintenance may not show yet by which targets the request was made. */
   const mayBeOld = (request: EvictionRequest): boolean => {
     if (clock.monotonic() - begunAt < YOUNG_TERM_MS) return true;
@@ -48,7 +46,7 @@ export function createRequestCleanup(
     const step = retentionOf(context, request, (node) => maintenances.on(node));
     if (step === 'keep') return;
     if (mayBeOld(request)) {
-      const fresh = await readMaintenances(signal);
+      const fresh = await context.readMaintenances(signal);
       if (retentionOf(context, request, () => fresh) !== step) return;
     }
     if (step === 'delete') {

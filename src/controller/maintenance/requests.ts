@@ -18,15 +18,14 @@ import { decideLeaving, type Leaving } from '../../decide/node/leaving.ts';
 import { drainBegan } from '../../decide/maintenance/recorded-node.ts';
 import { isInPodGroup, isTerminal, podTypeOf } from '../../decide/pod.ts';
 import { timeOf } from '../../decide/time.ts';
+import { type Undone, undoneAgain, undoneRestMs } from '../../decide/undone-writes.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
 import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { EVICTION_REQUESTS, keyOf, objectPath, sendForObject } from '../../kube/resource.ts';
-import { createMaintenanceRead } from '../cache/fresh-maintenances.ts';
 import { requestKeyOf } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
-import { deadlineAnnotations, graceOptions } from '../deadline.ts';
-import { UndoneWrites } from '../undone-writes.ts';
+import { deadlineAnnotations, graceOptions, hasDeadline } from '../deadline.ts';
 import { createRequestCleanup } from './request-cleanup.ts';
 import type { GroupedEvictions } from '../eviction/grouped-pods.ts';
 import { type EvictionRoom, LIMITED_AGAIN_MS } from '../eviction/room.ts';
@@ -45,12 +44,20 @@ interface Applied {
   readonly at: number;
 }
 
+/** What is remembered of the request of a pod that a drain wants. */
+interface RequestNote {
+  /** Our last write of it; undefined where there is none, and where we have deleted the request since. */
+  readonly applied: Applied | undefined;
+  /** That somebody takes back what we write. */
+  readonly undone: Undone | undefined;
+}
+
 /** What the steps of a request share. */
 interface Scope {
   readonly context: ControllerContext;
-  /** By its key; none of a request that we have deleted, or that no drain wants. */
-  readonly applied: Map<string, Applied>;
-  readonly undone: UndoneWrites;
+  /** By the key of the request. */
+  readonly notes: Map<string, RequestNote>;
+  readonly room: EvictionRoom;
 }
 
 /** The labels and annotations that a drain gives the request of the pod. */
@@ -83,7 +90,7 @@ function isCurrent(known: EvictionRequest, annotations: Readonly<Record<string, 
  * labels of its pod from the first, which would cost another write.
  */
 async function requestEviction(
-  { context, applied }: Scope,
+  { context, notes }: Pick<Scope, 'context' | 'notes'>,
   pod: Pod,
   by: NodeMaintenance,
   signal: AbortSignal,
@@ -93,7 +100,7 @@ async function requestEviction(
   if (known !== undefined && (isFinished(known) || known.metadata.deletionTimestamp !== undefined)) {
     // It is over although its pod lives on, or names another pod: the pod is to leave by a new one.
     if (!isReplaceable(known, pod, context.clock.now())) return;
-    applied.delete(key);
+    notes.set(key, { undone: notes.get(key)?.undone, applied: undefined });
     await deleteRequest(context.client, known, signal);
     return;
   }
@@ -102,7 +109,7 @@ async function requestEviction(
   const text = labelsText(labels);
   if (known !== undefined && isCurrent(known, annotations)) {
     // The apply takes away labels that it set before and that the pod no longer has.
-    const last = applied.get(key);
+    const last = notes.get(key)?.applied;
     const isApplied = last?.uid === known.metadata.uid && last?.labels === text;
     if (isApplied || !decideLabels(known, pod).hasOthers) return;
   }
@@ -116,7 +123,10 @@ async function requestEviction(
   const patch = { kind: 'apply', manager: MAINTENANCE_REQUESTER } as const;
   const change = { method: 'PATCH', path, body, patch } as const;
   const fresh = await sendForObject<EvictionRequest>(context.client, change, [404], signal);
-  if (fresh !== undefined) applied.set(key, { uid: fresh.metadata.uid, labels: text, at: context.clock.monotonic() });
+  if (fresh !== undefined) {
+    const applied = { uid: fresh.metadata.uid, labels: text, at: context.clock.monotonic() };
+    notes.set(key, { undone: notes.get(key)?.undone, applied });
+  }
   context.log.info({ pod: keyOf(pod), node: pod.spec.nodeName, podType: podTypeOf(pod) }, 'requested eviction');
 }
 
@@ -137,44 +147,12 @@ async function isLeaving(context: ControllerContext, pod: Pod, signal: AbortSign
  * What somebody does against the request: takes our entry out of it, which anybody may who may delete the pod and which cancels
  * it without another requester, or deletes it.
  */
-function undoing({ context, applied }: Scope, key: string): string | undefined {
-  const known = context.requests.get(key);
-  const last = applied.get(key);
+function undoing(known: EvictionRequest | undefined, last: Applied | undefined): string | undefined {
   if (known === undefined) return last === undefined ? undefined : 'somebody deletes it';
   const isOther = last === undefined || last.uid !== known.metadata.uid;
   if (isOther || isRequestedBy(known, MAINTENANCE_REQUESTER) || known.metadata.deletionTimestamp !== undefined)
     return undefined;
   return `somebody takes the entry ${MAINTENANCE_REQUESTER} of this drain out of its requesters`;
-}
-
-/** Asks for the pod. Returns when to look again, and what somebody does against it. */
-async function askFor(
-  scope: Scope,
-  pod: Pod,
-  by: NodeMaintenance,
-  signal: AbortSignal,
-): Promise<{ readonly againMs?: number; readonly refused?: string }> {
-  const { context, applied, undone } = scope;
-  const key = requestKeyOf(pod);
-  const known = context.requests.get(key);
-  const lateMs = (applied.get(key)?.at ?? -Infinity) + COPY_LATE_MS - context.clock.monotonic();
-  if (known === undefined && lateMs > 0) return { againMs: lateMs };
-  const what = undoing(scope, key);
-  if (what !== undefined) {
-    const restMs = undone.restMs(key);
-    if (restMs > 0) return { againMs: restMs, refused: `${what}; to end the drain, complete the maintenance` };
-    undone.rewritten(key);
-  }
-  const leaving = await isLeaving(context, pod, signal);
-  const again = leaving || known === undefined || isFinished(known) ? { againMs: AGAIN_MS } : {};
-  if (known === undefined && leaving) return again;
-  await requestEviction(scope, pod, by, signal);
-  return again;
-}
-
-/** Whether it is one of a group that has not been told to end: an EvictionRequest of it would only be canceled. */
-function isGrouped(pod: Pod): boolean {
-  return podTypeOf(pod) === 'Default' && isInPodGroup(pod) && pod.metadata.deletionTimestamp === undefined;
 }
 
 /** What the drains of its node want of the pod, by our copies or by maintenances that were read; nothing of one that is gone. */
@@ -189,6 +167,58 @@ function leavingOf(context: ControllerContext, pod: Pod | undefined, read?: read
 }
 
 /**
+ * Whether the pod has come since the drain began, and the drain is over by now: our copy may show that later than the pod. Its
+ * place is given back then.
+ */
+async function isOver(
+  { context, room }: Scope,
+  pod: Pod,
+  drain: NodeMaintenance,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const began = drainBegan(drain, { name: pod.spec.nodeName ?? '' }) ?? Infinity;
+  if ((timeOf(pod.metadata.creationTimestamp) ?? 0) <= began) return false;
+  const read = (await context.readMaintenances(signal)).find(({ metadata }) => metadata.uid === drain.metadata.uid);
+  if (read !== undefined && leavingOf(context, pod, [read]).kind === 'asked') return false;
+  room.release(requestKeyOf(pod));
+  return true;
+}
+
+/** Asks for the pod. Returns when to look again, and what somebody does against it. */
+async function askFor(
+  scope: Scope,
+  pod: Pod,
+  by: NodeMaintenance,
+  signal: AbortSignal,
+): Promise<{ readonly againMs?: number; readonly refused?: string }> {
+  const { context, notes } = scope;
+  const now = context.clock.monotonic();
+  const key = requestKeyOf(pod);
+  const known = context.requests.get(key);
+  const { applied, undone } = notes.get(key) ?? {};
+  const lateMs = (applied?.at ?? -Infinity) + COPY_LATE_MS - now;
+  if (known === undefined && lateMs > 0) return { againMs: lateMs };
+  const what = undoing(known, applied);
+  if (what !== undefined) {
+    const restMs = undoneRestMs(undone, now);
+    if (restMs > 0) return { againMs: restMs, refused: `${what}; to end the drain, complete the maintenance` };
+    notes.set(key, { applied, undone: undoneAgain(undone, now) });
+  }
+  const leaving = await isLeaving(context, pod, signal);
+  const isTimed = leaving ? hasDeadline(context, pod) : known === undefined || isFinished(known);
+  const again = isTimed ? { againMs: AGAIN_MS } : {};
+  if (known === undefined && leaving) return again;
+  if (known === undefined && (await isOver(scope, pod, by, signal))) return { againMs: COPY_LATE_MS };
+  await requestEviction(scope, pod, by, signal);
+  return again;
+}
+
+/** Whether it is one of a group that has not been told to end: an EvictionRequest of it would only be canceled. */
+function isGrouped(pod: Pod): boolean {
+  return podTypeOf(pod) === 'Default' && isInPodGroup(pod) && pod.metadata.deletionTimestamp === undefined;
+}
+
+/**
  * One step of one EvictionRequest, by its key: it has this controller's requester entry while a drain wants the pod to leave,
  * and not longer. A pod that can have none is evicted.
  */
@@ -199,35 +229,23 @@ export function createRequestReconciler(
   const { refused, room, grouped } = parts;
   const { pods, nodes, clock } = context;
   const cleanup = createRequestCleanup(context);
-  const readAll = createMaintenanceRead(context);
-  /** Whether the pod has come since the drain began, and the drain is over by now: our copy may show that later than the pod. */
-  const isOver = async (pod: Pod, drain: NodeMaintenance, signal: AbortSignal): Promise<boolean> => {
-    const began = drainBegan(drain, { name: pod.spec.nodeName ?? '' }) ?? Infinity;
-    if ((timeOf(pod.metadata.creationTimestamp) ?? 0) <= began) return false;
-    const read = (await readAll(signal)).find(({ metadata }) => metadata.uid === drain.metadata.uid);
-    return read === undefined || leavingOf(context, pod, [read]).kind !== 'asked';
-  };
-  const scope = { context, applied: new Map<string, Applied>(), undone: new UndoneWrites(clock) };
+  const scope: Scope = { context, notes: new Map(), room };
   /** Nothing new comes to a node that is cordoned; one that the API server does not let be cordoned is drained all the same. */
   const isClosed = ({ spec: { nodeName = '' } }: Pod): boolean =>
     nodes.get(nodeName)?.spec?.unschedulable === true || refused.of(nodeName) !== undefined;
   const step = async (key: string, signal: AbortSignal): ReturnType<typeof askFor> => {
     const pod = pods.ofRequest(key);
     const leaving = leavingOf(context, pod);
-    const known = context.requests.get(key);
     if (pod !== undefined && leaving.kind === 'asked' && isClosed(pod)) {
       if (!room.take(pod)) return { againMs: LIMITED_AGAIN_MS };
-      if (known === undefined && (await isOver(pod, leaving.by, signal))) {
-        room.release(key);
-        return { againMs: COPY_LATE_MS };
-      }
-      if (isGrouped(pod)) return await grouped.evict(key, pod, signal);
-      return await askFor(scope, pod, leaving.by, signal);
+      if (!isGrouped(pod)) return await askFor(scope, pod, leaving.by, signal);
+      if (!grouped.hasTried(key) && (await isOver(scope, pod, leaving.by, signal))) return { againMs: COPY_LATE_MS };
+      return await grouped.evict(key, pod, signal);
     }
     room.release(key);
     grouped.forget(key);
-    scope.applied.delete(key);
-    scope.undone.forget(key);
+    scope.notes.delete(key);
+    const known = context.requests.get(key);
     if (known !== undefined) await cleanup(known, signal);
     return leaving.kind === 'later' ? { againMs: leaving.at - clock.now() } : {};
   };

@@ -12,7 +12,7 @@ import { nodeStatusesOf, identityOf, type NodeIdentity, recordedNodes } from '..
 import { drainedCondition, drainOutcome } from './drained-condition.ts';
 import { summaryOf } from './summary.ts';
 import type { DrainResolution, NodeResolution } from './resolution.ts';
-import { isAgentsName } from '../maintenance/agent-names.ts';
+import { COMMAND_PREFIX, isAgentsName } from '../maintenance/agent-names.ts';
 import { STAGES } from '../maintenance/maintenance.ts';
 import { rfc3339, timeOf } from '../time.ts';
 import { volumesStatus } from '../volume/wait.ts';
@@ -211,7 +211,7 @@ const FINISHED_MS = 7 * 86_400_000;
  */
 export function finishedUntil({ metadata, spec, status }: NodeMaintenance): number | undefined {
   const { name, finalizers = [], deletionTimestamp } = metadata;
-  const isOurs = isAgentsName(name) || name.startsWith('maintenance-');
+  const isOurs = isAgentsName(name) || name.startsWith(COMMAND_PREFIX);
   if (!isOurs || spec.stage !== 'Complete' || finalizers.length > 0 || deletionTimestamp !== undefined)
     return undefined;
   const since = timeOf(status?.stageStatuses?.find((each) => each.name === 'Complete')?.startTimestamp);

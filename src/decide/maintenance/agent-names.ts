@@ -38,6 +38,9 @@ export function isAgentsName(name: string): boolean {
   return name.startsWith('shutdown-') || name.startsWith('notice-');
 }
 
+/** With this begin the names that the command gives to maintenances. */
+export const COMMAND_PREFIX = 'maintenance-';
+
 /** What became of the NodeMaintenance that the agent wants for a shutdown. */
 export type OwnState =
   /** The API server has not accepted it, as far as is known. */

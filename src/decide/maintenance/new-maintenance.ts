@@ -4,7 +4,7 @@ import type { DrainPlanEntry, KeptPods, NodeMaintenance } from '../../api/node-m
 import { type Consent, keepPodsOf } from '../kept-pods/consent.ts';
 import { describeEntry, effectiveDrainPlan, selectorKey } from './drain-plan.ts';
 import { agentNodeOf, STAGES, stageOf } from './maintenance.ts';
-import { isAgentsName } from './agent-names.ts';
+import { COMMAND_PREFIX, isAgentsName } from './agent-names.ts';
 
 /** The length of a name that people still want to type, in characters. */
 const NAME_LENGTH = 63;
@@ -58,9 +58,9 @@ function nodesNamedBy(selector: NodeSelector): readonly string[] | undefined {
 
 /** The name of a new maintenance: the same for the same nodes, so that two who ask at once find each other's. */
 export function maintenanceNames(nodes: readonly string[]): readonly string[] {
-  const all = `maintenance-${nodes.join('-')}`;
+  const all = `${COMMAND_PREFIX}${nodes.join('-')}`;
   const more = `-and-${nodes.length - 1}-more`;
-  const short = nodes.length === 1 ? all : `maintenance-${(nodes[0] ?? '').slice(0, NAME_LENGTH)}${more}`;
+  const short = nodes.length === 1 ? all : `${COMMAND_PREFIX}${(nodes[0] ?? '').slice(0, NAME_LENGTH)}${more}`;
   const base = all.length <= NAME_LENGTH ? all : short.slice(0, 240);
   return Array.from({ length: MAX_NAMES }, (_, index) => (index === 0 ? base : `${base}-${index + 1}`));
 }

@@ -33,6 +33,10 @@ export interface EvictionScene {
   readonly attempts: string[];
   /** How the Eviction API answers from now on; all other answers are 200. */
   evictionAnswer: (request: KubeRequest) => Answer | Promise<Answer>;
+  /** The maintenances as the API server has them from now on; those of the copies unless set. */
+  read: () => readonly NodeMaintenance[];
+  /** How often these were read past the copies. */
+  reads: number;
   put(request: EvictionRequest, pod?: Pod): string;
   /** Puts a drain over the node n whose targets are these. */
   drain(drainTargets: readonly DrainPlanEntry[]): void;
@@ -82,6 +86,10 @@ export function createEvictionScene(): EvictionScene {
     },
     events: { record: (_subject: object, { reason }: { readonly reason: string }) => void events.push(reason) },
     ungated: createUngatedDaemonSets(clock),
+    readMaintenances: async () => {
+      scene.reads += 1;
+      return await Promise.resolve(scene.read());
+    },
     ...copies,
   };
   const context = part as unknown as ControllerContext;
@@ -97,6 +105,8 @@ export function createEvictionScene(): EvictionScene {
     events,
     attempts,
     evictionAnswer: () => ({}),
+    read: () => [...maintenances.values()],
+    reads: 0,
     put: (request, pod) => {
       const { namespace, name } = request.metadata;
       const key = `${namespace}/${name}`;

@@ -3,6 +3,7 @@ import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { KubeObject } from '../../../src/api/meta.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../../src/api/pod.ts';
+import { createMaintenanceRead } from '../../../src/controller/cache/fresh-maintenances.ts';
 import type { ControllerContext } from '../../../src/controller/context.ts';
 import { createIndexes, type Indexes } from '../../../src/controller/cache/indexes.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
@@ -124,6 +125,7 @@ export function createMemoryCluster(options: object = {}): MemoryCluster {
         run: () => Promise.resolve(),
       },
       ungated: createUngatedDaemonSets(clock),
+      readMaintenances: createMaintenanceRead(client, copies.maintenances),
       ...copies,
     };
   };

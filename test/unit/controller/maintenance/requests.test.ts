@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createGroupedEvictions } from '../../../../src/controller/eviction/grouped-pods.ts';
 import { createEvictionConcurrency } from '../../../../src/kube/eviction/concurrency.ts';
+import { DEADLINE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
-import type { KubeClient } from '../../../../src/kube/client.ts';
 import { EvictionRoom } from '../../../../src/controller/eviction/room.ts';
 import { createRefusals } from '../../../../src/controller/maintenance/refusals.ts';
 import { createRequestReconciler } from '../../../../src/controller/maintenance/requests.ts';
@@ -100,42 +100,69 @@ describe('a request of a drain that somebody deletes', () => {
 });
 
 describe('the pod of a request that a drain wants', () => {
-  /** What the step of its request writes, and when it looks again, where the copies have this pod and no request. */
-  const stepWhere = async (pod?: Pod, isOver = false): Promise<unknown> => {
+  const later = (changes: Partial<Pod['metadata']>): Pod => {
+    const { metadata, spec } = podOf({});
+    return { metadata: { ...metadata, creationTimestamp: '2999-01-01T00:00:00Z', ...changes }, spec };
+  };
+
+  /** What these looks at the pod's request write and read of maintenances, and when the last one looks again, where the copies have no request. */
+  const looksWhere = async (
+    pod?: Pod,
+    { isOver = false, looks = 1, annotations = {} }: { isOver?: boolean; looks?: number; annotations?: object } = {},
+  ): Promise<unknown> => {
     const scene = createEvictionScene();
     scene.drain([{ podType: 'Default', podPriority: 0 }]);
+    const drain = scene.maintenances.get('m') ?? assert.fail();
+    scene.maintenances.set('m', { ...drain, metadata: { ...drain.metadata, ...annotations } });
     if (pod !== undefined) scene.pods.set('n/web', { ...pod, spec: { ...pod.spec, nodeName: 'n' } });
     const refusals = createRefusals(scene.clock, () => undefined);
-    const items = isOver ? [] : [scene.maintenances.get('m')];
-    const read: KubeClient['send'] = async (request, signal) =>
-      request.method === 'GET'
-        ? { status: 200, headers: {}, body: { metadata: { resourceVersion: '1' }, items } }
-        : await scene.context.client.send(request, signal);
-    const context = { ...scene.context, client: { ...scene.context.client, send: read } };
-    const reconcile = createRequestReconciler(context, {
+    scene.read = () => (isOver ? [] : [...scene.maintenances.values()]);
+    scene.evictionAnswer = () => ({ status: 429, body: { message: 'not now' } });
+    const reconcile = createRequestReconciler(scene.context, {
       refused: refusals,
       room: new EvictionRoom(scene.context),
       grouped: createGroupedEvictions(scene.context, createEvictionConcurrency(scene.clock)),
     });
-    const { againMs } = await reconcile('n/u', new AbortController().signal);
-    return { sent: scene.sent.length, againMs };
+    let again: { readonly againMs?: number } = {};
+    for (let at = 0; at < looks; at += 1) {
+      scene.clock.pass(again.againMs ?? 0);
+      again = await reconcile('n/u', new AbortController().signal);
+    }
+    return { sent: scene.sent.length, reads: scene.reads, againMs: again.againMs };
   };
 
   it('no request is made for a pod that is gone, nor for another pod that has its name', async () => {
-    const other = podOf({});
-    const namesake = { ...other, metadata: { ...other.metadata, uid: 'v' } };
-    for (const pod of [undefined, namesake]) assert.deepEqual(await stepWhere(pod), { sent: 0, againMs: undefined });
+    const namesake = later({ uid: 'v' });
+    for (const pod of [undefined, namesake])
+      assert.deepEqual(await looksWhere(pod), { sent: 0, reads: 0, againMs: undefined });
   });
 
   it('a request that was made is looked for again: deleted while the watch is away, it is in none of its lists', async () => {
-    assert.deepEqual(await stepWhere(podOf({})), { sent: 1, againMs: 15_000 });
+    assert.deepEqual(await looksWhere(podOf({})), { sent: 1, reads: 0, againMs: 15_000 });
   });
 
   it('a pod that has come since the drain began is not asked for by a copy of a maintenance that is over', async () => {
-    const web = podOf({});
-    const late = { ...web, metadata: { ...web.metadata, creationTimestamp: '2999-01-01T00:00:00Z' } };
-    assert.deepEqual(await stepWhere(late), { sent: 1, againMs: 15_000 });
-    assert.deepEqual(await stepWhere(late, true), { sent: 0, againMs: 1_000 });
+    assert.deepEqual(await looksWhere(later({})), { sent: 1, reads: 1, againMs: 15_000 });
+    assert.deepEqual(await looksWhere(later({}), { isOver: true }), { sent: 0, reads: 1, againMs: 1_000 });
+  });
+
+  it('nothing is read for such a pod that ends already: no request is made for it', async () => {
+    const ending = later({ deletionTimestamp: '2999-01-01T00:00:01Z' });
+    assert.deepEqual(await looksWhere(ending), { sent: 0, reads: 0, againMs: undefined });
+  });
+
+  it('such a pod of a group is judged by what was read before its first attempt, and not again at each attempt', async () => {
+    const { metadata, spec } = later({});
+    const member = { metadata, spec: { ...spec, schedulingGroup: { podGroupName: 'g' } } };
+    assert.deepEqual(await looksWhere(member, { isOver: true, looks: 2 }), { sent: 0, reads: 2, againMs: 1_000 });
+    assert.deepEqual(await looksWhere(member, { looks: 4 }), { sent: 4, reads: 1, againMs: 8_000 });
+  });
+
+  it('a pod that ends is looked at again only where a deadline may give it less time', async () => {
+    const ending = later({ creationTimestamp: '1970-01-01T00:00:00Z', deletionTimestamp: '2999-01-01T00:00:01Z' });
+    assert.deepEqual(await looksWhere(ending), { sent: 0, reads: 0, againMs: undefined });
+    const annotations = { annotations: { [DEADLINE_ANNOTATION]: '2999-01-01T00:00:00Z' } };
+    assert.deepEqual(await looksWhere(ending, { annotations }), { sent: 0, reads: 0, againMs: 15_000 });
   });
 });
 
