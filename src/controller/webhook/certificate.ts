@@ -83,8 +83,7 @@ async function issue(
   // Names are only added, so that replicas with different flags, as during an update, come to agree.
   const hosts = [...new Set([...wantedHosts, ...(before === undefined ? [] : hostsOf(before))])];
   const issued = await issueServingCertificate({ hosts, notBefore: now - BACKDATED_MS, notAfter: now + LIFE_MS });
-  const authorities = trustedAuthorities(issued.authority, before?.authorities ?? '', now);
-  return { certificate: issued.certificate, key: issued.key, authorities };
+  return { ...issued, authorities: trustedAuthorities(issued.certificate, before?.authorities ?? '', now) };
 }
 
 /** The server-side apply that sets the caBundle of all webhooks; undefined if all have it. */

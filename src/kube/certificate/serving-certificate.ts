@@ -1,16 +1,16 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 
-/** A serving certificate with its key and the authorities that its clients may trust, all PEM. */
+/** A serving certificate with its key and what its clients may trust, all PEM. */
 export interface ServingCertificate {
   readonly certificate: string;
   /** The private key; never to be logged. */
   readonly key: string;
-  /** The certificates of the present authority and of those before it that are still valid, newest first. */
+  /** The certificate, which is its own authority, and those before it that are still valid, newest first. */
   readonly authorities: string;
 }
 
-/** Authorities that are kept at most: the present one, and those that clients and other replicas may still know. */
+/** Authorities that are kept at most: the present one, and those that clients know and other replicas may still serve. */
 const MAX_AUTHORITIES = 3;
 
 /** The certificates of a PEM text; those that cannot be read are left out. */

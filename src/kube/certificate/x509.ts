@@ -1,17 +1,16 @@
 import { type KeyObject, KeyObject as Key, randomBytes, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
 
-/** A serving certificate as PEM, with the certificate of the authority that signed it. */
+/** A serving certificate as PEM. */
 export interface IssuedCertificate {
   readonly certificate: string;
   /** The private key, PKCS #8. */
   readonly key: string;
-  readonly authority: string;
 }
 
 /** What a serving certificate is for. */
 interface CertificateRequest {
-  /** DNS names and IP addresses; the first names the certificate. */
+  /** DNS names and IP addresses. */
   readonly hosts: readonly string[];
   /** Milliseconds since the epoch. */
   readonly notBefore: number;
@@ -52,52 +51,32 @@ function pemOf(key: webcrypto.CryptoKey): string {
 }
 
 /**
- * Makes a certificate authority (ECDSA P-256) and a serving certificate signed by it, both valid for the same time. The
- * authority's private key is not returned: a renewal makes a new authority.
+ * Makes a serving certificate (ECDSA P-256) that is its own authority: who trusts it trusts nothing else, and no other key is to
+ * be kept.
  */
-export async function issueServingCertificate(request: CertificateRequest): Promise<IssuedCertificate> {
+export async function issueServingCertificate({
+  hosts,
+  notBefore,
+  notAfter,
+}: CertificateRequest): Promise<IssuedCertificate> {
   const x509 = await loadLibrary();
-  const { subtle } = webcrypto;
-  const [authorityKeys, keys] = await Promise.all([
-    subtle.generateKey(CURVE, false, ['sign', 'verify']),
-    subtle.generateKey(CURVE, true, ['sign', 'verify']),
-  ]);
-  const validity = { notBefore: new Date(request.notBefore), notAfter: new Date(request.notAfter) };
+  const keys = await webcrypto.subtle.generateKey(CURVE, true, ['sign', 'verify']);
+  const names = hosts.map((value) => ({ type: isIP(value) === 0 ? ('dns' as const) : ('ip' as const), value }));
   const usage = x509.KeyUsageFlags;
-  const authority = await x509.X509CertificateGenerator.createSelfSigned({
-    ...validity,
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    notBefore: new Date(notBefore),
+    notAfter: new Date(notAfter),
     serialNumber: serialNumber(),
-    // A name of its own: chains are built by name, and several of these stand in one bundle.
-    name: [{ CN: [`nodemaint webhook authority ${serialNumber().slice(0, 8)}`] }],
-    keys: authorityKeys,
+    // A name of its own, for several of these stand in one bundle; clients look at the subject alternative names.
+    name: [{ CN: [`nodemaint webhook ${serialNumber().slice(0, 8)}`] }],
+    keys,
     signingAlgorithm: SIGNING,
     extensions: [
       new x509.BasicConstraintsExtension(true, 0, true),
-      new x509.KeyUsagesExtension(usage.keyCertSign, true),
-      await x509.SubjectKeyIdentifierExtension.create(authorityKeys.publicKey),
-    ],
-  });
-  const names = request.hosts.map((value) => ({ type: isIP(value) === 0 ? ('dns' as const) : ('ip' as const), value }));
-  const certificate = await x509.X509CertificateGenerator.create({
-    ...validity,
-    serialNumber: serialNumber(),
-    // A common name holds 64 characters; clients look at the subject alternative names.
-    subject: [{ CN: [(request.hosts[0] ?? 'nodemaint-webhook').slice(0, 64)] }],
-    issuer: authority.subjectName,
-    publicKey: keys.publicKey,
-    signingKey: authorityKeys.privateKey,
-    signingAlgorithm: SIGNING,
-    extensions: [
-      new x509.BasicConstraintsExtension(false, undefined, true),
-      new x509.KeyUsagesExtension(usage.digitalSignature, true),
+      new x509.KeyUsagesExtension(usage.digitalSignature | usage.keyCertSign, true),
       new x509.ExtendedKeyUsageExtension([SERVER_AUTH]),
       new x509.SubjectAlternativeNameExtension(names),
-      await x509.AuthorityKeyIdentifierExtension.create(authorityKeys.publicKey),
     ],
   });
-  return {
-    certificate: `${certificate.toString('pem')}\n`,
-    key: pemOf(keys.privateKey),
-    authority: `${authority.toString('pem')}\n`,
-  };
+  return { certificate: `${certificate.toString('pem')}\n`, key: pemOf(keys.privateKey) };
 }

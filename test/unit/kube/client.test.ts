@@ -54,7 +54,7 @@ describe('the client of an API server', () => {
   before(async () => {
     const [notBefore, notAfter] = [Date.now() - 60_000, Date.now() + 3_600_000];
     const issued = await issueServingCertificate({ hosts: ['127.0.0.1'], notBefore, notAfter });
-    const { certificate, key, authority } = issued;
+    const { certificate, key } = issued;
     const server = createServer({ cert: certificate, key }, (request, response) => {
       receive(request, response).catch(() => response.destroy());
     });
@@ -64,7 +64,7 @@ describe('the client of an API server', () => {
     access = {
       server: new URL(`${origin}/prefix/`),
       authenticate: (options: object): Promise<void> => {
-        Object.assign(options, { ca: authority, headers: { Authorization: 'Bearer token' } });
+        Object.assign(options, { ca: certificate, headers: { Authorization: 'Bearer token' } });
         return Promise.resolve();
       },
     };

@@ -15,11 +15,6 @@ const DAY_MS = 24 * 3_600_000;
 
 const issue = (notBefore = NOW, hosts = HOSTS): Promise<IssuedCertificate> =>
   issueServingCertificate({ hosts, notBefore, notAfter: notBefore + 90 * DAY_MS });
-const servingOf = ({ certificate, key, authority }: IssuedCertificate): ServingCertificate => ({
-  certificate,
-  key,
-  authorities: authority,
-});
 
 describe('a serving certificate', () => {
   let issued: IssuedCertificate;
@@ -27,14 +22,12 @@ describe('a serving certificate', () => {
   let serving: ServingCertificate;
   before(async () => {
     [issued, other] = await Promise.all([issue(), issue()]);
-    serving = servingOf(issued);
+    serving = { ...issued, authorities: issued.certificate };
   });
 
-  it('a serving certificate is for its hosts and signed by its authority, and leaves no trace of the library behind', () => {
+  it('a serving certificate is for its hosts and its own authority, and leaves no trace of the library behind', () => {
     const certificate = new X509Certificate(issued.certificate);
-    const authority = new X509Certificate(issued.authority);
-    assert.ok(certificate.verify(authority.publicKey) && certificate.checkIssued(authority));
-    assert.deepEqual([certificate.ca, authority.ca], [false, true]);
+    assert.ok(certificate.verify(certificate.publicKey) && certificate.checkIssued(certificate));
     assert.deepEqual(hostsOf(serving), HOSTS);
     const found = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()];
     assert.deepEqual(found, [NOW, NOW + 90 * DAY_MS]);
@@ -63,7 +56,7 @@ describe('a serving certificate', () => {
       [{ key: '' }, /its key does not fit/],
       [{ key: other.key }, /its key does not fit/],
       [{ authorities: '' }, /its authority is not there/],
-      [{ authorities: other.authority }, /its authority is not there/],
+      [{ authorities: other.certificate }, /its authority is not there/],
     ];
     for (const [fields, words] of broken) {
       assert.match(renewalReason({ ...serving, ...fields }, HOSTS, NOW) ?? '', words);
@@ -73,13 +66,13 @@ describe('a serving certificate', () => {
 
   it('a serving certificate is trusted together with those before it that are still valid, of which there are few', async () => {
     const count = (pem: string): number => pem.split('BEGIN CERTIFICATE').length - 1;
-    assert.equal(trustedAuthorities(issued.authority, '', NOW), issued.authority);
-    const two = trustedAuthorities(other.authority, issued.authority, NOW);
-    assert.equal(two, other.authority + issued.authority);
-    assert.equal(trustedAuthorities(other.authority, issued.authority, NOW + 90 * DAY_MS), other.authority);
-    assert.equal(trustedAuthorities(other.authority, 'garbage', NOW), other.authority);
+    assert.equal(trustedAuthorities(issued.certificate, '', NOW), issued.certificate);
+    const two = trustedAuthorities(other.certificate, issued.certificate, NOW);
+    assert.equal(two, other.certificate + issued.certificate);
+    assert.equal(trustedAuthorities(other.certificate, issued.certificate, NOW + 90 * DAY_MS), other.certificate);
+    assert.equal(trustedAuthorities(other.certificate, 'garbage', NOW), other.certificate);
     let many = two;
-    for (let index = 0; index < 3; index += 1) many = trustedAuthorities((await issue()).authority, many, NOW);
+    for (let index = 0; index < 3; index += 1) many = trustedAuthorities((await issue()).certificate, many, NOW);
     assert.equal(count(many), 3);
   });
 });
