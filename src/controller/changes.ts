@@ -1,7 +1,6 @@
 import { drainsOfNode } from '../decide/maintenance/maintenance.ts';
 import type { Tell } from '../kube/loop/loops.ts';
 import type { CopiedResource } from './cache/copies.ts';
-import { createAffectedNodes } from './cache/affected-nodes.ts';
 import type { PodChange } from './cache/pods.ts';
 import type { RequestChange } from './cache/requests.ts';
 import type { NodeChange } from './cache/maintenances.ts';
@@ -29,13 +28,8 @@ export type ChangeNotes = Readonly<Record<CopiedResource, (key: string) => void>
 /** Notes changes of objects in the indexes, and then tells the loops what follows from them. */
 export function createChangeNotes(context: ControllerContext, tell: Tell<Changes>): ChangeNotes {
   const { maintenances, requests, pods, ungated } = context;
-  const affected = createAffectedNodes();
   const tellNodes = (names: readonly string[]): void => {
     for (const name of new Set(names)) tell('Node', { name, maintenances: [], isOtherForRequests: true });
-  };
-  const affectedBy = (name: string): readonly string[] => {
-    const selected = maintenances.nodesOf(name).map(({ metadata }) => metadata.name);
-    return affected(name, maintenances.get(name), selected);
   };
   return {
     Request: (key) => {
@@ -50,13 +44,13 @@ export function createChangeNotes(context: ControllerContext, tell: Tell<Changes
     Maintenance: (name) => {
       const others = maintenances.note(name);
       tell('Maintenance', name);
-      tellNodes([...others, ...affectedBy(name)]);
+      tellNodes(others);
       ungated.forget((node) => drainsOfNode(maintenances.on(node), node).length > 0);
     },
     Node: (name) => {
       const { nodes, ...change } = maintenances.noteNode(name);
       tell('Node', { name, ...change });
-      tellNodes([...change.maintenances.flatMap(affectedBy), ...nodes]);
+      tellNodes(nodes);
     },
     Budget: (key) => {
       tell('Budget', key);

@@ -1,4 +1,4 @@
-import type { Selections } from './selections.ts';
+import type { Footprints } from './footprints.ts';
 
 /** Drains that share nodes with each other, directly or through others of them: what one of them does may concern all. */
 export interface DrainGroup {
@@ -25,7 +25,7 @@ interface Group extends DrainGroup {
 }
 
 export function createDrainGroups(
-  { nodesOf, by }: Pick<Selections, 'nodesOf' | 'by'>,
+  { nodesOf, by }: Pick<Footprints, 'nodesOf' | 'by'>,
   isDrain: (name: string) => boolean,
 ): DrainGroups {
   const groups = new Map<string, Group>();

@@ -6,9 +6,8 @@ import { hasBegun } from '../../decide/maintenance/recorded-node.ts';
 import { agentNodeOf, isEndedByReboot, isSettled, stageOf } from '../../decide/maintenance/maintenance.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 import { createDrainGroups, type DrainGroups } from './drain-groups.ts';
+import { createFootprints, type Footprints } from './footprints.ts';
 import type { ObservedNodeChange, NodeIndex } from './nodes.ts';
-import { createRecordedStatuses, type RecordedStatuses } from './recorded-statuses.ts';
-import { createSelections, type Selections } from './selections.ts';
 
 /**
  * The controller's copies of NodeMaintenances, found by their nodes. A shutdown whose machine was booted since is complete in
@@ -36,7 +35,7 @@ export interface MaintenanceIndex extends ObjectCache<NodeMaintenance> {
   areDecidedTogether(name: string, other: string): boolean;
   /** Whether a drain has little time: its machine goes down, or it has a deadline. */
   isUrgent(name: string): boolean;
-  /** Notes that the maintenance of the name came, changed or went. Returns the nodes whose drains have to be looked at for that. */
+  /** Notes that the maintenance of the name came, changed or went. Returns the nodes that have to be looked at for that. */
   note(name: string): readonly string[];
   /** Notes that the node came, changed or went. */
   noteNode(name: string): NodeChange;
@@ -67,8 +66,7 @@ function orderTextOf(maintenance: NodeMaintenance): string | undefined {
 
 /** What drains go by beside their own objects. */
 interface Surroundings {
-  readonly recorded: RecordedStatuses;
-  readonly selections: Selections;
+  readonly footprints: Footprints;
   readonly groups: DrainGroups;
   readonly drains: { readonly names: Set<string>; revision: number };
 }
@@ -77,7 +75,7 @@ interface Surroundings {
 function createNotes(
   cache: ObjectCache<NodeMaintenance>,
   nodes: NodeIndex,
-  { recorded, selections, groups, drains }: Surroundings,
+  { footprints, groups, drains }: Surroundings,
 ): Pick<MaintenanceIndex, 'note' | 'noteNode' | 'noteControlPlane'> {
   /** Of the maintenances in the stage Drain, as they were noted: by what their order is decided. */
   const orderTexts = new Map<string, string>();
@@ -92,7 +90,6 @@ function createNotes(
     noteControlPlane: touchControlPlane,
     note: (name) => {
       const maintenance = cache.get(name);
-      recorded.note(name, maintenance);
       const order = maintenance === undefined ? undefined : orderTextOf(maintenance);
       const isOther = orderTexts.get(name) !== order;
       const isOtherStage = drains.names.has(name) !== (order !== undefined);
@@ -103,18 +100,18 @@ function createNotes(
         orderTexts.set(name, order);
         drains.names.add(name);
       }
-      const selectsOthers = selections.noteMaintenance(name);
+      const { selectsOthers, affected } = footprints.note(name);
       if (selectsOthers || isOtherStage) groups.regroup(name);
       else groups.touch(name);
-      return selectsOthers || isOther ? touchControlPlane() : [];
+      return selectsOthers || isOther ? [...touchControlPlane(), ...affected] : affected;
     },
     noteNode: (name) => {
       const { isOtherControlPlane, ...facts } = nodes.note(name);
-      const changed = selections.noteNode(name);
-      for (const each of changed) groups.regroup(each);
+      const maintenances = footprints.noteNode(name);
+      for (const each of maintenances) groups.regroup(each);
       groups.touchNode(name);
-      const others = isOtherControlPlane || changed.length > 0 ? touchControlPlane() : [];
-      return { maintenances: changed, nodes: others, ...facts };
+      const others = isOtherControlPlane || maintenances.length > 0 ? touchControlPlane() : [];
+      return { maintenances, nodes: others, ...facts };
     },
   };
 }
@@ -131,20 +128,17 @@ export function createMaintenanceIndex(cache: ObjectCache<NodeMaintenance>, node
     const maintenance = cache.get(name);
     return maintenance === undefined ? undefined : withRebootApplied(maintenance);
   };
-  const recorded = createRecordedStatuses();
-  const selections = createSelections({ maintenances: cache, nodes });
+  const footprints = createFootprints({ maintenances: cache, nodes });
   const drains = { names: new Set<string>(), revision: 0 };
-  const groups = createDrainGroups(selections, (name) => drains.names.has(name));
-  const on = (node: string): readonly NodeMaintenance[] => {
-    const names = new Set([...selections.by(node), ...recorded.by(node)]);
-    return [...names].flatMap((name) => {
+  const groups = createDrainGroups(footprints, (name) => drains.names.has(name));
+  const on = (node: string): readonly NodeMaintenance[] =>
+    [...footprints.on(node)].flatMap((name) => {
       const maintenance = get(name);
-      return maintenance === undefined ? [] : [recorded.asSeenFrom(node, maintenance)];
+      return maintenance === undefined ? [] : [footprints.asSeenFrom(node, maintenance)];
     });
-  };
   return {
     ...cache,
-    ...createNotes(cache, nodes, { recorded, selections, groups, drains }),
+    ...createNotes(cache, nodes, { footprints, groups, drains }),
     withRebootApplied,
     get,
     list: () => cache.list().map(withRebootApplied),
@@ -154,11 +148,11 @@ export function createMaintenanceIndex(cache: ObjectCache<NodeMaintenance>, node
     },
     on,
     unsettledOn: (node) => on(node).flatMap((each) => (isSettled(each) ? [] : [each.metadata.name])),
-    nodesOf: (name) => selections.nodesOf(name).flatMap((node) => nodes.get(node) ?? []),
-    sizeOf: (name) => selections.nodesOf(name).length,
+    nodesOf: (name) => footprints.nodesOf(name).flatMap((node) => nodes.get(node) ?? []),
+    sizeOf: (name) => footprints.nodesOf(name).length,
     areDecidedTogether: (name, other) => {
       if (groups.of(name).members.has(other)) return true;
-      const guarded = nodes.controlPlane().map(({ metadata }) => selections.by(metadata.name));
+      const guarded = nodes.controlPlane().map(({ metadata }) => footprints.by(metadata.name));
       return guarded.some((by) => by.has(name)) && guarded.some((by) => by.has(other));
     },
     isUrgent: (name) => {
