@@ -1,7 +1,7 @@
 import { CANCELED, EVICTED, type EvictionRequest, PROGRESSING } from '../../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
-import { decideLabels, labelsText } from '../../decide/eviction/labels.ts';
+import { decideLabels } from '../../decide/eviction/labels.ts';
 import { isMarked, isTakenOver } from '../../decide/eviction/imperative.ts';
 import { decideEvictionRequest, type EvictionDecision, finishedAt, isFinished } from '../../decide/eviction/request.ts';
 import { writeMark } from '../../kube/eviction/evict-mark.ts';
@@ -22,63 +22,43 @@ export function subjectOf(request: EvictionRequest): EvictionRequest & { apiVers
   return { ...request, apiVersion: EVICTION_REQUEST_API_VERSION, kind: 'EvictionRequest' };
 }
 
-/** What the controller knows of the target of a request. */
-interface TargetNote {
-  /** The UID of the request: of a namesake that took its place nothing is known. */
-  readonly of: string | undefined;
-  /** The labels that were applied last. */
-  applied?: string;
-  /** Whether our copy has shown the target, so that its absence there means that it is gone. */
-  seen: boolean;
-}
-
-/** The notes, by the keys of the requests. */
-type TargetNotes = Map<string, TargetNote>;
-
-/** What the steps of a request share. */
-interface Scope {
-  readonly context: ControllerContext;
-  readonly notes: TargetNotes;
-}
-
-/** The note of the request, empty at first. */
-export function noteOf(notes: TargetNotes, request: EvictionRequest): TargetNote {
-  const key = keyOf(request);
-  const known = notes.get(key);
-  if (known !== undefined && known.of === request.metadata.uid) return known;
-  const fresh = { of: request.metadata.uid, seen: false };
-  notes.set(key, fresh);
-  return fresh;
-}
+/** The UIDs of the requests whose target our copy has shown, by their keys: its absence there means that it is gone. */
+type SeenTargets = Map<string, string | undefined>;
 
 /**
  * The target: from our copy, or read from the API server while the copy has never shown it. The copy may be late, and a
  * new pod must not be taken for one that is gone.
  */
-async function findPod(scope: Scope, request: EvictionRequest, signal: AbortSignal): Promise<Pod | undefined> {
-  const { context } = scope;
+async function findPod(
+  context: ControllerContext,
+  seen: SeenTargets,
+  request: EvictionRequest,
+  signal: AbortSignal,
+): Promise<Pod | undefined> {
   const { name, uid } = request.spec.target.pod;
   const { namespace } = request.metadata;
   const known = context.pods.get(`${namespace}/${name}`);
-  const noted = noteOf(scope.notes, request);
-  if (known?.metadata.uid === uid) noted.seen = true;
-  if (noted.seen) return known;
+  const key = keyOf(request);
+  if (known?.metadata.uid === uid) seen.set(key, request.metadata.uid);
+  // Nothing is known of a namesake that took the place of the request.
+  if (seen.has(key) && seen.get(key) === request.metadata.uid) return known;
   const path = objectPath(PODS, { name, namespace: namespace ?? '' });
   return await sendForObject<Pod>(context.client, { method: 'GET', path }, [404], signal);
 }
 
-/** Label synchronization (KEP-4563); returns the request as it is then. */
+/**
+ * Label synchronization (KEP-4563); returns the request as it is then. Which of the other labels the pod has lost is what the API
+ * server knows: with labels of a user's own, an apply may change nothing.
+ */
 async function synchronizeLabels(
-  scope: Scope,
+  { client }: ControllerContext,
   request: EvictionRequest,
   pod: Pod,
   signal: AbortSignal,
 ): Promise<EvictionRequest> {
   const { wanted, annotations, differs, hasOthers } = decideLabels(request, pod);
   const { name, namespace, uid = '' } = request.metadata;
-  const text = labelsText(wanted);
-  const noted = noteOf(scope.notes, request);
-  if (!differs && (!hasOthers || noted.applied === text)) return request;
+  if (!differs && !hasOthers) return request;
   const body = {
     apiVersion: EVICTION_REQUEST_API_VERSION,
     kind: 'EvictionRequest',
@@ -87,9 +67,7 @@ async function synchronizeLabels(
   const path = objectPath(EVICTION_REQUESTS, request.metadata);
   const patch = { kind: 'apply', manager: LABEL_MANAGER } as const;
   const change = { method: 'PATCH', path, body, patch } as const;
-  const fresh = await sendForObject<EvictionRequest>(scope.context.client, change, [404, 409], signal);
-  if (fresh !== undefined) noted.applied = text;
-  return fresh ?? request;
+  return (await sendForObject<EvictionRequest>(client, change, [404, 409], signal)) ?? request;
 }
 
 /** How the request ends with this status; undefined where it goes on. */
@@ -163,25 +141,24 @@ export function isMarkObsolete(context: ControllerContext, pod: Pod): boolean {
 export function createEvictionRequestReconciler(
   context: ControllerContext,
   writes: RecentWrites<EvictionRequest> = createRecentWrites(),
-  notes: TargetNotes = new Map(),
+  seen: SeenTargets = new Map(),
 ): Reconcile {
-  const scope = { context, notes };
   const step: Reconcile = async (key, signal) => {
     const copy = context.requests.get(key);
     if (copy === undefined || isFinished(copy)) writes.forget(key);
     let request = writes.latest(key, copy);
-    if (request === undefined) notes.delete(key);
+    if (request === undefined) seen.delete(key);
     if (request === undefined) return {};
     const endedAt = finishedAt(request);
-    const pod = endedAt === undefined ? await findPod(scope, request, signal) : undefined;
+    const pod = endedAt === undefined ? await findPod(context, seen, request, signal) : undefined;
     if (pod !== undefined && pod.metadata.uid === request.spec.target.pod.uid) {
-      request = await synchronizeLabels(scope, request, pod, signal);
+      request = await synchronizeLabels(context, request, pod, signal);
     }
     const decision = decideEvictionRequest(request, pod, context.clock.now());
     const written = await write(context, request, decision, signal);
     if (written !== undefined) writes.note(key, copy, written);
     if (endedAt !== undefined) {
-      notes.delete(key);
+      seen.delete(key);
       if (request.metadata.deletionTimestamp !== undefined) return {};
       return { againMs: await collect(context, request, endedAt, signal) };
     }

@@ -9,7 +9,7 @@ import {
 } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import { copiedLabels, decideLabels, labelsText } from '../../decide/eviction/labels.ts';
+import { copiedLabels, decideLabels } from '../../decide/eviction/labels.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { isReplaceable } from '../../decide/eviction/spent-request.ts';
@@ -39,7 +39,6 @@ const COPY_LATE_MS = 1_000;
 /** The last write of a request. */
 interface Applied {
   readonly uid: string | undefined;
-  readonly labels: string;
   /** In milliseconds of the monotonic clock. */
   readonly at: number;
 }
@@ -106,13 +105,8 @@ async function requestEviction(
   }
   const { namespace = 'default', name, uid = '' } = pod.metadata;
   const { labels, annotations } = metadataOf(context, pod, { known, by });
-  const text = labelsText(labels);
-  if (known !== undefined && isCurrent(known, annotations)) {
-    // The apply takes away labels that it set before and that the pod no longer has.
-    const last = notes.get(key)?.applied;
-    const isApplied = last?.uid === known.metadata.uid && last?.labels === text;
-    if (isApplied || !decideLabels(known, pod).hasOthers) return;
-  }
+  // Where there are other labels, the apply takes those away that it set before and that the pod no longer has.
+  if (known !== undefined && isCurrent(known, annotations) && !decideLabels(known, pod).hasOthers) return;
   const body: EvictionRequest = {
     apiVersion: EVICTION_REQUEST_API_VERSION,
     kind: 'EvictionRequest',
@@ -124,7 +118,7 @@ async function requestEviction(
   const change = { method: 'PATCH', path, body, patch } as const;
   const fresh = await sendForObject<EvictionRequest>(context.client, change, [404], signal);
   if (fresh !== undefined) {
-    const applied = { uid: fresh.metadata.uid, labels: text, at: context.clock.monotonic() };
+    const applied = { uid: fresh.metadata.uid, at: context.clock.monotonic() };
     notes.set(key, { undone: notes.get(key)?.undone, applied });
   }
   context.log.info({ pod: keyOf(pod), node: pod.spec.nodeName, podType: podTypeOf(pod) }, 'requested eviction');

@@ -27,11 +27,6 @@ export function copiedLabels(pod: Pod): Labels {
   return { ...Object.fromEntries(ofPod), ...(node === '' ? {} : { [NODE_LABEL]: nodeLabel(node) }) };
 }
 
-/** A text that is equal for equal labels, whatever their order. */
-export function labelsText(labels: Labels): string {
-  return JSON.stringify(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-}
-
 /** What the labels of a request have to be (KEP-4563, "Label Synchronization"), and whether they are. */
 export function decideLabels(request: EvictionRequest, pod: Pod): LabelDecision {
   const wanted = copiedLabels(pod);

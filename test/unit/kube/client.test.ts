@@ -53,8 +53,7 @@ describe('the client of an API server', () => {
 
   before(async () => {
     const [notBefore, notAfter] = [Date.now() - 60_000, Date.now() + 3_600_000];
-    const issued = await issueServingCertificate({ hosts: ['127.0.0.1'], notBefore, notAfter });
-    const { certificate, key } = issued;
+    const { certificate, key } = await issueServingCertificate({ hosts: ['127.0.0.1'], notBefore, notAfter });
     const server = createServer({ cert: certificate, key }, (request, response) => {
       receive(request, response).catch(() => response.destroy());
     });

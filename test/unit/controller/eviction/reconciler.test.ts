@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
-import { createEvictionRequestReconciler, noteOf } from '../../../../src/controller/eviction/reconciler.ts';
+import { createEvictionRequestReconciler } from '../../../../src/controller/eviction/reconciler.ts';
 import { createImperativeEviction } from '../../../../src/controller/eviction/imperative.ts';
 import { controllerOptionsSchema } from '../../../../src/controller/options.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
@@ -42,8 +42,8 @@ describe('the memory of requests', () => {
       maintenances: { get: () => undefined, list: () => [], on: () => [] },
     };
     const context = part as unknown as ControllerContext;
-    const notes = new Map();
-    const reconcile = createEvictionRequestReconciler(context, undefined, notes);
+    const seen = new Map();
+    const reconcile = createEvictionRequestReconciler(context, undefined, seen);
     const imperative = createImperativeEviction(context);
     const { reconcile: evict } = new InterceptorLoop(imperative, {
       ...context,
@@ -58,20 +58,11 @@ describe('the memory of requests', () => {
       pod = { metadata: { name: 'web', namespace: 'default', uid: `uid-${number}` }, spec: { nodeName: 'n' } };
       await reconcile(key, signal).catch(() => undefined);
       await evict(key, signal).catch(() => undefined);
-      assert.deepEqual([notes.size, imperative.remembered()], [1, 1], 'it is remembered as long as it is there');
+      assert.deepEqual([[...seen], imperative.remembered()], [[[key, request.metadata.uid]], 1]);
       requests.delete(key);
       await reconcile(key, signal);
       await evict(key, signal);
-      assert.deepEqual([notes.size, imperative.remembered()], [0, 0]);
+      assert.deepEqual([seen.size, imperative.remembered()], [0, 0]);
     }
-  });
-
-  it('the memory of a request is not taken for that of a namesake', () => {
-    const notes = new Map();
-    const first = requestOf(1);
-    noteOf(notes, first).seen = true;
-    assert.equal(noteOf(notes, { ...first }).seen, true);
-    assert.equal(noteOf(notes, { ...first, metadata: { ...first.metadata, uid: 'other' } }).seen, false);
-    assert.equal(notes.size, 1);
   });
 });

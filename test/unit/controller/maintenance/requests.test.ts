@@ -42,8 +42,9 @@ describe('the request that a drain makes', () => {
     await using _ = cluster.lead();
     await waitFor('the request begins', () => isActive(cluster), QUICK);
     assert.deepEqual(cluster.get('Request', 'n/u')?.metadata.labels, { app: 'web', tier: 'a', ...NODE_LABEL });
-    const writes = cluster.requests.filter(({ path }) => path.endsWith('/evictionrequests/u'));
-    const found = writes.map(({ method, patch }) => [method, patch?.kind === 'apply' ? patch.manager : patch]);
+    const found = cluster.requests
+      .filter(({ path }) => path.endsWith('/evictionrequests/u'))
+      .map(({ method, patch }) => [method, patch?.kind === 'apply' ? patch.manager : patch]);
     assert.deepEqual(found, [['PATCH', 'nodemaintenance.k8s.io']]);
   });
 
@@ -60,8 +61,8 @@ describe('the request that a drain makes', () => {
   });
 });
 
-describe('an entry of a drain that somebody takes out of a request', () => {
-  it('the entry is written again with a pause that doubles, and the pod says who does what', async () => {
+describe('a request of a drain against which somebody acts', () => {
+  it('the entry that somebody takes out is written again with a pause that doubles, and the pod says who does what', async () => {
     const cluster = drainedCluster({ app: 'web' });
     await using _ = cluster.lead();
     const withdraw = async (): Promise<void> => {
@@ -83,10 +84,8 @@ describe('an entry of a drain that somebody takes out of a request', () => {
     await waitFor('the entry is back', () => isActive(cluster), QUICK);
     assert.ok(creations() - before <= 2, 'it is written once, and not as fast as it is taken out');
   });
-});
 
-describe('a request of a drain that somebody deletes', () => {
-  it('the request is made again with a pause that doubles, and the pod says who does what', async () => {
+  it('the request that somebody deletes is made again with a pause that doubles, and the pod says who does what', async () => {
     const cluster = drainedCluster({ app: 'web' });
     await using _ = cluster.lead();
     const begunAt = performance.now();
@@ -132,8 +131,7 @@ describe('the pod of a request that a drain wants', () => {
   };
 
   it('no request is made for a pod that is gone, nor for another pod that has its name', async () => {
-    const namesake = later({ uid: 'v' });
-    for (const pod of [undefined, namesake])
+    for (const pod of [undefined, later({ uid: 'v' })])
       assert.deepEqual(await looksWhere(pod), { sent: 0, reads: 0, againMs: undefined });
   });
 
