@@ -1,7 +1,7 @@
 import { FORCE_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance, WaitReason } from '../../api/node-maintenance.ts';
-import { dueTiersOf, earliestDeadlines } from '../../decide/deadline/maintenance.ts';
-import { drainOfMaintenance, joiningNodes } from '../../decide/drain/observed-drain.ts';
+import { earliestDeadlines } from '../../decide/deadline/maintenance.ts';
+import { drainOfMaintenance, dueOnNode, joiningNodes } from '../../decide/drain/observed-drain.ts';
 import type { Drain } from '../../decide/drain/overlapping-drains.ts';
 import { type DrainResolution, resolveDrains } from '../../decide/drain/resolution.ts';
 import { guardJoiningNodes, guardStaticPods } from '../../decide/maintenance/control-plane-guard.ts';
@@ -16,9 +16,9 @@ import { timeOf } from '../../decide/time.ts';
 import { drainPodOn, endsOnNode, type GoingDown, goingOf, waitedUntil } from '../../decide/staying-pod/staying-pods.ts';
 import { controlPlaneMembers } from '../cache/control-plane.ts';
 import type { DrainGroup } from '../cache/drain-groups.ts';
-import { decideVolumes, recordedWait, volumesOn } from '../../decide/volume/wait.ts';
+import { recordedWait, volumesOn } from '../../decide/volume/wait.ts';
 import type { ControllerContext } from '../context.ts';
-import { createRebootTurns, type RebootTurns, type TurnToCome } from '../reboot/turns.ts';
+import { createRebootTurns, type RebootTurns } from '../reboot/turns.ts';
 
 /** A maintenance in the Drain stage, and the nodes that it selects. */
 export interface Draining extends ThrottledDrain {
@@ -46,27 +46,6 @@ function drainingOf(context: ControllerContext, maintenance: NodeMaintenance): D
   };
 }
 
-/** Finds those of these names that are in the stage Drain, in the order of their creation; `given` may be newer than our copy. */
-type KnownDrains = (names: Iterable<string>, given?: NodeMaintenance) => ReadonlyMap<string, Draining>;
-
-/** Knows drains; `latest` returns a maintenance as our last write left it, where our copy does not show that yet. */
-function createKnownDrains(
-  context: ControllerContext,
-  latest: (copy: NodeMaintenance) => NodeMaintenance,
-): KnownDrains {
-  const { maintenances } = context;
-  return (names, given) => {
-    const found = [...names].flatMap((name): readonly Draining[] => {
-      const copy = maintenances.get(name);
-      const maintenance = given?.metadata.name === name ? given : copy === undefined ? undefined : latest(copy);
-      if (maintenance === undefined || stageOf(maintenances.withRebootApplied(maintenance)) !== 'Drain') return [];
-      return [drainingOf(context, maintenance)];
-    });
-    const sorted = found.toSorted((a, b) => a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1));
-    return new Map(sorted.map((each) => [each.name, each]));
-  };
-}
-
 /** What one drain of a group may do now. */
 export type Verdict =
   /** Why it may not begin, and when that may be another without a change of its nodes, in milliseconds since the epoch. */
@@ -86,9 +65,6 @@ interface ResolvedGroup {
   readonly drains: ReadonlyMap<string, Draining>;
   readonly verdicts: ReadonlyMap<string, Verdict>;
 }
-
-/** Finds what the drains of the maintenance's group may do; the maintenance may be newer than our copy of it. */
-type ResolveGroup = (maintenance: NodeMaintenance, now: number) => ResolvedGroup;
 
 interface Memo extends ResolvedGroup {
   readonly revision: number;
@@ -123,35 +99,29 @@ function withPods(
 ): readonly DueDrain[] {
   const sights = new Map<string, { readonly going: GoingDown; readonly drainPods: readonly DrainPod[] }>();
   const maintenances = draining.map(({ maintenance }) => maintenance);
-  const sightOf = (node: NodeIdentity) => {
+  const sightOf = (name: string) => {
     const find = () => {
-      const going = goingOf(maintenances, node.name, context.nodes.get(node.name), now);
-      return { going, drainPods: context.pods.on(node.name).map((pod) => drainPodOn(pod, going)) };
+      const going = goingOf(maintenances, name, context.nodes.get(name), now);
+      return { going, drainPods: context.pods.on(name).map((pod) => drainPodOn(pod, going)) };
     };
-    const known = sights.get(node.name) ?? find();
-    sights.set(node.name, known);
+    const known = sights.get(name) ?? find();
+    sights.set(name, known);
     return known;
   };
   const deadlines = earliestDeadlines(draining);
   const maxWaitMs = context.options.maxVolumeTime;
   return draining.map(({ maintenance, identities }) => {
-    // A status is searched once for all of its nodes, and only where volumes are left.
-    let recorded: ReturnType<typeof recordedNodes> | undefined;
-    const recordedOn = (node: NodeIdentity): number | undefined =>
-      recordedWait((recorded ??= recordedNodes(maintenance.status))(node));
+    const recordedOf = recordedNodes(maintenance.status);
     const seen = identities.map((identity) => {
       const { name } = identity;
-      const [pods, deadline] = [context.pods.on(name), deadlines.get(name)];
-      const { position: due, nextAt = Infinity } = dueTiersOf(maintenance, deadline, pods, now);
-      const { going, drainPods } = sightOf(identity);
-      const names = volumesOn(context.nodes.get(name));
-      const known = (): number | undefined => recordedOn(identity);
-      const volumes = decideVolumes(maintenance, { pods, names, known, maxWaitMs, deadlineAt: deadline?.at }, now);
+      const { going, drainPods } = sightOf(name);
+      const [pods, deadline, names] = [context.pods.on(name), deadlines.get(name), volumesOn(context.nodes.get(name))];
+      const known = (): number | undefined => recordedWait(recordedOf(identity));
+      const { nextAt, ...due } = dueOnNode(maintenance, { pods, names, known, maxWaitMs, deadline }, now);
       const guard = guarded.get(name);
-      const node = { ...identity, pods: drainPods, volumes, due, ...(guard === undefined ? {} : { guard }) };
+      const node = { ...identity, pods: drainPods, ...due, ...(guard === undefined ? {} : { guard }) };
       const waited = pods.map((pod) => waitedUntil(endsOnNode(pod, going), going)).filter((at) => at > now);
-      const guardAt = guard === undefined ? Infinity : now + GUARD_AGAIN_MS;
-      return { node, nextAt: Math.min(nextAt, volumes.until ?? Infinity, guardAt, ...waited) };
+      return { node, nextAt: Math.min(nextAt, guard === undefined ? Infinity : now + GUARD_AGAIN_MS, ...waited) };
     });
     const nodes = seen.map(({ node }) => node);
     const drain = drainOfMaintenance(maintenance, { nodes, isWhole: true });
@@ -166,125 +136,108 @@ function withoutWaiting(drain: Draining, waiting: ReadonlyMap<string, string> = 
   return { ...drain, identities, nodes: identities.map(({ name }) => name) };
 }
 
-/** A group, the drains that it has to be judged with, and those of all these that wait for their turn, with the reason. */
-interface Turns {
-  readonly members: readonly ControlPlaneMember[];
-  readonly drains: ReadonlyMap<string, Draining>;
-  readonly judged: readonly Draining[];
-  readonly throttled: ReadonlyMap<string, string>;
-  /** Those of them that wait because others reboot. */
-  readonly reboots: ReadonlyMap<string, TurnToCome>;
-}
+/** What drains may do, each together with those that share nodes with it; for one term. */
+export class DrainVerdicts {
+  readonly #context: ControllerContext;
+  readonly #latest: (copy: NodeMaintenance) => NodeMaintenance;
+  readonly #rebootTurns: RebootTurns;
+  readonly #memos = new WeakMap<DrainGroup, Memo>();
+  /** Where the number of nodes is limited, all that wait, with the reason: a drain that ends is the turn of another one anywhere. */
+  #limited: { readonly revision: number; readonly throttled: ReadonlyMap<string, string> } | undefined;
 
-function verdictsOf(
-  context: ControllerContext,
-  { members, drains, judged, throttled, reboots }: Turns,
-  now: number,
-): { readonly verdicts: ReadonlyMap<string, Verdict>; readonly until: number } {
-  const begun = judged.filter(({ name }) => !throttled.has(name));
-  const joiningLater = guardJoiningNodes(members, begun);
-  const inTurn = begun.map((drain) => (takesTurns(drain.maintenance, now) ? { ...drain, forced: false } : drain));
-  const free = [...drains.values()].filter(({ name }) => !throttled.has(name));
-  const moving = withPods(
-    context,
-    free.map((each) => withoutWaiting(each, joiningLater.get(each.name))),
-    guardStaticPods(members, inTurn),
-    now,
-  );
-  const resolutions = resolveDrains(moving.map(({ drain }) => drain));
-  const verdicts = new Map<string, Verdict>();
-  for (const { drain, nextAt } of moving) {
-    const { name, plan } = drain;
-    const resolution = resolutions.get(name);
-    if (resolution === undefined) continue;
-    const waiting = joiningLater.get(name) ?? NO_WAITING;
-    verdicts.set(name, { kind: 'drains', resolution, plan, joiningLater: waiting, nextAt });
+  /** `latest` returns a maintenance as our last write left it, where our copy does not show that yet. */
+  constructor(context: ControllerContext, latest: (copy: NodeMaintenance) => NodeMaintenance) {
+    this.#context = context;
+    this.#latest = latest;
+    this.#rebootTurns = createRebootTurns(context, (names) => this.#known(names), latest);
   }
-  for (const name of drains.keys()) {
-    const why = throttled.get(name);
-    const turn = reboots.get(name);
-    const reason = turn?.reason ?? 'Waiting';
-    const againMs = turn?.againMs ?? (context.options.maxParallelNodes === undefined ? Infinity : LIMITED_AGAIN_MS);
-    if (why !== undefined) verdicts.set(name, { kind: 'waits', reason, why, nextAt: now + againMs });
-  }
-  return { verdicts, until: Math.min(...[...verdicts.values()].map(({ nextAt }) => nextAt)) };
-}
 
-/** The control plane is guarded against all drains that take members of it, whichever nodes these share. */
-function guardsOf(
-  { nodes, maintenances }: ControllerContext,
-  drains: ReadonlyMap<string, Draining>,
-): readonly string[] {
-  const members = nodes.controlPlane().map(({ metadata }) => metadata.name);
-  const isMember = new Set(members);
-  const isGuarded =
-    members.length > 0 && [...drains.values()].some((each) => each.nodes.some((node) => isMember.has(node)));
-  return isGuarded ? members.flatMap((node) => maintenances.unsettledOn(node)) : [];
-}
-
-/** Without the machines that wait for their turn to reboot: they take nothing yet, and keep nobody waiting. */
-function withTurn(
-  drains: ReadonlyMap<string, Draining>,
-  turns: RebootTurns,
-  given: NodeMaintenance | undefined,
-): readonly Draining[] {
-  const waiting = turns(drains.keys(), given);
-  return [...drains.values()].filter(({ name }) => !waiting.has(name));
-}
-
-/** The drains that wait where the number of nodes is limited, with the reason: one that ends is the turn of another one anywhere. */
-function createLimitedTurns(
-  context: ControllerContext,
-  { known, rebootTurns }: { readonly known: KnownDrains; readonly rebootTurns: RebootTurns },
-): (given: NodeMaintenance) => ReadonlyMap<string, string> {
-  const { maintenances, options } = context;
-  let turns: { readonly revision: number; readonly throttled: ReadonlyMap<string, string> } | undefined;
-  return (given) => {
-    const { revision } = maintenances.drains;
-    if (turns?.revision === revision) return turns.throttled;
-    const all = withTurn(known(maintenances.drains.names, given), rebootTurns, given);
-    const throttled = throttleDrains(controlPlaneMembers(context), all, options.maxParallelNodes);
-    turns = { revision, throttled };
-    return throttled;
-  };
-}
-
-/** Creates it for a term; `latest` is the maintenance as our last write left it, where our copy does not show that yet. */
-export function createGroupResolver(
-  context: ControllerContext,
-  latest: (copy: NodeMaintenance) => NodeMaintenance,
-): ResolveGroup {
-  const { maintenances, options } = context;
-  const known = createKnownDrains(context, latest);
-  const rebootTurns = createRebootTurns(context, known, latest);
-  const isLimited = options.maxParallelNodes !== undefined;
-  const memos = new WeakMap<DrainGroup, Memo>();
-  const turnsOfAll = createLimitedTurns(context, { known, rebootTurns });
-  const compute = (group: DrainGroup, given: NodeMaintenance, now: number): Memo => {
-    const drains = known(group.members, given);
-    const judged = withTurn(
-      known(new Set([...drains.keys(), ...guardsOf(context, drains)]), given),
-      rebootTurns,
-      given,
-    );
-    const reboots = rebootTurns(group.members, given);
-    const members = controlPlaneMembers(context);
-    const limited = isLimited ? turnsOfAll(given) : throttleDrains(members, judged, undefined);
-    const throttled = new Map([...limited, ...[...reboots].map(([name, { message }]) => [name, message] as const)]);
-    const turnsAt = isLimited ? maintenances.drains.revision : undefined;
-    const verdicts = verdictsOf(context, { members, drains, judged, throttled, reboots }, now);
-    return { drains, turnsAt, revision: group.revision, ...verdicts };
-  };
-  return (maintenance, now) => {
+  /** What the drains of the maintenance's group may do `now`; the maintenance may be newer than our copy of it. */
+  of(maintenance: NodeMaintenance, now: number): ResolvedGroup {
+    const { maintenances, options } = this.#context;
     const { name } = maintenance.metadata;
     const group = maintenances.groups.of(name);
-    const memo = memos.get(group);
+    const turnsAt = options.maxParallelNodes === undefined ? undefined : maintenances.drains.revision;
+    const memo = this.#memos.get(group);
     const own = memo?.drains.get(name)?.maintenance;
     const isSame = own?.spec === maintenance.spec && own.status === maintenance.status;
-    const isCurrent = memo?.revision === group.revision && now < memo.until;
-    if (isCurrent && isSame && (!isLimited || memo.turnsAt === maintenances.drains.revision)) return memo;
-    const fresh = compute(group, maintenance, now);
-    memos.set(group, fresh);
+    const isCurrent = memo?.revision === group.revision && memo.turnsAt === turnsAt && now < memo.until;
+    if (isCurrent && isSame) return memo;
+    const fresh = { ...this.#resolve(group, maintenance, now), revision: group.revision, turnsAt };
+    this.#memos.set(group, fresh);
     return fresh;
-  };
+  }
+
+  /** Those of these names that are in the stage Drain, in the order of their creation; `given` may be newer than our copy. */
+  #known(names: Iterable<string>, given?: NodeMaintenance): ReadonlyMap<string, Draining> {
+    const { maintenances } = this.#context;
+    const found = [...names].flatMap((name): readonly Draining[] => {
+      const copy = maintenances.get(name);
+      const maintenance = given?.metadata.name === name ? given : copy && this.#latest(copy);
+      if (maintenance === undefined || stageOf(maintenances.withRebootApplied(maintenance)) !== 'Drain') return [];
+      return [drainingOf(this.#context, maintenance)];
+    });
+    const sorted = found.toSorted((a, b) => a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1));
+    return new Map(sorted.map((each) => [each.name, each]));
+  }
+
+  /** The same without the machines that wait for their turn to reboot: they take nothing yet, and keep nobody waiting. */
+  #inTurn(names: Iterable<string>, given: NodeMaintenance): readonly Draining[] {
+    const drains = this.#known(names, given);
+    const waiting = this.#rebootTurns(drains.keys(), given);
+    return [...drains.values()].filter(({ name }) => !waiting.has(name));
+  }
+
+  /** The members of the control plane are guarded against all drains that take any of them, whichever nodes these share. */
+  #guards(drains: ReadonlyMap<string, Draining>): readonly string[] {
+    const { nodes, maintenances } = this.#context;
+    const members = new Set(nodes.controlPlane().map(({ metadata }) => metadata.name));
+    const takesAny = [...drains.values()].some((each) => each.nodes.some((node) => members.has(node)));
+    return takesAny ? [...members].flatMap((node) => maintenances.unsettledOn(node)) : [];
+  }
+
+  #throttledOfAll(members: readonly ControlPlaneMember[], given: NodeMaintenance): ReadonlyMap<string, string> {
+    const { maintenances, options } = this.#context;
+    const { revision, names } = maintenances.drains;
+    if (this.#limited?.revision === revision) return this.#limited.throttled;
+    const throttled = throttleDrains(members, this.#inTurn(names, given), options.maxParallelNodes);
+    this.#limited = { revision, throttled };
+    return throttled;
+  }
+
+  #resolve(group: DrainGroup, given: NodeMaintenance, now: number): ResolvedGroup & Pick<Memo, 'until'> {
+    const isLimited = this.#context.options.maxParallelNodes !== undefined;
+    const drains = this.#known(group.members, given);
+    const judged = this.#inTurn(new Set([...drains.keys(), ...this.#guards(drains)]), given);
+    const reboots = this.#rebootTurns(group.members, given);
+    const members = controlPlaneMembers(this.#context);
+    const throttled = isLimited ? this.#throttledOfAll(members, given) : throttleDrains(members, judged, undefined);
+    const waits = (name: string): string | undefined => reboots.get(name)?.message ?? throttled.get(name);
+
+    const begun = judged.filter(({ name }) => waits(name) === undefined);
+    const joiningLater = guardJoiningNodes(members, begun);
+    const inTurn = begun.map((drain) => (takesTurns(drain.maintenance, now) ? { ...drain, forced: false } : drain));
+    const free = [...drains.values()].filter(({ name }) => waits(name) === undefined);
+    const moving = withPods(
+      this.#context,
+      free.map((each) => withoutWaiting(each, joiningLater.get(each.name))),
+      guardStaticPods(members, inTurn),
+      now,
+    );
+    const resolutions = resolveDrains(moving.map(({ drain }) => drain));
+    const verdicts = new Map<string, Verdict>();
+    for (const { drain, nextAt } of moving) {
+      const { name, plan } = drain;
+      const resolution = resolutions.get(name);
+      if (resolution === undefined) continue;
+      const waiting = joiningLater.get(name) ?? NO_WAITING;
+      verdicts.set(name, { kind: 'drains', resolution, plan, joiningLater: waiting, nextAt });
+    }
+    for (const name of drains.keys()) {
+      const why = waits(name);
+      const { reason = 'Waiting', againMs = isLimited ? LIMITED_AGAIN_MS : Infinity } = reboots.get(name) ?? {};
+      if (why !== undefined) verdicts.set(name, { kind: 'waits', reason, why, nextAt: now + againMs });
+    }
+    return { drains, verdicts, until: Math.min(...[...verdicts.values()].map(({ nextAt }) => nextAt)) };
+  }
 }

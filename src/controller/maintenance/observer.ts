@@ -25,7 +25,7 @@ import { requestKeyOf } from '../cache/pods.ts';
 import { type EvictionRoom, LIMITED_AGAIN_MS } from '../eviction/room.ts';
 import type { ControllerContext } from '../context.ts';
 import { type Refusals, refusedPod } from './refusals.ts';
-import { createGroupResolver, type Draining, type Verdict } from './drain-verdicts.ts';
+import { type Draining, DrainVerdicts, type Verdict } from './drain-verdicts.ts';
 import { nodesThatStay } from '../../decide/disruption-budget/staying-node.ts';
 import { nodeGoneForGood } from '../../decide/shutdown/machine-going-down.ts';
 
@@ -169,13 +169,13 @@ export function createDrainObserver(
   > = {},
 ): DrainObserver {
   const { refused = { of: () => undefined }, latest = (copy) => copy, room = { isWaiting: () => false } } = parts;
-  const resolve = createGroupResolver(context, latest);
+  const resolved = new DrainVerdicts(context, latest);
   const scope = { context, refused, areBudgetsAsked: createBudgetsAsked(context), room };
   return {
     observe: (maintenance, now) => {
       const nothing = { status: {}, resolution: undefined };
       const { name } = maintenance.metadata;
-      const { drains, verdicts } = resolve(maintenance, now);
+      const { drains, verdicts } = resolved.of(maintenance, now);
       const [own, verdict] = [drains.get(name), verdicts.get(name)];
       if (own === undefined || verdict === undefined) return nothing;
       if (verdict.kind === 'waits') {

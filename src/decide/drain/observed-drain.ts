@@ -1,7 +1,10 @@
 import { planOf } from '../maintenance/drain-plan.ts';
 import type { DrainPlanEntry, NodeMaintenance, NodeStatus } from '../../api/node-maintenance.ts';
 import { agentNodeOf, stageOf } from '../maintenance/maintenance.ts';
+import type { Deadline } from '../deadline/budget.ts';
+import { dueTiersOf } from '../deadline/maintenance.ts';
 import { timeOf } from '../time.ts';
+import { decideVolumes, type NodeVolumes, type VolumeFacts } from '../volume/wait.ts';
 import type { Drain, DrainNode } from './overlapping-drains.ts';
 import { keptBy, splitKept } from '../kept-pods/kept-pods.ts';
 import { begunNodes, hasBegun, type NodeIdentity, recordedNodes } from '../maintenance/recorded-node.ts';
@@ -11,6 +14,20 @@ import { entriesReached, mostPowerful } from '../maintenance/drain-targets.ts';
 interface SeenNode extends NodeIdentity, Pick<DrainNode, 'pods' | 'volumes' | 'guard'> {
   /** How many entries of the plan a deadline of the node has reached; 0 for none. */
   readonly due: number;
+}
+
+/**
+ * How far time takes a drain on a node `now`, in milliseconds since the epoch: how many entries of its plan the earliest deadline of
+ * the node's drains has reached, what the volumes of the node mean for it, and when either becomes another (Infinity for never).
+ */
+export function dueOnNode(
+  maintenance: NodeMaintenance,
+  { deadline, ...facts }: Omit<VolumeFacts, 'deadlineAt'> & { readonly deadline: Deadline | undefined },
+  now: number,
+): { readonly due: number; readonly volumes: NodeVolumes; readonly nextAt: number } {
+  const { position: due, nextAt = Infinity } = dueTiersOf(maintenance, deadline, facts.pods, now);
+  const volumes = decideVolumes(maintenance, { ...facts, deadlineAt: deadline?.at }, now);
+  return { due, volumes, nextAt: Math.min(nextAt, volumes.until ?? Infinity) };
 }
 
 /** What is seen of a drain. */

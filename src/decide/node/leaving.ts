@@ -4,7 +4,8 @@
  */
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
-import { dueTiersOf, earliestDeadline } from '../deadline/maintenance.ts';
+import { earliestDeadline } from '../deadline/maintenance.ts';
+import { dueOnNode } from '../drain/observed-drain.ts';
 import { stayingOn } from '../drain/resolution.ts';
 import { entryCovers, planOf } from '../maintenance/drain-plan.ts';
 import { covers, drainingOn, drainsOfNode } from '../maintenance/maintenance.ts';
@@ -12,7 +13,7 @@ import { drainBegan, identityOf, recordedNode } from '../maintenance/recorded-no
 import { drainPodOf } from '../pod.ts';
 import { evictionPausedUntil } from '../staying-pod/returning-pod.ts';
 import { carries, drainPodOn, goingOf } from '../staying-pod/staying-pods.ts';
-import { decideVolumes, recordedWait, volumesOn } from '../volume/wait.ts';
+import { recordedWait, volumesOn } from '../volume/wait.ts';
 
 /** For time alone, as of a deadline, may be what a pod stays for that others need. */
 const LOOK_AGAIN_MS = 2_000;
@@ -50,11 +51,9 @@ function stays(pod: Pod, drain: NodeMaintenance, seen: DrainedNode, now: number)
   const going = goingOf(drains, node.metadata.name, node, now);
   const deadline = earliestDeadline(drains)?.deadline;
   const known = (): number | undefined => recordedWait(recordedNode(drain.status, identityOf(node.metadata)));
-  const facts = { pods, names: volumesOn(node), known, maxWaitMs, deadlineAt: deadline?.at };
-  const { position: due } = dueTiersOf(drain, deadline, pods, now);
+  const seenOfDrain = dueOnNode(drain, { pods, names: volumesOn(node), known, maxWaitMs, deadline }, now);
   const evicting = pods.filter((each) => targets(drain, node, each)).map((each) => drainPodOn(each, going));
-  const volumes = decideVolumes(drain, facts, now);
-  return stayingOn({ plan: planOf(drain) }, { volumes, due }, evicting).has(pod.metadata.uid ?? '');
+  return stayingOn({ plan: planOf(drain) }, seenOfDrain, evicting).has(pod.metadata.uid ?? '');
 }
 
 /** What the drains of the node want of the pod `now`. */

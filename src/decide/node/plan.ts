@@ -6,8 +6,9 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { BlockingPod, NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
-import { dueTiersOf, endOptionsOf, interceptorsUntil } from '../deadline/maintenance.ts';
+import { endOptionsOf, interceptorsUntil } from '../deadline/maintenance.ts';
 import { whyBlocking } from '../drain/blocking-pods.ts';
+import { dueOnNode } from '../drain/observed-drain.ts';
 import {
   type AwaitingPod,
   awaitingPodOf,
@@ -28,7 +29,7 @@ import { type DrainPod, endOf, podTypeOf } from '../pod.ts';
 import { takesTurns, toldToGuard } from '../shutdown/machine-going-down.ts';
 import { evictionPausedUntil } from '../staying-pod/returning-pod.ts';
 import { goingOf } from '../staying-pod/staying-pods.ts';
-import { decideVolumes, describeVolumes, type NodeVolumes, recordedWait, waitsForVolumes } from '../volume/wait.ts';
+import { describeVolumes, type NodeVolumes, recordedWait, waitsForVolumes } from '../volume/wait.ts';
 import { endingWait, type Waiting } from './waits.ts';
 
 /** What one look at a node has found. */
@@ -106,11 +107,12 @@ function drainsOf({ nodeName, node, pods, staticPods, maintenances, volumes, now
   return resolveSelfDrains(maintenances, identity, left, (maintenance, deadline) => {
     const known = (): number =>
       Math.min(waitsSince ?? now, recordedWait(recordedNodes(maintenance.status)(identity)) ?? now);
-    const wait = { pods, names, known, maxWaitMs, deadlineAt: deadline?.at };
-    const due = dueTiersOf(maintenance, deadline, pods, now).position;
     // What the last controller has told a member of the control plane stands until there is one again, or a person decides.
     const guard = takesTurns(maintenance, now) ? toldToGuard(maintenance) : undefined;
-    return { due, volumes: decideVolumes(maintenance, wait, now), ...(guard === undefined ? {} : { guard }) };
+    return {
+      ...dueOnNode(maintenance, { pods, names, known, maxWaitMs, deadline }, now),
+      ...(guard === undefined ? {} : { guard }),
+    };
   });
 }
 

@@ -30,7 +30,7 @@ export interface NodeVolumes {
 export const NO_VOLUMES: NodeVolumes = { names: [], since: 0, isGivenUp: false };
 
 /** What is seen of a node. */
-interface VolumeFacts {
+export interface VolumeFacts {
   /** Its pods that have not ended. */
   readonly pods: readonly Pod[];
   /** As `volumesOn` has them. */
