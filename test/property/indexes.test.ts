@@ -6,7 +6,7 @@ import type { NodeMaintenance, NodeMaintenanceStatus } from '../../src/api/node-
 import type { Node, Pod } from '../../src/api/pod.ts';
 import { createIndexes, type Indexes } from '../../src/controller/cache/indexes.ts';
 import type { ControllerContext } from '../../src/controller/context.ts';
-import { createDrainObserver, type DrainObserver } from '../../src/controller/maintenance/observer.ts';
+import { DrainObserver } from '../../src/controller/maintenance/observer.ts';
 import { cacheOfMap, indexesOf } from '../support/maintenance/indexes.ts';
 import { byName } from '../support/maintenance/objects.ts';
 
@@ -83,7 +83,7 @@ class World {
       nodes: cacheOfMap(this.#nodes),
     };
     this.#kept = createIndexes(copies, Date);
-    this.#observer = createDrainObserver(this.#contextOf(this.#kept));
+    this.#observer = new DrainObserver(this.#contextOf(this.#kept));
   }
 
   apply(change: Step): void {
@@ -131,7 +131,7 @@ class World {
       assert.equal(this.#kept.pods.isEmpty(name), fresh.pods.isEmpty(name));
     }
     assert.deepEqual(this.#kept.nodes.controlPlane(), fresh.nodes.controlPlane());
-    const observer = createDrainObserver(this.#contextOf(fresh));
+    const observer = new DrainObserver(this.#contextOf(fresh));
     for (const [name, each] of this.#maintenances) {
       assert.deepEqual(names(this.#kept.maintenances.nodesOf(name)), names(fresh.maintenances.nodesOf(name)));
       const [kept, made] = [this.#kept, fresh].map(({ maintenances: of }) =>

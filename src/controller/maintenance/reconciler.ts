@@ -15,7 +15,7 @@ import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resourc
 import type { ControllerContext } from '../context.ts';
 import { isGivenBack, refusedGiveBack, removeFinished, stillCordoned } from './completion.ts';
 import { reportCompletion, reportDrain, reportFastForwards } from './report-events.ts';
-import { createDrainObserver, type DrainObserver } from './observer.ts';
+import { DrainObserver } from './observer.ts';
 import type { EvictionRoom } from '../eviction/room.ts';
 import type { Refusals } from './refusals.ts';
 
@@ -64,7 +64,7 @@ function finalizersBody({ metadata }: NodeMaintenance, finalizers: readonly stri
 async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSignal): Promise<number> {
   const { context, observer } = parts;
   const now = context.clock.now();
-  const { status, resolution, againAt = Infinity } = observer.observe(maintenance, now);
+  const { status, resolution, againAt } = observer.observe(maintenance, now);
   const againMs = Math.min(OBSERVE_AGAIN_MS, againAt - now);
   // What follows from the targets is done by whoever sees them in the status: the requests, agents and the gate.
   const outcome = await parts.status.write(maintenance, status, signal);
@@ -156,7 +156,7 @@ export function createMaintenanceReconciler(
   const status = createMaintenanceStatusWriter(context.client, context.clock, COUNT_EVERY_MS, () => {
     return context.maintenances.drains.names.size;
   });
-  const observer = createDrainObserver(context, { refused, room, latest: (copy) => status.peek(copy) });
+  const observer = new DrainObserver(context, { refused, room }, (copy) => status.peek(copy));
   const parts: Parts = { context, observer, status, refused };
   return async (key, signal) => {
     const copy = context.maintenances.get(key);

@@ -1,6 +1,6 @@
 /** A whole cluster of objects through every rule that takes them: what is written must fit the schemas, and nothing goes out of its order. */
 import * as fc from 'fast-check';
-import { createDrainObserver } from '../../../src/controller/maintenance/observer.ts';
+import { DrainObserver } from '../../../src/controller/maintenance/observer.ts';
 import type { ControllerContext } from '../../../src/controller/context.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import { decideLeaving, targetedPods } from '../../../src/decide/node/leaving.ts';
@@ -53,7 +53,7 @@ function drains({ maintenances, requests, pods, nodes }: World): void {
     clock: { now: () => NOW },
     ungated: { on: () => [] },
   } as unknown as ControllerContext;
-  const observer = createDrainObserver(context);
+  const observer = new DrainObserver(context);
   for (const maintenance of maintenances) {
     const { status, resolution, againAt } = observer.observe(maintenance, NOW);
     assertFits(MAINTENANCE_STATUS, status, 'status');

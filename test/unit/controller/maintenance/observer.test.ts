@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { DRAINED, type NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Pod, Node } from '../../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
-import { createDrainObserver, type DrainObservation } from '../../../../src/controller/maintenance/observer.ts';
+import { DrainObserver, type DrainObservation } from '../../../../src/controller/maintenance/observer.ts';
 import { isSettled } from '../../../../src/decide/maintenance/maintenance.ts';
 import { AGENT_STATUS_ANNOTATION, MIRROR_ANNOTATION, SHUTDOWN_KIND_ANNOTATION } from '../../../../src/api/names.ts';
 import { indexesOf, type ListedObjects } from '../../../support/maintenance/indexes.ts';
@@ -41,11 +41,11 @@ function contextOf(objects: ListedObjects): ControllerContext {
 describe('the observation of a drain', () => {
   it('the observation goes by what the drain has reached, though the cache does not show it yet', () => {
     const late: Pod = { metadata: { name: 'late', namespace: 'n', uid: 'u' }, spec: { nodeName: 'one', priority: 0 } };
-    const before = createDrainObserver(clusterOf(maintenance(undefined), []));
+    const before = new DrainObserver(clusterOf(maintenance(undefined), []));
     const { status: reached } = before.observe(maintenance(undefined), NOW);
     assert.equal(reached.drainPlanPosition, 12, 'an empty node is through with its plan');
     // A pod comes, and the cache still has the maintenance from before it had reached anything.
-    const observer = createDrainObserver(clusterOf(maintenance(undefined), [late]));
+    const observer = new DrainObserver(clusterOf(maintenance(undefined), [late]));
     const { status } = observer.observe(maintenance(reached), NOW);
     assert.equal(status.drainPlanPosition, 12, 'no backtracking');
     assert.deepEqual(status.nodeStatuses?.[0]?.drainTargets, reached.nodeStatuses?.[0]?.drainTargets);
@@ -69,12 +69,12 @@ describe('a drain that is throttled', () => {
     const cluster = clusterOf(throttled, pods);
     const nodes = [{ metadata: { name: 'one', uid: 'uid-one' } }];
     const crowd = contextOf({ maintenances: [...others, throttled], pods, nodes });
-    const { status } = createDrainObserver(crowd).observe(throttled, NOW);
+    const { status } = new DrainObserver(crowd).observe(throttled, NOW);
     assert.equal(status.conditions?.[0]?.reason, 'Waiting');
     const [node] = status.nodeStatuses ?? [];
     assert.deepEqual(node?.drainTargets, targets);
     assert.equal(node.podsPendingEvacuation, 2);
-    const alone = createDrainObserver(cluster).observe({ ...throttled, status }, NOW);
+    const alone = new DrainObserver(cluster).observe({ ...throttled, status }, NOW);
     const podTypes = alone.status.nodeStatuses?.[0]?.drainTargets?.map(({ podType }) => podType);
     assert.deepEqual(podTypes, ['Default', 'DaemonSet'], 'no backtracking');
   });
@@ -99,8 +99,8 @@ describe('a member of the control plane that joins a drain which has begun', () 
       spec: { stage: 'Drain', nodeSelector: { nodeSelectorTerms: [{ matchExpressions }] } },
       status: { nodeStatuses: [{ nodeRef: { name: 'cp-a', uid: 'uid-cp-a' }, ...begun }] },
     };
-    const observe = (each: NodeMaintenance): ReturnType<ReturnType<typeof createDrainObserver>['observe']> =>
-      createDrainObserver(contextOf({ maintenances: [each], pods, nodes })).observe(each, NOW);
+    const observe = (each: NodeMaintenance): ReturnType<DrainObserver['observe']> =>
+      new DrainObserver(contextOf({ maintenances: [each], pods, nodes })).observe(each, NOW);
     const evicting = ({ resolution }: DrainObservation): readonly string[] =>
       resolution?.nodes.flatMap((node) => node.evicting.map(({ name }) => name)) ?? [];
     const observed = observe(drain);
@@ -145,7 +145,7 @@ describe('a member of the control plane whose drain has begun', () => {
   const observe = (other: 'True' | 'Unknown', each: NodeMaintenance = drain): readonly unknown[] => {
     const nodes = [member('cp-a', 'True'), member('cp-b', other), member('cp-c', 'True')];
     const cluster = contextOf({ maintenances: [each], pods: [etcd], nodes });
-    const { status } = createDrainObserver(cluster).observe(each, NOW);
+    const { status } = new DrainObserver(cluster).observe(each, NOW);
     const types = status.nodeStatuses?.[0]?.drainTargets?.map(({ podType }) => podType);
     const drained = status.conditions?.find(({ type }) => type === 'Drained');
     return [types, drained?.reason, drained?.message];
@@ -171,7 +171,7 @@ describe('the drain of a node with a static pod', () => {
   it('a node without an agent is said at once to have nobody who ends it, and nobody says when the drain ends', () => {
     const nodes = [{ metadata: { name: 'one', uid: 'uid-one' } }];
     const context = contextOf({ maintenances: [maintenance(undefined)], pods: [web, etcd], nodes });
-    const { status } = createDrainObserver(context).observe(maintenance(undefined), NOW);
+    const { status } = new DrainObserver(context).observe(maintenance(undefined), NOW);
     const [node] = status.nodeStatuses ?? [];
     const [first, ...more] = node?.podsBlocking ?? [];
     assert.deepEqual([first?.name, first?.reason, more], ['etcd', 'NoAgent', []]);
@@ -195,7 +195,7 @@ describe('the drain of a node with a static pod', () => {
       };
       const nodes = [{ metadata: { name: 'one', uid: 'uid-one', annotations } }];
       const context = contextOf({ maintenances: [maintenance(undefined)], pods: [etcd], nodes });
-      const { conditions } = createDrainObserver(context).observe(maintenance(undefined), NOW).status;
+      const { conditions } = new DrainObserver(context).observe(maintenance(undefined), NOW).status;
       const drained = conditions?.find(({ type }) => type === DRAINED);
       assert.equal(drained?.status, is);
       assert.match(drained.message ?? '', named);
@@ -220,7 +220,7 @@ function saidOf(own: string, others: Readonly<Record<string, string>>): boolean 
   const options = { maxParallelReboots: parseRebootLimit('100%'), maxVolumeTime: 0 };
   const context = { clock, options, ungated: { on: () => [] }, ...indexesOf({ nodes, maintenances }, clock) };
   const [first] = maintenances;
-  const observed = createDrainObserver(context as unknown as ControllerContext).observe(
+  const observed = new DrainObserver(context as unknown as ControllerContext).observe(
     first ?? assert.fail(),
     clock.now(),
   );

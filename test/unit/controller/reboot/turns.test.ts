@@ -10,7 +10,7 @@ import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../../src/api/pod.ts';
 import { createIndexes } from '../../../../src/controller/cache/indexes.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
-import { createDrainObserver } from '../../../../src/controller/maintenance/observer.ts';
+import { DrainObserver } from '../../../../src/controller/maintenance/observer.ts';
 import { parseRebootLimit } from '../../../../src/decide/reboot/limit.ts';
 import { handedOverStatuses } from '../../../../src/decide/maintenance/recorded-node.ts';
 import { effectiveDrainPlan } from '../../../../src/decide/maintenance/drain-plan.ts';
@@ -33,7 +33,7 @@ function cluster(names: readonly string[], limit = '1') {
   const indexes = createIndexes({ ...copies, requests: nothing }, clock);
   const options = { maxParallelReboots: parseRebootLimit(limit), maxVolumeTime: 0 };
   const context = { clock, options, ungated: { on: () => [] }, ...indexes } as unknown as ControllerContext;
-  let observer = createDrainObserver(context);
+  let observer = new DrainObserver(context);
   const put = (name: string, isReady = true, bootId = `${name}-1`): void => {
     const labels: Record<string, string> = name.startsWith('cp') ? { 'node-role.kubernetes.io/control-plane': '' } : {};
     const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'Unknown' } as const];
@@ -114,7 +114,7 @@ function cluster(names: readonly string[], limit = '1') {
     begun,
     complete,
     isCordoned,
-    lead: () => (observer = createDrainObserver(context)),
+    lead: () => (observer = new DrainObserver(context)),
     removePod: (name: string) => {
       pods.delete(`shop/${name}`);
       indexes.pods.note(`shop/${name}`);
