@@ -18,7 +18,7 @@ import { controlPlaneMembers } from '../cache/control-plane.ts';
 import type { DrainGroup } from '../cache/drain-groups.ts';
 import { recordedWait, volumesOn } from '../../decide/volume/wait.ts';
 import type { ControllerContext } from '../context.ts';
-import { createRebootTurns, type RebootTurns } from '../reboot/turns.ts';
+import { RebootTurns } from '../reboot/turns.ts';
 
 /** A maintenance in the Drain stage, and the nodes that it selects. */
 export interface Draining extends ThrottledDrain {
@@ -149,7 +149,7 @@ export class DrainVerdicts {
   constructor(context: ControllerContext, latest: (copy: NodeMaintenance) => NodeMaintenance) {
     this.#context = context;
     this.#latest = latest;
-    this.#rebootTurns = createRebootTurns(context, (names) => this.#known(names), latest);
+    this.#rebootTurns = new RebootTurns(context, (names) => this.#known(names), latest);
   }
 
   /** What the drains of the maintenance's group may do `now`; the maintenance may be newer than our copy of it. */
@@ -184,7 +184,7 @@ export class DrainVerdicts {
   /** The same without the machines that wait for their turn to reboot: they take nothing yet, and keep nobody waiting. */
   #inTurn(names: Iterable<string>, given: NodeMaintenance): readonly Draining[] {
     const drains = this.#known(names, given);
-    const waiting = this.#rebootTurns(drains.keys(), given);
+    const waiting = this.#rebootTurns.among(drains.keys(), given);
     return [...drains.values()].filter(({ name }) => !waiting.has(name));
   }
 
@@ -209,7 +209,7 @@ export class DrainVerdicts {
     const isLimited = this.#context.options.maxParallelNodes !== undefined;
     const drains = this.#known(group.members, given);
     const judged = this.#inTurn(new Set([...drains.keys(), ...this.#guards(drains)]), given);
-    const reboots = this.#rebootTurns(group.members, given);
+    const reboots = this.#rebootTurns.among(group.members, given);
     const members = controlPlaneMembers(this.#context);
     const throttled = isLimited ? this.#throttledOfAll(members, given) : throttleDrains(members, judged, undefined);
     const waits = (name: string): string | undefined => reboots.get(name)?.message ?? throttled.get(name);

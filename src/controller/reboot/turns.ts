@@ -10,14 +10,8 @@ import { timeOf } from '../../decide/time.ts';
 import { controlPlaneMembers } from '../cache/control-plane.ts';
 import type { ControllerContext } from '../context.ts';
 
-/** The drains of these names that wait for their turn to reboot, by name; `given` may be newer than our copy. */
-export type RebootTurns = (
-  names: Iterable<string>,
-  given: NodeMaintenance | undefined,
-) => ReadonlyMap<string, TurnToCome>;
-
 /** A reboot that waits. */
-export interface TurnToCome extends TurnWait {
+interface TurnToCome extends TurnWait {
   /** After how many milliseconds to ask again. */
   readonly againMs: number;
 }
@@ -94,21 +88,49 @@ function idOf({ metadata }: NodeMaintenance): string {
   return metadata.uid ?? metadata.name;
 }
 
-/** Decides who has its turn: first by the control plane, then by the limit. Time ends a wait for the limit alone. */
-class TurnDecider {
+/** The turns of a term: who has one is decided first by the control plane, then by the limit. Time ends a wait for the limit alone. */
+export class RebootTurns {
   readonly #context: ControllerContext;
   readonly #find: FindDrains;
+  readonly #latest: (copy: NodeMaintenance) => NodeMaintenance;
   readonly #places = new Places();
   /** The turns that were given, and perhaps are not written yet. */
   #given: ReadonlySet<string> = new Set();
+  #decided: Decided | undefined;
 
-  constructor(context: ControllerContext, find: FindDrains) {
+  /** `latest` returns a maintenance as our last write left it. */
+  constructor(context: ControllerContext, find: FindDrains, latest: (copy: NodeMaintenance) => NodeMaintenance) {
     this.#context = context;
     this.#find = find;
+    this.#latest = latest;
   }
 
-  decide(latest: (copy: NodeMaintenance) => NodeMaintenance, now: number): Decided {
-    const reboots = this.#reboots(latest);
+  /** The drains of these names that wait for their turn to reboot, by name; `given` may be newer than our copy. */
+  among(names: Iterable<string>, given?: NodeMaintenance): ReadonlyMap<string, TurnToCome> {
+    const waits = [...names].flatMap((name): [string, TurnToCome][] => {
+      const copy = name === given?.metadata.name ? given : this.#context.maintenances.get(name);
+      const wait = copy && this.#waitOf(this.#latest(copy));
+      return wait === undefined ? [] : [[name, wait]];
+    });
+    return new Map(waits);
+  }
+
+  #waitOf(maintenance: NodeMaintenance): TurnToCome | undefined {
+    const { nodes, clock } = this.#context;
+    const node = nodes.get(rebootNodeOf(maintenance) ?? '');
+    if (node === undefined || begunNode(maintenance.status, node.metadata) !== undefined) return undefined;
+    if (!takesTurns(maintenance, clock.now())) return undefined;
+    const now = clock.monotonic();
+    const { name } = maintenance.metadata;
+    const known = this.#decided;
+    const isCurrent = known !== undefined && now - known.at < known.restMs && known.names.has(name);
+    const { waits, restMs } = isCurrent ? known : (this.#decided = this.#decide(now));
+    const wait = waits.get(name);
+    return wait === undefined ? undefined : { ...wait, againMs: 2 * restMs };
+  }
+
+  #decide(now: number): Decided {
+    const reboots = this.#reboots();
     const { options, nodes, clock } = this.#context;
     const asking = reboots.filter(({ maintenance, begun }) => !begun && takesTurns(maintenance, clock.now()));
     const guarded = this.#guarded(reboots, asking);
@@ -133,21 +155,17 @@ class TurnDecider {
     });
     this.#places.note(this.#context, hasTurn, now);
     this.#given = new Set(hasTurn.map(({ maintenance }) => idOf(maintenance)));
-    return {
-      at: now,
-      restMs: Math.max(LEAST_REST_MS, reboots.length * REST_MS_PER_REBOOT),
-      names: new Set(reboots.map(({ maintenance }) => maintenance.metadata.name)),
-      waits,
-    };
+    const names = new Set(reboots.map(({ maintenance }) => maintenance.metadata.name));
+    return { at: now, restMs: Math.max(LEAST_REST_MS, reboots.length * REST_MS_PER_REBOOT), names, waits };
   }
 
   /** Those that are to reboot, and those whose machine is not back although its shutdown is complete. */
-  #reboots(latest: (copy: NodeMaintenance) => NodeMaintenance): readonly Reboot[] {
+  #reboots(): readonly Reboot[] {
     const { maintenances, nodes } = this.#context;
     return maintenances.list().flatMap((copy): Reboot[] => {
       const node = nodes.get(rebootNodeOf(copy) ?? '');
       if (node === undefined) return [];
-      const maintenance = maintenances.withRebootApplied(latest(copy));
+      const maintenance = maintenances.withRebootApplied(this.#latest(copy));
       const stage = stageOf(maintenance);
       const isWritten = begunNode(maintenance.status, node.metadata) !== undefined;
       if (stage === 'Drain') return [{ maintenance, node, begun: isWritten || this.#given.has(idOf(maintenance)) }];
@@ -172,35 +190,4 @@ class TurnDecider {
     const throttled = guardControlPlane(controlPlaneMembers(this.#context), drains);
     return new Map([...throttled].filter(([name]) => isAsking.has(name)));
   }
-}
-
-/** Creates the turns of a term; `latest` returns a maintenance as our last write left it. */
-export function createRebootTurns(
-  context: ControllerContext,
-  find: FindDrains,
-  latest: (copy: NodeMaintenance) => NodeMaintenance,
-): RebootTurns {
-  const { maintenances, nodes, clock } = context;
-  const decider = new TurnDecider(context, find);
-  let decided: Decided | undefined;
-  const waitOf = (maintenance: NodeMaintenance): TurnToCome | undefined => {
-    const node = nodes.get(rebootNodeOf(maintenance) ?? '');
-    if (node === undefined || begunNode(maintenance.status, node.metadata) !== undefined) return undefined;
-    if (!takesTurns(maintenance, clock.now())) return undefined;
-    const now = clock.monotonic();
-    const { name } = maintenance.metadata;
-    const isCurrent = decided !== undefined && now - decided.at < decided.restMs && decided.names.has(name);
-    const current = isCurrent && decided !== undefined ? decided : decider.decide(latest, now);
-    decided = current;
-    const wait = current.waits.get(name);
-    return wait === undefined ? undefined : { ...wait, againMs: 2 * current.restMs };
-  };
-  return (names, given) => {
-    const waits = [...names].flatMap((name): [string, TurnToCome][] => {
-      const copy = name === given?.metadata.name ? given : maintenances.get(name);
-      const wait = copy === undefined ? undefined : waitOf(latest(copy));
-      return wait === undefined ? [] : [[name, wait]];
-    });
-    return new Map(waits);
-  };
 }
