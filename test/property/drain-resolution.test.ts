@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { DrainPlanEntry, PodType } from '../../src/api/node-maintenance.ts';
 import { effectiveDrainPlan, POD_TYPES } from '../../src/decide/maintenance/drain-plan.ts';
-import { createDrainGroups } from '../../src/controller/cache/drain-groups.ts';
+import { DrainGroups } from '../../src/controller/cache/drain-groups.ts';
 import type { Drain } from '../../src/decide/drain/overlapping-drains.ts';
 import { type DrainResolution, type NodeResolution, resolveDrains } from '../../src/decide/drain/resolution.ts';
 import { targetsAfter } from '../../src/decide/maintenance/drain-targets.ts';
@@ -57,7 +57,7 @@ describe('the resolution of a drain', () => {
           drains.find((each) => each.name === name)?.nodes.map((node) => node.name) ?? [];
         const by = (node: string): ReadonlySet<string> =>
           new Set(drains.map(({ name }) => name).filter((name) => nodesOf(name).includes(node)));
-        const groups = createDrainGroups({ nodesOf, by }, () => true);
+        const groups = new DrainGroups({ nodesOf, by }, new Set(drains.map(({ name }) => name)));
         for (const { name } of drains) {
           const { members } = groups.of(name);
           const apart = resolveDrains(drains.filter((each) => members.has(each.name)));

@@ -9,58 +9,52 @@ export interface DrainGroup {
 }
 
 /** The groups of all drains; a group that has to be found again is found when it is asked for. */
-export interface DrainGroups {
+export class DrainGroups {
+  readonly #footprints: Pick<Footprints, 'nodesOf' | 'by'>;
+  readonly #drains: ReadonlySet<string>;
+  readonly #groups = new Map<string, DrainGroup & { revision: number }>();
+
+  /** `drains` are the names of all maintenances in the stage Drain, at any time. */
+  constructor(footprints: Pick<Footprints, 'nodesOf' | 'by'>, drains: ReadonlySet<string>) {
+    this.#footprints = footprints;
+    this.#drains = drains;
+  }
+
   /** The group of a drain; one of its own for a name that is none. */
-  of(name: string): DrainGroup;
-  /** Notes that the maintenance drains other nodes than before, or drains no longer, or drains now. */
-  regroup(name: string): void;
-  /** Notes a change of a maintenance that leaves its nodes as they were. */
-  touch(name: string): void;
-  /** Notes a change on a node. */
-  touchNode(node: string): void;
-}
-
-interface Group extends DrainGroup {
-  revision: number;
-}
-
-export function createDrainGroups(
-  { nodesOf, by }: Pick<Footprints, 'nodesOf' | 'by'>,
-  isDrain: (name: string) => boolean,
-): DrainGroups {
-  const groups = new Map<string, Group>();
-  const dissolve = (name: string): void => {
-    for (const member of groups.get(name)?.members ?? []) groups.delete(member);
-  };
-  const find = (name: string): Group => {
+  of(name: string): DrainGroup {
+    const known = this.#groups.get(name);
+    if (known !== undefined) return known;
     const members = new Set([name]);
     const group = { members, revision: 0 };
-    if (!isDrain(name)) return group;
+    if (!this.#drains.has(name)) return group;
     const nodes = new Set<string>();
     // A set that grows while it is walked through.
     for (const member of members) {
-      for (const node of nodesOf(member)) {
+      for (const node of this.#footprints.nodesOf(member)) {
         if (nodes.has(node)) continue;
         nodes.add(node);
-        for (const other of by(node)) if (isDrain(other)) members.add(other);
+        for (const other of this.#footprints.by(node)) if (this.#drains.has(other)) members.add(other);
       }
     }
-    for (const member of members) groups.set(member, group);
+    for (const member of members) this.#groups.set(member, group);
     return group;
-  };
-  const touch = (name: string): void => {
-    const group = groups.get(name);
+  }
+
+  /** Notes that the maintenance drains other nodes than before, or drains no longer, or drains now. */
+  regroup(name: string): void {
+    const others = this.#footprints.nodesOf(name).flatMap((node) => [...this.#footprints.by(node)]);
+    for (const each of [name, ...others])
+      for (const member of this.#groups.get(each)?.members ?? []) this.#groups.delete(member);
+  }
+
+  /** Notes a change of a maintenance that leaves its nodes as they were. */
+  touch(name: string): void {
+    const group = this.#groups.get(name);
     if (group !== undefined) group.revision += 1;
-  };
-  return {
-    of: (name) => groups.get(name) ?? find(name),
-    regroup: (name) => {
-      dissolve(name);
-      for (const node of nodesOf(name)) for (const other of by(node)) dissolve(other);
-    },
-    touch,
-    touchNode: (node) => {
-      for (const name of by(node)) touch(name);
-    },
-  };
+  }
+
+  /** Notes a change on a node. */
+  touchNode(node: string): void {
+    for (const name of this.#footprints.by(node)) this.touch(name);
+  }
 }

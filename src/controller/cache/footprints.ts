@@ -12,6 +12,7 @@ import { nodeStatusesOf } from '../../decide/maintenance/recorded-node.ts';
 import { namedNodesOf } from '../../decide/selector.ts';
 import { createGrouping } from '../../kube/copy/grouping.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
+import { isOtherText } from './nodes.ts';
 
 /** The deadline, and what says whether the node waits for its turn to reboot. */
 const READ_ANNOTATIONS = [DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION, FORCE_ANNOTATION];
@@ -62,69 +63,80 @@ function select(nodes: Copies['nodes'], maintenance: NodeMaintenance): readonly 
 }
 
 /** Which maintenances are about which nodes, because they select them or their status has them. */
-export type Footprints = ReturnType<typeof createFootprints>;
+export class Footprints {
+  readonly #copies: Copies;
+  readonly #selected = createGrouping();
+  readonly #recorded = createGrouping();
+  readonly #noted = new Map<string, Noted>();
+  readonly #labels = new Map<string, string>();
 
-export function createFootprints({ maintenances, nodes }: Copies) {
-  const selected = createGrouping();
-  const recorded = createGrouping();
-  const noted = new Map<string, Noted>();
-  const labelsOf = new Map<string, string>();
+  constructor(copies: Copies) {
+    this.#copies = copies;
+  }
+
+  /** The names of the nodes that the maintenance selects, sorted. */
+  nodesOf(maintenance: string): readonly string[] {
+    return this.#selected.valuesOf(maintenance);
+  }
+
+  /** The names of the maintenances that select the node. */
+  by(node: string): ReadonlySet<string> {
+    return this.#selected.under(node);
+  }
+
+  /** The same, and of those whose status has it. */
+  on(node: string): ReadonlySet<string> {
+    return new Set([...this.#selected.under(node), ...this.#recorded.under(node)]);
+  }
+
+  /** The maintenance with what its status has of this node, so that nobody looks through the nodes of a large one. */
+  asSeenFrom(node: string, maintenance: NodeMaintenance): NodeMaintenance {
+    const known = this.#noted.get(maintenance.metadata.name)?.recorded;
+    if (known === undefined || known.size <= FEW) return maintenance;
+    const own = known.get(node);
+    const { nodeGroups: _, ...status } = maintenance.status ?? {};
+    return { ...maintenance, status: { ...status, nodeStatuses: own === undefined ? [] : [own.status] } };
+  }
+
+  /**
+   * Notes that the maintenance of the name came, changed or went; returns whether it selects other nodes than before, and the
+   * nodes for which its stage, its reason, its deletion, its deadline or its targets have changed, or where its drain has begun.
+   */
+  note(name: string): { readonly selectsOthers: boolean; readonly affected: readonly string[] } {
+    const maintenance = this.#copies.maintenances.get(name);
+    const [before, after] = [this.#noted.get(name), maintenance && notedOf(maintenance)];
+    const selectedBefore = this.nodesOf(name);
+    if (maintenance === undefined) this.#selected.set(name, []);
+    else if (before?.selector !== after?.selector) this.#selected.set(name, select(this.#copies.nodes, maintenance));
+    this.#recorded.set(name, [...(after?.recorded.keys() ?? [])]);
+    if (after === undefined) this.#noted.delete(name);
+    else this.#noted.set(name, after);
+    const selectedAfter = this.nodesOf(name);
+    const [had, has] = [new Set(selectedBefore), new Set(selectedAfter)];
+    const textOn = (known: Noted | undefined, selects: ReadonlySet<string>, node: string): string => {
+      const reached = known?.recorded.get(node)?.reached;
+      return selects.has(node) || reached !== undefined ? `${selects.has(node)} ${known?.read} ${reached}` : '';
+    };
+    const all = new Set([...had, ...has, ...(before?.recorded.keys() ?? []), ...(after?.recorded.keys() ?? [])]);
+    const affected = [...all].filter((node) => textOn(before, had, node) !== textOn(after, has, node));
+    return { selectsOthers: selectedBefore !== selectedAfter, affected };
+  }
+
+  /** Notes that the node came, changed or went; returns the names of the maintenances that have gained or lost it. */
+  noteNode(name: string): readonly string[] {
+    const node = this.#copies.nodes.get(name);
+    const labels = node === undefined ? undefined : JSON.stringify(node.metadata.labels ?? {});
+    if (!isOtherText(this.#labels, name, labels)) return [];
+    return [...this.#noted.keys()].filter((each) => this.#noteSelection(each, node, name));
+  }
 
   /** Whether the maintenance has gained or lost the node. */
-  const noteSelection = (name: string, node: Node | undefined, nodeName: string): boolean => {
-    const maintenance = maintenances.get(name);
+  #noteSelection(name: string, node: Node | undefined, nodeName: string): boolean {
+    const maintenance = this.#copies.maintenances.get(name);
     const is = maintenance !== undefined && node !== undefined && selectsNode(maintenance, node);
-    if (is === selected.under(nodeName).has(name)) return false;
-    const others = selected.valuesOf(name).filter((each) => each !== nodeName);
-    selected.set(name, is ? [...others, nodeName].toSorted() : others);
+    if (is === this.by(nodeName).has(name)) return false;
+    const others = this.nodesOf(name).filter((each) => each !== nodeName);
+    this.#selected.set(name, is ? [...others, nodeName].toSorted() : others);
     return true;
-  };
-  return {
-    /** The names of the nodes that the maintenance selects, sorted. */
-    nodesOf: (maintenance: string): readonly string[] => selected.valuesOf(maintenance),
-    /** The names of the maintenances that select the node. */
-    by: (node: string): ReadonlySet<string> => selected.under(node),
-    /** The same, and of those whose status has it. */
-    on: (node: string): ReadonlySet<string> => new Set([...selected.under(node), ...recorded.under(node)]),
-    /** The maintenance with what its status has of this node, so that nobody looks through the nodes of a large one. */
-    asSeenFrom: (node: string, maintenance: NodeMaintenance): NodeMaintenance => {
-      const known = noted.get(maintenance.metadata.name)?.recorded;
-      if (known === undefined || known.size <= FEW) return maintenance;
-      const own = known.get(node);
-      const { nodeGroups: _, ...status } = maintenance.status ?? {};
-      return { ...maintenance, status: { ...status, nodeStatuses: own === undefined ? [] : [own.status] } };
-    },
-    /**
-     * Notes that the maintenance of the name came, changed or went; returns whether it selects other nodes than before, and the
-     * nodes for which its stage, its reason, its deletion, its deadline or its targets have changed, or where its drain has begun.
-     */
-    note: (name: string): { readonly selectsOthers: boolean; readonly affected: readonly string[] } => {
-      const maintenance = maintenances.get(name);
-      const [before, after] = [noted.get(name), maintenance && notedOf(maintenance)];
-      const selectedBefore = selected.valuesOf(name);
-      if (maintenance === undefined) selected.set(name, []);
-      else if (before?.selector !== after?.selector) selected.set(name, select(nodes, maintenance));
-      recorded.set(name, [...(after?.recorded.keys() ?? [])]);
-      if (after === undefined) noted.delete(name);
-      else noted.set(name, after);
-      const selectedAfter = selected.valuesOf(name);
-      const [had, has] = [new Set(selectedBefore), new Set(selectedAfter)];
-      const textOn = (known: Noted | undefined, selects: ReadonlySet<string>, node: string): string => {
-        const reached = known?.recorded.get(node)?.reached;
-        return selects.has(node) || reached !== undefined ? `${selects.has(node)} ${known?.read} ${reached}` : '';
-      };
-      const all = new Set([...had, ...has, ...(before?.recorded.keys() ?? []), ...(after?.recorded.keys() ?? [])]);
-      const affected = [...all].filter((node) => textOn(before, had, node) !== textOn(after, has, node));
-      return { selectsOthers: selectedBefore !== selectedAfter, affected };
-    },
-    /** Notes that the node came, changed or went; returns the names of the maintenances that have gained or lost it. */
-    noteNode: (name: string): readonly string[] => {
-      const node = nodes.get(name);
-      const labels = node === undefined ? undefined : JSON.stringify(node.metadata.labels ?? {});
-      if (labelsOf.get(name) === labels) return [];
-      if (labels === undefined) labelsOf.delete(name);
-      else labelsOf.set(name, labels);
-      return [...noted.keys()].filter((each) => noteSelection(each, node, name));
-    },
-  };
+  }
 }

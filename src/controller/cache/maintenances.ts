@@ -5,9 +5,9 @@ import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import { hasBegun } from '../../decide/maintenance/recorded-node.ts';
 import { agentNodeOf, isEndedByReboot, isSettled, stageOf } from '../../decide/maintenance/maintenance.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
-import { createDrainGroups, type DrainGroups } from './drain-groups.ts';
-import { createFootprints, type Footprints } from './footprints.ts';
-import type { ObservedNodeChange, NodeIndex } from './nodes.ts';
+import { DrainGroups } from './drain-groups.ts';
+import { Footprints } from './footprints.ts';
+import { isOtherText, type NodeIndex, type ObservedNodeChange } from './nodes.ts';
 
 /**
  * The controller's copies of NodeMaintenances, found by their nodes. A shutdown whose machine was booted since is complete in
@@ -90,16 +90,11 @@ function createNotes(
     noteControlPlane: touchControlPlane,
     note: (name) => {
       const maintenance = cache.get(name);
-      const order = maintenance === undefined ? undefined : orderTextOf(maintenance);
-      const isOther = orderTexts.get(name) !== order;
+      const order = maintenance && orderTextOf(maintenance);
+      const isOther = isOtherText(orderTexts, name, order);
       const isOtherStage = drains.names.has(name) !== (order !== undefined);
-      if (order === undefined) {
-        orderTexts.delete(name);
-        drains.names.delete(name);
-      } else {
-        orderTexts.set(name, order);
-        drains.names.add(name);
-      }
+      if (order === undefined) drains.names.delete(name);
+      else drains.names.add(name);
       const { selectsOthers, affected } = footprints.note(name);
       if (selectsOthers || isOtherStage) groups.regroup(name);
       else groups.touch(name);
@@ -128,9 +123,9 @@ export function createMaintenanceIndex(cache: ObjectCache<NodeMaintenance>, node
     const maintenance = cache.get(name);
     return maintenance === undefined ? undefined : withRebootApplied(maintenance);
   };
-  const footprints = createFootprints({ maintenances: cache, nodes });
+  const footprints = new Footprints({ maintenances: cache, nodes });
   const drains = { names: new Set<string>(), revision: 0 };
-  const groups = createDrainGroups(footprints, (name) => drains.names.has(name));
+  const groups = new DrainGroups(footprints, drains.names);
   const on = (node: string): readonly NodeMaintenance[] =>
     [...footprints.on(node)].flatMap((name) => {
       const maintenance = get(name);

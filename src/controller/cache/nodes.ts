@@ -40,29 +40,28 @@ function memberText(node: Node): string {
   return JSON.stringify([isHealthy(node), drainedBefore(node), agent?.phase]);
 }
 
+/** Notes the text of what is read of an object, undefined where nothing is; returns whether it was another before. */
+export function isOtherText(texts: Map<string, string>, key: string, text: string | undefined): boolean {
+  const before = texts.get(key);
+  if (text === undefined) texts.delete(key);
+  else texts.set(key, text);
+  return before !== text;
+}
+
 /** Indexes the cached nodes; each change has to be noted. */
 export function createNodeIndex(cache: ObjectCache<Node>): NodeIndex {
   /** What is known of each member, by its name. */
   const members = new Map<string, string>();
   let sorted: readonly string[] = [];
   const texts = new Map<string, string>();
-  const isOtherText = (name: string, node: Node | undefined): boolean => {
-    const [before, after] = [texts.get(name), node === undefined ? undefined : textForRequests(node)];
-    if (after === undefined) texts.delete(name);
-    else texts.set(name, after);
-    return before !== after;
-  };
   return {
     ...cache,
     controlPlane: () => sorted.flatMap((name) => cache.get(name) ?? []),
     note: (name) => {
       const node = cache.get(name);
-      const before = members.get(name);
-      const after = node !== undefined && isControlPlane(node) ? memberText(node) : undefined;
-      const isOtherForRequests = isOtherText(name, node);
-      const isOtherControlPlane = before !== after;
-      if (after === undefined) members.delete(name);
-      else members.set(name, after);
+      const member = node !== undefined && isControlPlane(node) ? memberText(node) : undefined;
+      const isOtherControlPlane = isOtherText(members, name, member);
+      const isOtherForRequests = isOtherText(texts, name, node && textForRequests(node));
       if (isOtherControlPlane) sorted = [...members.keys()].toSorted();
       return { isOtherControlPlane, isOtherForRequests };
     },

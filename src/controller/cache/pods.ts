@@ -4,6 +4,7 @@ import { isTerminal, targetNodeOf } from '../../decide/pod.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 import type { Clock } from '../../host/clock.ts';
 import { createGrouping } from '../../kube/copy/grouping.ts';
+import { isOtherText } from './nodes.ts';
 import { annotatedSince, isAnnotatedInProgress } from '../../decide/background-eviction/annotation.ts';
 
 /** The pods that are annotated as being evicted in the background (KEP-1397), by their keys, NAMESPACE/NAME. */
@@ -82,20 +83,7 @@ export function createPodIndex(cache: ObjectCache<Pod>, clock: Pick<Clock, 'now'
   const components = new Map<string, string>();
   const byRequest = new Map<string, string>();
   const requestOf = new Map<string, string>();
-  const isOtherComponent = (key: string, pod: Pod | undefined): boolean => {
-    const [before, after] = [components.get(key), pod === undefined ? undefined : componentText(pod)];
-    if (after === undefined) components.delete(key);
-    else components.set(key, after);
-    return before !== after;
-  };
-  const found = (keys: ReadonlySet<string>): readonly Pod[] => {
-    const pods: Pod[] = [];
-    for (const key of keys) {
-      const pod = cache.get(key);
-      if (pod !== undefined) pods.push(pod);
-    }
-    return pods;
-  };
+  const found = (keys: ReadonlySet<string>): readonly Pod[] => [...keys].flatMap((key) => cache.get(key) ?? []);
   return {
     ...cache,
     on: (node) => found(bound.under(node)),
@@ -124,7 +112,7 @@ export function createPodIndex(cache: ObjectCache<Pod>, clock: Pick<Clock, 'now'
       unbound.set(key, meant);
       const turned = [...hadPods].filter(([each, had]) => had !== bound.under(each).size > 0).map(([each]) => each);
       const nodes = [...new Set([...before, ...after, ...meantBefore, ...meant])];
-      return { nodes, turned, isOtherControlPlane: isOtherComponent(key, pod) };
+      return { nodes, turned, isOtherControlPlane: isOtherText(components, key, pod && componentText(pod)) };
     },
   };
 }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { DEADLINE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Node } from '../../../../src/api/pod.ts';
-import { createFootprints, type Footprints } from '../../../../src/controller/cache/footprints.ts';
+import { Footprints } from '../../../../src/controller/cache/footprints.ts';
 import { begunNode } from '../../../../src/decide/maintenance/recorded-node.ts';
 import { drainsOfNode } from '../../../../src/decide/maintenance/maintenance.ts';
 import { cacheOfMap } from '../../../support/maintenance/indexes.ts';
@@ -19,7 +19,7 @@ function footprintsOn(names: readonly string[]): {
 } {
   const maintenances = new Map<string, NodeMaintenance>();
   const nodes = new Map(names.map((name): [string, Node] => [name, { metadata: { name } }]));
-  const footprints = createFootprints({ maintenances: cacheOfMap(maintenances), nodes: cacheOfMap(nodes) });
+  const footprints = new Footprints({ maintenances: cacheOfMap(maintenances), nodes: cacheOfMap(nodes) });
   const note = (maintenance?: NodeMaintenance): readonly string[] => {
     if (maintenance === undefined) maintenances.delete('m');
     else maintenances.set('m', maintenance);
