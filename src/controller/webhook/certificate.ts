@@ -43,26 +43,17 @@ interface WebhookConfiguration extends KubeObject {
   readonly webhooks?: readonly { readonly name: string; readonly clientConfig?: { readonly caBundle?: string } }[];
 }
 
-interface CertificateDependencies {
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
 /** What a reconciliation found: the certificate, and whether the API servers began to trust it just now. */
 export interface ReconciledCertificate {
   readonly serving: ServingCertificate;
   readonly trustChanged: boolean;
 }
 
-/** Keeps the webhook's certificate, which all replicas share, valid and trusted. */
-export interface CertificateManager {
-  /**
-   * Creates the certificate if there is none, renews it in time, and makes the API servers trust it. Throws API_REFUSED, also
-   * where another replica was faster, and API_UNREACHABLE.
-   */
-  reconcile(signal: AbortSignal): Promise<ReconciledCertificate>;
-}
+/**
+ * Finds the webhook's certificate, which all replicas share. Throws API_REFUSED, also where another replica was faster, and
+ * API_UNREACHABLE.
+ */
+export type ReconcileCertificate = (signal: AbortSignal) => Promise<ReconciledCertificate>;
 
 function encode(text: string): string {
   return Buffer.from(text).toString('base64');
@@ -99,81 +90,68 @@ function trustPatch({ metadata, webhooks = [] }: WebhookConfiguration, caBundle:
   };
 }
 
-function conflict(what: string): NodemaintError {
-  return new NodemaintError('API_REFUSED', `another client has changed ${what} since it was read`);
+/** The answer to a write that goes by what was read. */
+function unlessConflict<T>(answer: T | undefined, what: string): T {
+  if (answer !== undefined) return answer;
+  throw new NodemaintError('API_REFUSED', `another client has changed the ${what} since it was read`);
 }
 
-/** The manager of the Secret and of the caBundle in the ValidatingWebhookConfiguration, both named WEBHOOK_NAME. */
-export class WebhookCertificateManager implements CertificateManager {
-  readonly #hosts: readonly string[];
-  readonly #dependencies: CertificateDependencies;
-  readonly #configurationPath = objectPath(WEBHOOK_CONFIGURATIONS, { name: WEBHOOK_NAME });
+async function readSecret(client: KubeClient, signal: AbortSignal): Promise<Secret | undefined> {
+  return await sendForObject<Secret>(client, { method: 'GET', path: SECRET.path }, [404], signal);
+}
+
+/** Stores the certificate in the Secret as it was read, or in a new one. */
+async function store(
+  client: KubeClient,
+  { certificate, key, authorities }: ServingCertificate,
+  old: Secret | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const data = { 'tls.crt': encode(certificate), 'tls.key': encode(key), 'ca.crt': encode(authorities) };
+  const created = { apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/tls', metadata: SECRET_METADATA, data };
+  const changed = { metadata: { resourceVersion: old?.metadata.resourceVersion }, data };
+  const change =
+    old === undefined
+      ? ({ method: 'POST', path: collectionPath(SECRETS, CONTROLLER_NAMESPACE), body: created } as const)
+      : ({ method: 'PATCH', path: SECRET.path, body: changed, patch: { kind: 'merge' } } as const);
+  unlessConflict(await sendForObject(client, change, [404, 409], signal), `Secret ${SECRET.name}`);
+}
+
+/** Creates the certificate of the webhook if there is none, renews it in time, and makes the API servers trust it. */
+export function createOwnCertificate(
+  hosts: readonly string[],
+  { client, clock, log }: { readonly client: KubeClient; readonly clock: Clock; readonly log: Log },
+): ReconcileCertificate {
+  const path = objectPath(WEBHOOK_CONFIGURATIONS, { name: WEBHOOK_NAME });
   /** Whether the configuration was missing at the last reconciliation: then that was logged. */
-  #isConfigurationMissing = false;
+  let isMissing = false;
 
-  constructor(hosts: readonly string[], dependencies: CertificateDependencies) {
-    this.#hosts = hosts;
-    this.#dependencies = dependencies;
-  }
-
-  async reconcile(signal: AbortSignal): Promise<ReconciledCertificate> {
-    // The configuration is read first: then the Secret is no older, and a newer trust is not taken back.
-    const request = { method: 'GET', path: this.#configurationPath } as const;
-    const configuration = await sendForObject<WebhookConfiguration>(this.#dependencies.client, request, [404], signal);
-    const serving = await this.#keepValid(signal);
-    if (configuration === undefined && !this.#isConfigurationMissing) {
-      const what = 'no webhook configuration: no API server asks the webhook';
-      this.#dependencies.log.warn({ configuration: WEBHOOK_NAME }, what);
-    }
-    this.#isConfigurationMissing = configuration === undefined;
-    if (configuration === undefined) return { serving, trustChanged: false };
-    return { serving, trustChanged: await this.#keepTrusted(configuration, serving, signal) };
-  }
-
-  /** Returns the stored certificate, or a new one if that is needed. */
-  async #keepValid(signal: AbortSignal): Promise<ServingCertificate> {
-    const { client, clock, log } = this.#dependencies;
-    const secret = await sendForObject<Secret>(client, { method: 'GET', path: SECRET.path }, [404], signal);
-    const before = secret === undefined ? undefined : servingOf(secret);
-    const reason = before === undefined ? 'there is none' : renewalReason(before, this.#hosts, clock.now());
+  /** The stored certificate, or a new one if that is needed. */
+  const keepValid = async (signal: AbortSignal): Promise<ServingCertificate> => {
+    const secret = await readSecret(client, signal);
+    const before = secret && servingOf(secret);
+    const reason = before === undefined ? 'there is none' : renewalReason(before, hosts, clock.now());
     if (before !== undefined && reason === undefined) return before;
-    const fresh = await issue(before, this.#hosts, clock.now());
-    if ((await this.#store(fresh, secret, signal)) === undefined) throw conflict(`the Secret ${SECRET.name}`);
+    const fresh = await issue(before, hosts, clock.now());
+    await store(client, fresh, secret, signal);
     log.info({ secret: SECRET.name, reason }, 'made a certificate for the webhook');
     return fresh;
-  }
-
-  /** Stores the certificate; undefined if another replica has changed the Secret since it was read. */
-  async #store(serving: ServingCertificate, old: Secret | undefined, signal: AbortSignal): Promise<Secret | undefined> {
-    const { client } = this.#dependencies;
-    const { certificate, key, authorities } = serving;
-    const data = { 'tls.crt': encode(certificate), 'tls.key': encode(key), 'ca.crt': encode(authorities) };
-    if (old === undefined) {
-      const body = { apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/tls', metadata: SECRET_METADATA, data };
-      const path = collectionPath(SECRETS, CONTROLLER_NAMESPACE);
-      return await sendForObject(client, { method: 'POST', path, body }, [409], signal);
-    }
-    const body = { metadata: { resourceVersion: old.metadata.resourceVersion }, data };
-    const change = { method: 'PATCH', path: SECRET.path, body, patch: { kind: 'merge' } } as const;
-    return await sendForObject(client, change, [404, 409], signal);
-  }
-
-  /** Makes the API servers trust the certificate; returns whether they did not before. */
-  async #keepTrusted(
-    configuration: WebhookConfiguration,
-    serving: ServingCertificate,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const { client, log } = this.#dependencies;
-    const body = trustPatch(configuration, encode(serving.authorities));
-    if (body === undefined) return false;
+  };
+  return async (signal) => {
+    // The configuration is read first: then the Secret is no older, and a newer trust is not taken back.
+    const configuration = await sendForObject<WebhookConfiguration>(client, { method: 'GET', path }, [404], signal);
+    const serving = await keepValid(signal);
+    if (configuration === undefined && !isMissing)
+      log.warn({ configuration: WEBHOOK_NAME }, 'no webhook configuration: no API server asks the webhook');
+    isMissing = configuration === undefined;
+    const body = configuration && trustPatch(configuration, encode(serving.authorities));
+    if (body === undefined) return { serving, trustChanged: false };
     const patch = { kind: 'apply', manager: WEBHOOK_NAME } as const;
-    const change = { method: 'PATCH', path: this.#configurationPath, body, patch } as const;
-    const done = await sendForObject(client, change, [404, 409], signal);
-    if (done === undefined) throw conflict(`the ValidatingWebhookConfiguration ${WEBHOOK_NAME}`);
+    const answer = await sendForObject(client, { method: 'PATCH', path, body, patch }, [404, 409], signal);
+    unlessConflict(answer, `ValidatingWebhookConfiguration ${WEBHOOK_NAME}`);
     log.info({ configuration: WEBHOOK_NAME }, 'the API servers trust the certificate of the webhook');
-    return true;
-  }
+    return { serving, trustChanged: true };
+  };
 }
 
 /** Why this certificate cannot be served; undefined where it can. Its names and its end are the affair of who issues it. */
@@ -190,17 +168,15 @@ function whyUnusable({ certificate, key }: ServingCertificate): string | undefin
  * The certificate that another program, such as cert-manager, keeps in the Secret `nodemaint-webhook` and makes the API
  * servers trust. It is only read, once a minute like one of our own, and writes nothing.
  */
-export function createGivenCertificate(client: KubeClient): CertificateManager {
+export function createGivenCertificate(client: KubeClient): ReconcileCertificate {
   const refused = (why: string): NodemaintError => new NodemaintError('API_REFUSED', `the Secret ${SECRET.name}${why}`);
-  return {
-    reconcile: async (signal) => {
-      const secret = await sendForObject<Secret>(client, { method: 'GET', path: SECRET.path }, [404], signal);
-      if (secret === undefined) throw refused(' is not there; --webhook-certificate=secret leaves it to others');
-      const serving = servingOf(secret);
-      const why = whyUnusable(serving);
-      if (why !== undefined) throw refused(`: ${why}`);
-      // Who issues it knows when the API servers trust it.
-      return { serving, trustChanged: false };
-    },
+  return async (signal) => {
+    const secret = await readSecret(client, signal);
+    if (secret === undefined) throw refused(' is not there; --webhook-certificate=secret leaves it to others');
+    const serving = servingOf(secret);
+    const why = whyUnusable(serving);
+    if (why !== undefined) throw refused(`: ${why}`);
+    // Who issues it knows when the API servers trust it.
+    return { serving, trustChanged: false };
   };
 }

@@ -11,10 +11,10 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { limitConnections, SERVER_TIMES } from '../../telemetry/server-limits.ts';
 import {
-  type CertificateManager,
   createGivenCertificate,
+  createOwnCertificate,
+  type ReconcileCertificate,
   type ReconciledCertificate,
-  WebhookCertificateManager,
 } from './certificate.ts';
 import { type NoReview, parseReview, refusalAnswer, reviewAnswer } from './eviction-review.ts';
 import { parseMaintenanceReview, warningsAnswer } from './maintenance-review.ts';
@@ -194,14 +194,14 @@ async function listen(
 
 /** Reconciles the certificate until that succeeds; undefined if the signal is aborted before. */
 async function reconcileUntilDone(
-  manager: CertificateManager,
+  reconcile: ReconcileCertificate,
   { clock, log }: WebhookDependencies,
   signal: AbortSignal,
 ): Promise<ReconciledCertificate | undefined> {
   let retryMs = FIRST_BACKOFF_MS;
   while (!signal.aborted) {
     try {
-      return await manager.reconcile(signal);
+      return await reconcile(signal);
     } catch (error) {
       if (signal.aborted) break;
       log.warn({ reason: describeError(error), retryMs }, 'cannot reconcile the certificate of the webhook');
@@ -225,8 +225,8 @@ export async function runWebhook(
   const { client, clock, log } = dependencies;
   const hosts = [options.serviceHost, ...(options.otherHosts ?? [])];
   const isGiven = options.certificate === 'secret';
-  const manager = isGiven ? createGivenCertificate(client) : new WebhookCertificateManager(hosts, dependencies);
-  const first = await reconcileUntilDone(manager, dependencies, signal);
+  const reconcile = isGiven ? createGivenCertificate(client) : createOwnCertificate(hosts, dependencies);
+  const first = await reconcileUntilDone(reconcile, dependencies, signal);
   if (first === undefined) return;
   const tell = ({ certificate }: ServingCertificate): void => {
     dependencies.onCertificate?.(new X509Certificate(certificate).validToDate.getTime());
@@ -253,7 +253,7 @@ export async function runWebhook(
     let current = first.serving;
     while (!stop.aborted) {
       await clock.sleep(RECONCILE_EVERY_MS, stop).catch(() => undefined);
-      const found = await reconcileUntilDone(manager, dependencies, stop);
+      const found = await reconcileUntilDone(reconcile, dependencies, stop);
       if (found === undefined || found.serving.certificate === current.certificate) continue;
       if (found.trustChanged) await clock.sleep(TRUST_SPREADS_MS, stop).catch(() => undefined);
       current = found.serving;

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubeObject } from '../../../../src/api/meta.ts';
-import { createGivenCertificate, WebhookCertificateManager } from '../../../../src/controller/webhook/certificate.ts';
+import {
+  createGivenCertificate,
+  createOwnCertificate,
+  type ReconcileCertificate,
+} from '../../../../src/controller/webhook/certificate.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
 import { issueServingCertificate } from '../../../../src/kube/certificate/x509.ts';
 import type { KubeClient, KubeRequest } from '../../../../src/kube/client.ts';
@@ -53,15 +57,15 @@ class FakeServer {
 const HOSTS = ['webhook.system.svc'];
 const signal = AbortSignal.timeout(60_000);
 
-function managerOf({ client, log }: FakeServer): WebhookCertificateManager {
-  return new WebhookCertificateManager(HOSTS, { client, clock: createSystemClock(), log });
+function reconcilerOf({ client, log }: FakeServer): ReconcileCertificate {
+  return createOwnCertificate(HOSTS, { client, clock: createSystemClock(), log });
 }
 
 describe("the manager of the webhook's certificate", () => {
   it('the manager creates the certificate, makes the API servers trust it, and writes nothing after that', async () => {
     const server = new FakeServer();
-    const manager = managerOf(server);
-    const { serving, trustChanged } = await manager.reconcile(signal);
+    const reconcile = reconcilerOf(server);
+    const { serving, trustChanged } = await reconcile(signal);
     assert.equal(trustChanged, true);
     assert.deepEqual(server.sent.splice(0), ['GET configuration', 'GET secret', 'POST secret', 'PATCH configuration']);
     const caBundle = Buffer.from(serving.authorities).toString('base64');
@@ -69,7 +73,7 @@ describe("the manager of the webhook's certificate", () => {
       { name: 'one.example.com', clientConfig: { caBundle } },
       { name: 'two.example.com', clientConfig: { caBundle } },
     ]);
-    assert.deepEqual(await manager.reconcile(signal), { serving, trustChanged: false });
+    assert.deepEqual(await reconcile(signal), { serving, trustChanged: false });
     assert.deepEqual(server.sent, ['GET configuration', 'GET secret']);
   });
 
@@ -78,9 +82,9 @@ describe("the manager of the webhook's certificate", () => {
     server.conflicts = 2;
     const message = /^another client has changed the (Secret nodemaint-system.nodemaint-webhook|Validating\S+) /;
     for (let tries = 0; tries < 2; tries += 1) {
-      await assert.rejects(managerOf(server).reconcile(signal), { code: 'API_REFUSED', message });
+      await assert.rejects(reconcilerOf(server)(signal), { code: 'API_REFUSED', message });
     }
-    await managerOf(server).reconcile(signal);
+    await reconcilerOf(server)(signal);
     for (const what of ['GET configuration', 'POST secret'])
       assert.equal(server.sent.filter((each) => each === what).length, 3);
   });
@@ -88,16 +92,16 @@ describe("the manager of the webhook's certificate", () => {
   it('the manager logs once that there is no webhook configuration, until there was one again', async () => {
     const server = new FakeServer();
     const { configuration } = server;
-    const manager = managerOf(server);
+    const reconcile = reconcilerOf(server);
     const missing = (): number => server.logged.filter((each) => each.startsWith('no webhook configuration')).length;
     server.configuration = undefined;
-    assert.equal((await manager.reconcile(signal)).trustChanged, false);
-    await manager.reconcile(signal);
+    assert.equal((await reconcile(signal)).trustChanged, false);
+    await reconcile(signal);
     assert.equal(missing(), 1);
     server.configuration = configuration;
-    assert.equal((await manager.reconcile(signal)).trustChanged, true);
+    assert.equal((await reconcile(signal)).trustChanged, true);
     server.configuration = undefined;
-    await manager.reconcile(signal);
+    await reconcile(signal);
     assert.equal(missing(), 2);
   });
 });
@@ -115,10 +119,10 @@ describe('a certificate of the webhook that another program keeps', () => {
 
   it('it is read from its Secret each time, and nothing is written', async () => {
     const server = new FakeServer();
-    const manager = createGivenCertificate(server.client);
+    const reconcile = createGivenCertificate(server.client);
     for (const { certificate, key } of [await issue(), await issue()]) {
       server.secret = secretOf(certificate, key);
-      const { serving, trustChanged } = await manager.reconcile(signal);
+      const { serving, trustChanged } = await reconcile(signal);
       assert.deepEqual([serving.certificate, serving.key, trustChanged], [certificate, key, false]);
     }
     assert.deepEqual(server.sent, ['GET secret', 'GET secret']);
@@ -126,7 +130,7 @@ describe('a certificate of the webhook that another program keeps', () => {
 
   it('a Secret that is missing, is damaged, or has the key of another certificate is said so', async () => {
     const server = new FakeServer();
-    const manager = createGivenCertificate(server.client);
+    const reconcile = createGivenCertificate(server.client);
     const [one, other] = [await issue(), await issue()];
     for (const [secret, message] of [
       [undefined, /^the Secret nodemaint-system\/nodemaint-webhook is not there; --webhook-certificate=secret leaves/],
@@ -135,7 +139,7 @@ describe('a certificate of the webhook that another program keeps', () => {
       [secretOf(one.certificate, other.key), /nodemaint-webhook: tls\.key does not fit tls\.crt$/],
     ] as const) {
       server.secret = secret;
-      await assert.rejects(manager.reconcile(signal), { code: 'API_REFUSED', message });
+      await assert.rejects(reconcile(signal), { code: 'API_REFUSED', message });
     }
   });
 });
