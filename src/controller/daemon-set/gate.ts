@@ -3,6 +3,7 @@ import type { Pod } from '../../api/pod.ts';
 import { daemonSetOf, decideGate, isGated } from '../../decide/daemon-set/gate.ts';
 import { drainsOfNode } from '../../decide/maintenance/maintenance.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { createGrouping } from '../../kube/copy/grouping.ts';
 import { deletePod } from '../../kube/eviction/evictor.ts';
 import type { Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
@@ -42,8 +43,8 @@ export async function releasePod(client: KubeClient, pod: Pod, signal: AbortSign
  */
 export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
   const { client, ungated, log } = context;
-  /** DaemonSet pods without a node; the value is the DaemonSet where the pod is gated. */
-  const waiting = new Map<string, string | undefined>();
+  /** Gated pods under their DaemonSets. */
+  const gated = createGrouping();
 
   const act = async (step: 'release' | 'remove', pod: Pod, signal: AbortSignal): Promise<void> => {
     if (step === 'release') {
@@ -56,16 +57,14 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
     log.info({ pod: keyOf(pod) }, 'removed DaemonSet pod that was made without the gate');
   };
 
-  const holds = (daemonSet: string): boolean => [...waiting.values()].includes(daemonSet);
+  const holds = (daemonSet: string): boolean => gated.under(daemonSet).size > 0;
   const podChanged = (key: string): boolean => {
     const pod = context.pods.get(key);
-    const unbound = pod !== undefined && (pod.spec.nodeName ?? '') === '';
-    if (!unbound || (daemonSetOf(pod) === undefined && !isGated(pod))) {
-      waiting.delete(key);
-      return false;
-    }
-    waiting.set(key, isGated(pod) ? daemonSetOf(pod) : undefined);
-    return true;
+    const isUnbound = pod !== undefined && (pod.spec.nodeName ?? '') === '';
+    const daemonSet = isUnbound ? daemonSetOf(pod) : undefined;
+    const isHeld = isUnbound && isGated(pod);
+    gated.set(key, isHeld && daemonSet !== undefined ? [daemonSet] : []);
+    return isHeld || daemonSet !== undefined;
   };
 
   return {

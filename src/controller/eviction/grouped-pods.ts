@@ -44,8 +44,9 @@ export function createGroupedEvictions(context: ControllerContext, underWay: Evi
       const nextAt = isPromised ? now + promiseTimeout : after.memory.nextAt;
       memories.set(key, { ...after.memory, nextAt });
       const isRefused = isPromised || outcome.kind === 'blocked';
-      said.set(key, isRefused && after.progress !== undefined ? { refused: after.progress.message } : {});
-      return { againMs: nextAt - now, ...said.get(key) };
+      const why = isRefused && after.progress !== undefined ? { refused: after.progress.message } : {};
+      said.set(key, why);
+      return { againMs: nextAt - now, ...why };
     },
     hasTried: (key) => memories.get(key) !== undefined,
     forget: (key) => {

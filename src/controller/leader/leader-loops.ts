@@ -12,8 +12,10 @@ import { createDaemonSetInterceptor } from '../daemon-set/interceptor.ts';
 import { rolloutLoop } from '../daemon-set/rollout.ts';
 import { createImperativeEviction } from '../eviction/imperative.ts';
 import { evictionRequestLoop } from '../eviction/loop.ts';
-import { createDrains, maintenanceLoop, requesterLoop } from '../maintenance/loops.ts';
+import { EvictionRoom } from '../eviction/room.ts';
+import { maintenanceLoop, requesterLoop } from '../maintenance/loops.ts';
 import { nodeLoop } from '../maintenance/nodes.ts';
+import { Refusals } from '../maintenance/refusals.ts';
 import { createGroupedEvictions } from '../eviction/grouped-pods.ts';
 
 /** After this time the runs under way are cut short when the leader is to stop. */
@@ -75,13 +77,16 @@ export function createLeader(context: ControllerContext): Leader {
   const mayRun = (): boolean => behindOf(byResource<CurrentCopy>(context)).length === 0;
   const shared = { clock, log, mayRun, observer: (name: string) => metrics.queue(name) };
   const loops = createLoops<Changes>();
-  const drains = createDrains(context, loops.tell);
+  const refused = new Refusals(clock, (key) => {
+    loops.tell('Refused', key);
+  });
+  const drains = { refused, room: new EvictionRoom(context) };
   const underWay = createEvictionConcurrency(clock);
   const imperative = createImperativeEviction(context, underWay);
   const gate = createDaemonSetGate(context);
   const all: readonly Loop<Changes>[] = [
     maintenanceLoop(context, drains),
-    nodeLoop(context, drains.refused),
+    nodeLoop(context, refused),
     requesterLoop(context, drains, createGroupedEvictions(context, underWay)),
     evictionRequestLoop(context, imperative, createDaemonSetInterceptor(context)),
     gateLoop(context, gate),

@@ -1,16 +1,16 @@
 /** The loops over NodeMaintenances and over the requests of their drains, and what the loops of drains share. */
 import type { Pod } from '../../api/pod.ts';
-import { after, type DueKey, type Loop, type Tell } from '../../kube/loop/loops.ts';
+import { after, type DueKey, type Loop } from '../../kube/loop/loops.ts';
 import { targetedPods } from '../../decide/node/leaving.ts';
 import { hasBegun } from '../../decide/maintenance/recorded-node.ts';
 import { drainPodOf } from '../../decide/pod.ts';
 import { requestKeyOf } from '../cache/pods.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
-import { createMaintenanceReconciler } from './reconciler.ts';
-import { createRefusals, type Refusals } from './refusals.ts';
+import { MaintenanceReconciler } from './reconciler.ts';
+import type { Refusals } from './refusals.ts';
 import type { GroupedEvictions } from '../eviction/grouped-pods.ts';
-import { EvictionRoom } from '../eviction/room.ts';
+import type { EvictionRoom } from '../eviction/room.ts';
 import { createRequestReconciler } from './requests.ts';
 
 const PARALLEL_STEPS = 32;
@@ -24,16 +24,9 @@ const SOON_MS = { least: 100, perDrain: 10, perNode: 0.5, most: 2_000 };
 const FEW_NODES = 8;
 
 /** What the loops of drains share. */
-interface Drains {
+export interface Drains {
   readonly refused: Refusals;
   readonly room: EvictionRoom;
-}
-
-export function createDrains(context: ControllerContext, tell: Tell<Changes>): Drains {
-  const refused = createRefusals(context.clock, (key) => {
-    tell('Refused', key);
-  });
-  return { refused, room: new EvictionRoom(context) };
 }
 
 /** Whether it is a drain that has begun. */
@@ -92,7 +85,7 @@ function orderOf({ maintenances, options }: ControllerContext): Required<Loop<Ch
 
 /** The loop over NodeMaintenances, by their names. */
 export function maintenanceLoop(context: ControllerContext, drains: Drains): Loop<Changes> {
-  const reconcile = createMaintenanceReconciler(context, drains);
+  const { reconcile } = new MaintenanceReconciler(context, drains);
   const [order, concerns] = [orderOf(context), concernsOf(context)];
   return { name: 'nodemaintenances', parallel: PARALLEL_STEPS, reconcile, order, concerns };
 }

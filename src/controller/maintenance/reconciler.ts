@@ -25,26 +25,6 @@ const COUNT_EVERY_MS = 1_000;
 /** A deletion is over soon where nothing holds it up. */
 const DELETION_MS = 5_000;
 
-/** What the steps of one maintenance share. */
-interface Parts {
-  readonly context: ControllerContext;
-  readonly observer: DrainObserver;
-  readonly status: MaintenanceStatusWriter;
-  readonly refused: Pick<Refusals, 'of'>;
-}
-
-/** Returns the maintenance as it is then; undefined where it is gone or another client has changed it since. */
-async function patchMaintenance(
-  { client }: ControllerContext,
-  maintenance: NodeMaintenance,
-  body: object,
-  signal: AbortSignal,
-): Promise<NodeMaintenance | undefined> {
-  const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
-  const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
-  return await sendForObject<NodeMaintenance>(client, change, [404, 409], signal);
-}
-
 /**
  * For how long nothing is written of a maintenance that is deleted, in milliseconds: where everything is given back by then, the
  * removal of the finalizer is the only write. 0 where it is not deleted, or takes longer.
@@ -60,120 +40,122 @@ function finalizersBody({ metadata }: NodeMaintenance, finalizers: readonly stri
   return { metadata: { resourceVersion: metadata.resourceVersion, finalizers } };
 }
 
-/** The Drain stage. Returns when to observe again, in milliseconds. */
-async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSignal): Promise<number> {
-  const { context, observer } = parts;
-  const now = context.clock.now();
-  const { status, resolution, againAt } = observer.observe(maintenance, now);
-  const againMs = Math.min(OBSERVE_AGAIN_MS, againAt - now);
-  // What follows from the targets is done by whoever sees them in the status: the requests, agents and the gate.
-  const outcome = await parts.status.write(maintenance, status, signal);
-  if (outcome.kind === 'not-recorded') return againMs;
-  if (outcome.kind === 'recorded') reportDrain(context, maintenance, outcome.status);
-  // Where only counts wait to be written, the targets are recorded already.
-  const nextMs = outcome.kind === 'postponed' ? Math.min(outcome.againMs, againMs) : againMs;
-  if (resolution === undefined) return nextMs;
-  if (maintenance.status?.drainPlanPosition !== resolution.position) {
-    const targets = resolution.nodes[0]?.drainTargets.map(describeEntry);
-    context.log.info({ maintenance: maintenance.metadata.name, targets }, 'drain targets moved on');
-  }
-  reportFastForwards(context, maintenance, resolution);
-  return nextMs;
-}
-
 /** What became of a status says when to write it again, where only a text or a count waits for that. */
 function againOf(outcome: StatusOutcome): { readonly againMs?: number } {
   return outcome.kind === 'postponed' ? { againMs: outcome.againMs } : {};
 }
 
-/** The Cordon stage: the nodes have a loop of their own. */
-async function cordon(
-  { context, status, refused }: Parts,
-  maintenance: NodeMaintenance,
-  signal: AbortSignal,
-): Promise<StatusOutcome> {
-  const nodes = context.maintenances.nodesOf(maintenance.metadata.name).map(({ metadata }) => {
-    return { ...identityOf(metadata), refusal: refused.of(metadata.name)?.message };
-  });
-  return await status.write(maintenance, cordonStatus(maintenance, nodes, context.clock.now()), signal);
-}
+/** The NodeMaintenance controller (KEP-4212, "NodeMaintenance Controller"). */
+export class MaintenanceReconciler {
+  readonly #context: ControllerContext;
+  readonly #refused: Pick<Refusals, 'of'>;
+  readonly #status: MaintenanceStatusWriter;
+  readonly #observer: DrainObserver;
 
-/** The Complete stage: takes the finalizer away when nothing of the maintenance is left. */
-async function complete(
-  { context, status, refused }: Parts,
-  maintenance: NodeMaintenance,
-  signal: AbortSignal,
-): Promise<StatusOutcome> {
-  const now = context.clock.now();
-  const againMs = silentMs(maintenance, now);
-  const outcome: StatusOutcome =
-    againMs > 0
-      ? { kind: 'postponed', againMs }
-      : await status.write(maintenance, completedStatus(maintenance, now), signal);
-  const { finalizers = [], name } = maintenance.metadata;
-  if ((outcome.kind !== 'recorded' && againMs === 0) || !finalizers.includes(COMPLETION_FINALIZER)) return outcome;
-  const scope = { context, refused };
-  if (!isGivenBack(scope, maintenance)) return outcome;
-  const leftOver = { refused: refusedGiveBack(scope, maintenance), cordoned: stillCordoned(context, maintenance) };
-  const left = finalizers.filter((finalizer) => finalizer !== COMPLETION_FINALIZER);
-  const body = { spec: { stage: 'Complete' }, ...finalizersBody(maintenance, left) };
-  const done = await patchMaintenance(context, maintenance, body, signal);
-  if (done === undefined) return outcome;
-  context.log.info({ maintenance: name }, 'maintenance completed');
-  reportCompletion(context, maintenance, leftOver);
-  return outcome;
-}
+  constructor(
+    context: ControllerContext,
+    { refused, room }: { readonly refused: Refusals; readonly room: EvictionRoom },
+  ) {
+    const { client, clock, maintenances } = context;
+    this.#context = context;
+    this.#refused = refused;
+    this.#status = createMaintenanceStatusWriter(client, clock, COUNT_EVERY_MS, () => maintenances.drains.names.size);
+    this.#observer = new DrainObserver(context, { refused, room }, (copy) => this.#status.peek(copy));
+  }
 
-/**
- * Brings the stage and the finalizer of the maintenance in order, and returns it as it is then; undefined where it changed
- * meanwhile, which brings it back into the queue.
- */
-async function prepare(
-  { context }: Parts,
-  known: NodeMaintenance,
-  stage: Stage,
-  signal: AbortSignal,
-): Promise<NodeMaintenance | undefined> {
-  const { name, finalizers = [], deletionTimestamp } = known.metadata;
-  const isEndedByReboot = context.maintenances.isEndedByReboot(name);
-  if (isEndedByReboot) context.log.info({ maintenance: name }, 'the machine was booted since, completing its shutdown');
-  const isDeleted = deletionTimestamp !== undefined && silentMs(known, context.clock.now()) === 0;
-  const isUnwritten = isEndedByReboot || (isDeleted && known.spec.stage !== 'Complete');
-  const maintenance = isUnwritten
-    ? await patchMaintenance(context, known, { spec: { stage: 'Complete' } }, signal)
-    : known;
-  if (maintenance === undefined || stage === 'Complete' || finalizers.includes(COMPLETION_FINALIZER))
-    return maintenance;
-  const body = finalizersBody(maintenance, [...finalizers, COMPLETION_FINALIZER]);
-  return await patchMaintenance(context, maintenance, body, signal);
-}
-
-/** The NodeMaintenance controller (KEP-4212, "NodeMaintenance Controller"): one step of one maintenance. */
-export function createMaintenanceReconciler(
-  context: ControllerContext,
-  { refused, room }: { readonly refused: Refusals; readonly room: EvictionRoom },
-): Reconcile {
-  const status = createMaintenanceStatusWriter(context.client, context.clock, COUNT_EVERY_MS, () => {
-    return context.maintenances.drains.names.size;
-  });
-  const observer = new DrainObserver(context, { refused, room }, (copy) => status.peek(copy));
-  const parts: Parts = { context, observer, status, refused };
-  return async (key, signal) => {
-    const copy = context.maintenances.get(key);
+  /** One step of one maintenance. */
+  readonly reconcile: Reconcile = async (key, signal) => {
+    const { maintenances } = this.#context;
+    const copy = maintenances.get(key);
     if (copy === undefined) {
-      status.forget(key);
+      this.#status.forget(key);
       return {};
     }
-    const known = status.latest(copy);
-    const stage = context.maintenances.isEndedByReboot(key) ? 'Complete' : stageOf(known);
+    const known = this.#status.latest(copy);
+    const stage = maintenances.isEndedByReboot(key) ? 'Complete' : stageOf(known);
     if (stage === 'Idle') return {};
-    const maintenance = await prepare(parts, known, stage, signal);
+    const maintenance = await this.#prepare(known, stage, signal);
     if (maintenance === undefined) return { againMs: OBSERVE_AGAIN_MS };
-    if (stage === 'Drain') return { againMs: await drain(parts, maintenance, signal) };
-    if (stage === 'Cordon') return againOf(await cordon(parts, maintenance, signal));
+    if (stage === 'Drain') return { againMs: await this.#drain(maintenance, signal) };
+    if (stage === 'Cordon') return againOf(await this.#cordon(maintenance, signal));
     const hasFinalizer = maintenance.metadata.finalizers?.includes(COMPLETION_FINALIZER) === true;
-    const again = againOf(await complete(parts, maintenance, signal));
+    const again = againOf(await this.#complete(maintenance, signal));
     if (hasFinalizer) return { againMs: OBSERVE_AGAIN_MS, ...again };
-    return { ...(await removeFinished(context, maintenance, signal)), ...again };
+    return { ...(await removeFinished(this.#context, maintenance, signal)), ...again };
   };
+
+  /**
+   * Brings the stage and the finalizer of the maintenance in order, and returns it as it is then; undefined where it changed
+   * meanwhile, which brings it back into the queue.
+   */
+  async #prepare(known: NodeMaintenance, stage: Stage, signal: AbortSignal): Promise<NodeMaintenance | undefined> {
+    const { maintenances, clock, log } = this.#context;
+    const { name, finalizers = [], deletionTimestamp } = known.metadata;
+    const isEndedByReboot = maintenances.isEndedByReboot(name);
+    if (isEndedByReboot) log.info({ maintenance: name }, 'the machine was booted since, completing its shutdown');
+    const isDeleted = deletionTimestamp !== undefined && silentMs(known, clock.now()) === 0;
+    const isUnwritten = isEndedByReboot || (isDeleted && known.spec.stage !== 'Complete');
+    const maintenance = isUnwritten ? await this.#patch(known, { spec: { stage: 'Complete' } }, signal) : known;
+    if (maintenance === undefined || stage === 'Complete' || finalizers.includes(COMPLETION_FINALIZER))
+      return maintenance;
+    return await this.#patch(maintenance, finalizersBody(maintenance, [...finalizers, COMPLETION_FINALIZER]), signal);
+  }
+
+  /** The Drain stage. Returns when to observe again, in milliseconds. */
+  async #drain(maintenance: NodeMaintenance, signal: AbortSignal): Promise<number> {
+    const now = this.#context.clock.now();
+    const { status, resolution, againAt } = this.#observer.observe(maintenance, now);
+    const againMs = Math.min(OBSERVE_AGAIN_MS, againAt - now);
+    // What follows from the targets is done by whoever sees them in the status: the requests, agents and the gate.
+    const outcome = await this.#status.write(maintenance, status, signal);
+    if (outcome.kind === 'not-recorded') return againMs;
+    if (outcome.kind === 'recorded') reportDrain(this.#context, maintenance, outcome.status);
+    // Where only counts wait to be written, the targets are recorded already.
+    const nextMs = outcome.kind === 'postponed' ? Math.min(outcome.againMs, againMs) : againMs;
+    if (resolution === undefined) return nextMs;
+    if (maintenance.status?.drainPlanPosition !== resolution.position) {
+      const targets = resolution.nodes[0]?.drainTargets.map(describeEntry);
+      this.#context.log.info({ maintenance: maintenance.metadata.name, targets }, 'drain targets moved on');
+    }
+    reportFastForwards(this.#context, maintenance, resolution);
+    return nextMs;
+  }
+
+  /** The Cordon stage: the nodes have a loop of their own. */
+  async #cordon(maintenance: NodeMaintenance, signal: AbortSignal): Promise<StatusOutcome> {
+    const { maintenances, clock } = this.#context;
+    const nodes = maintenances.nodesOf(maintenance.metadata.name).map(({ metadata }) => {
+      return { ...identityOf(metadata), refusal: this.#refused.of(metadata.name)?.message };
+    });
+    return await this.#status.write(maintenance, cordonStatus(maintenance, nodes, clock.now()), signal);
+  }
+
+  /** The Complete stage: takes the finalizer away when nothing of the maintenance is left. */
+  async #complete(maintenance: NodeMaintenance, signal: AbortSignal): Promise<StatusOutcome> {
+    const context = this.#context;
+    const now = context.clock.now();
+    const againMs = silentMs(maintenance, now);
+    const outcome: StatusOutcome =
+      againMs > 0
+        ? { kind: 'postponed', againMs }
+        : await this.#status.write(maintenance, completedStatus(maintenance, now), signal);
+    const { finalizers = [], name } = maintenance.metadata;
+    if ((outcome.kind !== 'recorded' && againMs === 0) || !finalizers.includes(COMPLETION_FINALIZER)) return outcome;
+    const scope = { context, refused: this.#refused };
+    if (!isGivenBack(scope, maintenance)) return outcome;
+    const leftOver = { refused: refusedGiveBack(scope, maintenance), cordoned: stillCordoned(context, maintenance) };
+    const left = finalizers.filter((finalizer) => finalizer !== COMPLETION_FINALIZER);
+    const body = { spec: { stage: 'Complete' }, ...finalizersBody(maintenance, left) };
+    if ((await this.#patch(maintenance, body, signal)) === undefined) return outcome;
+    context.log.info({ maintenance: name }, 'maintenance completed');
+    reportCompletion(context, maintenance, leftOver);
+    return outcome;
+  }
+
+  /** Returns the maintenance as it is then; undefined where it is gone or another client has changed it since. */
+  async #patch(maintenance: NodeMaintenance, body: object, signal: AbortSignal): Promise<NodeMaintenance | undefined> {
+    const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
+    const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
+    return await sendForObject<NodeMaintenance>(this.#context.client, change, [404, 409], signal);
+  }
 }

@@ -26,38 +26,43 @@ interface Refusable {
  * What the API server refuses, so that the status of a maintenance can name it: it stands on no object. The keys are the names of
  * nodes, which have no slash, and those of EvictionRequests, NAMESPACE/UID, also of pods that have none.
  */
-export interface Refusals {
+export class Refusals {
+  readonly #clock: Clock;
+  readonly #onChange: (key: string) => void;
+  readonly #known = new Map<string, Refusal>();
+
+  /** `onChange` is called with the key of an object that is refused for the first time or for another reason, or no longer. */
+  constructor(clock: Clock, onChange: (key: string) => void) {
+    this.#clock = clock;
+    this.#onChange = onChange;
+  }
+
+  of(key: string): Refusal | undefined {
+    return this.#known.get(key);
+  }
+
   /**
    * Runs a step of an object. An error is thrown on; it, or what the step says, is remembered until a step succeeds. A call
    * without an answer is no refusal: it may have been carried out, or will be when the API server can be reached again.
    */
-  during(key: string, signal: AbortSignal, step: () => Promise<Refusable>): Promise<Refusable>;
-  of(key: string): Refusal | undefined;
-}
+  async during(key: string, signal: AbortSignal, step: () => Promise<Refusable>): Promise<Refusable> {
+    try {
+      const result = await step();
+      if (result.refused !== undefined) this.#note(key, result.refused);
+      else if (this.#known.delete(key)) this.#onChange(key);
+      return result;
+    } catch (error) {
+      if (!signal.aborted && errorCodeOf(error) !== 'API_UNREACHABLE') this.#note(key, describeError(error));
+      throw error;
+    }
+  }
 
-/** `onChange` is called with the key of an object that is refused for the first time or for another reason, or no longer. */
-export function createRefusals(clock: Clock, onChange: (key: string) => void): Refusals {
-  const refusals = new Map<string, Refusal>();
-  const note = (key: string, text: string): void => {
-    const known = refusals.get(key);
+  #note(key: string, text: string): void {
+    const before = this.#known.get(key);
     const message = text.slice(0, MAX_MESSAGE);
-    refusals.set(key, { message, sinceAt: known?.sinceAt ?? clock.now() });
-    if (known?.message !== message) onChange(key);
-  };
-  return {
-    during: async (key, signal, step) => {
-      try {
-        const result = await step();
-        if (result.refused !== undefined) note(key, result.refused);
-        else if (refusals.delete(key)) onChange(key);
-        return result;
-      } catch (error) {
-        if (!signal.aborted && errorCodeOf(error) !== 'API_UNREACHABLE') note(key, describeError(error));
-        throw error;
-      }
-    },
-    of: (key) => refusals.get(key),
-  };
+    this.#known.set(key, { message, sinceAt: before?.sinceAt ?? this.#clock.now() });
+    if (before?.message !== message) this.#onChange(key);
+  }
 }
 
 /** A pod that cannot leave because its EvictionRequest is refused or, where it is of a group and has none, its eviction. */

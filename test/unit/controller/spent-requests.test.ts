@@ -10,7 +10,7 @@ import { createImperativeEviction } from '../../../src/controller/eviction/imper
 import { createEvictionRequestReconciler } from '../../../src/controller/eviction/reconciler.ts';
 import { requestKeyOf } from '../../../src/controller/cache/pods.ts';
 import { EvictionRoom } from '../../../src/controller/eviction/room.ts';
-import { createRefusals } from '../../../src/controller/maintenance/refusals.ts';
+import { Refusals } from '../../../src/controller/maintenance/refusals.ts';
 import { createRequestReconciler } from '../../../src/controller/maintenance/requests.ts';
 import { createEvictionScene, type EvictionScene } from '../../support/eviction/scene.ts';
 
@@ -142,7 +142,7 @@ describe('a request that is deleted and held by a finalizer', () => {
 describe('the request of a drain', () => {
   const ask = async (scene: EvictionScene): Promise<readonly string[]> => {
     scene.drain(ALL);
-    const refusals = createRefusals(scene.clock, () => undefined);
+    const refusals = new Refusals(scene.clock, () => undefined);
     const grouped = createGroupedEvictions(scene.context, createEvictionConcurrency(scene.clock));
     const room = new EvictionRoom(scene.context);
     const reconcile = createRequestReconciler(scene.context, { refused: refusals, room, grouped });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { createGroupedEvictions } from '../../../../src/controller/eviction/grouped-pods.ts';
-import { createRefusals, refusedPod } from '../../../../src/controller/maintenance/refusals.ts';
+import { Refusals, refusedPod } from '../../../../src/controller/maintenance/refusals.ts';
 import { createRequestReconciler } from '../../../../src/controller/maintenance/requests.ts';
 import { requestKeyOf } from '../../../../src/controller/cache/pods.ts';
 import { EvictionRoom } from '../../../../src/controller/eviction/room.ts';
@@ -30,7 +30,7 @@ describe('a pod of a PodGroup that a drain takes', () => {
     scene.drain([{ podType: 'Default', podPriority: 0 }]);
     scene.evictionAnswer = () => BLOCKED;
     const key = requestKeyOf(MEMBER);
-    const refusals = createRefusals(scene.clock, () => undefined);
+    const refusals = new Refusals(scene.clock, () => undefined);
     const grouped = createGroupedEvictions(scene.context, createEvictionConcurrency(scene.clock));
     const room = new EvictionRoom(scene.context);
     const reconcile = createRequestReconciler(scene.context, { refused: refusals, room, grouped });

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { MIRROR_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
-import { createRefusals } from '../../../../src/controller/maintenance/refusals.ts';
+import { Refusals } from '../../../../src/controller/maintenance/refusals.ts';
 import { NodemaintError } from '../../../../src/errors.ts';
 import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
 import { changeMaintenance } from '../../../support/maintenance/change.ts';
@@ -31,7 +31,7 @@ function refuseNode(cluster: MemoryCluster): void {
 
 describe('what is remembered of a step that failed', () => {
   it('a refusal is remembered until a step succeeds, and a call without an answer is none', async () => {
-    const refusals = createRefusals(createSteppingClock(), () => undefined);
+    const refusals = new Refusals(createSteppingClock(), () => undefined);
     const { signal } = new AbortController();
     const fail = async (code: 'API_UNREACHABLE' | 'API_REFUSED'): Promise<void> => {
       const step = refusals.during('a', signal, () => Promise.reject(new NodemaintError(code, code)));

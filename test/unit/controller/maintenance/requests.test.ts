@@ -5,7 +5,7 @@ import { createEvictionConcurrency } from '../../../../src/kube/eviction/concurr
 import { DEADLINE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { EvictionRoom } from '../../../../src/controller/eviction/room.ts';
-import { createRefusals } from '../../../../src/controller/maintenance/refusals.ts';
+import { Refusals } from '../../../../src/controller/maintenance/refusals.ts';
 import { createRequestReconciler } from '../../../../src/controller/maintenance/requests.ts';
 import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
 import { createEvictionScene } from '../../../support/eviction/scene.ts';
@@ -114,7 +114,7 @@ describe('the pod of a request that a drain wants', () => {
     const drain = scene.maintenances.get('m') ?? assert.fail();
     scene.maintenances.set('m', { ...drain, metadata: { ...drain.metadata, ...annotations } });
     if (pod !== undefined) scene.pods.set('n/web', { ...pod, spec: { ...pod.spec, nodeName: 'n' } });
-    const refusals = createRefusals(scene.clock, () => undefined);
+    const refusals = new Refusals(scene.clock, () => undefined);
     scene.read = () => (isOver ? [] : [...scene.maintenances.values()]);
     scene.evictionAnswer = () => ({ status: 429, body: { message: 'not now' } });
     const reconcile = createRequestReconciler(scene.context, {
