@@ -32,6 +32,7 @@ describe('what a change of a maintenance concerns', () => {
   const first = { nodeRef: { name: 'one' }, drainTargets: TARGETS, podsEvacuating: 5 };
   const second = { nodeRef: { name: 'two' }, drainTargets: TARGETS };
   const drain: NodeMaintenance = { ...drainOf('m', NODES), status: { nodeStatuses: [first, second] } };
+  const annotations = { [DEADLINE_ANNOTATION]: 'x' };
   const long = 'x'.repeat(256);
   const of = (spec: object): NodeMaintenance => drainOf('m', NODES, spec);
   const changes: readonly (readonly [string, NodeMaintenance, NodeMaintenance | undefined, readonly string[]])[] = [
@@ -48,12 +49,7 @@ describe('what a change of a maintenance concerns', () => {
       ['one'],
     ],
     ['all nodes where its stage changes', drain, { ...drain, spec: { ...drain.spec, stage: 'Complete' } }, NODES],
-    [
-      'all nodes where its deadline changes',
-      drain,
-      { ...drain, metadata: { ...drain.metadata, annotations: { [DEADLINE_ANNOTATION]: 'x' } } },
-      NODES,
-    ],
+    ['all nodes where its deadline changes', drain, { ...drain, metadata: { name: 'm', annotations } }, NODES],
     ['the node that it selects no longer', of({}), drainOf('m', ['two']), ['one']],
     ['all nodes where it is gone', drain, undefined, NODES],
     ['all nodes, whose notes have it, where its reason changes', of({ reason: 'a' }), of({ reason: 'b' }), NODES],

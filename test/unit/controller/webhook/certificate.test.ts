@@ -108,10 +108,8 @@ describe("the manager of the webhook's certificate", () => {
 
 describe('a certificate of the webhook that another program keeps', () => {
   const encode = (text: string): string => Buffer.from(text).toString('base64');
-  const issue = async (): ReturnType<typeof issueServingCertificate> => {
-    const now = Date.now();
-    return await issueServingCertificate({ hosts: ['w'], notBefore: now - 1_000, notAfter: now + 60_000 });
-  };
+  const issue = (now = Date.now()): ReturnType<typeof issueServingCertificate> =>
+    issueServingCertificate({ hosts: ['w'], notBefore: now - 1_000, notAfter: now + 60_000 });
   const secretOf = (certificate: string, key: string): Stored => ({
     metadata: { name: 'nodemaint-webhook' },
     data: { 'tls.crt': encode(certificate), 'tls.key': encode(key) },
