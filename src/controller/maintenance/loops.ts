@@ -11,7 +11,7 @@ import { MaintenanceReconciler } from './reconciler.ts';
 import type { Refusals } from './refusals.ts';
 import type { GroupedEvictions } from '../eviction/grouped-pods.ts';
 import type { EvictionRoom } from '../eviction/room.ts';
-import { createRequestReconciler } from './requests.ts';
+import { DrainRequests } from './requests.ts';
 
 const PARALLEL_STEPS = 32;
 const PARALLEL_REQUESTS = 16;
@@ -113,7 +113,7 @@ export function requesterLoop(context: ControllerContext, drains: Drains, groupe
   return {
     name: 'requester',
     parallel: PARALLEL_REQUESTS,
-    reconcile: createRequestReconciler(context, { ...drains, grouped }),
+    reconcile: new DrainRequests(context, { ...drains, grouped }).reconcile,
     // With its first request the drain of a node begins.
     order: { isUrgent: isFirst },
     concerns: {

@@ -29,31 +29,32 @@ export function retentionOf(
   return decideRetention(request, targetOf(context.pods, request), drainsOn(maintenances, node));
 }
 
-/** Makes what takes back what the controller asked for and no drain wants any more: one step of one request. */
-export function createRequestCleanup(
+/**
+ * Takes back what the controller asked for and no drain wants any more: one step of one request. `begunAt` is the beginning of the
+ * term, in milliseconds of the monotonic clock.
+ */
+export async function cleanUpRequest(
   context: ControllerContext,
-): (request: EvictionRequest, signal: AbortSignal) => Promise<void> {
+  request: EvictionRequest,
+  begunAt: number,
+  signal: AbortSignal,
+): Promise<void> {
   const { client, clock, log, maintenances } = context;
-  const begunAt = clock.monotonic();
-  /** Whether our copy of a maintenance may not show yet by which targets the request was made. */
-  const mayBeOld = (request: EvictionRequest): boolean => {
-    if (clock.monotonic() - begunAt < YOUNG_TERM_MS) return true;
-    const node = nodeOf(context, request);
-    if (node === undefined) return false;
-    return maintenances.on(node.metadata.name).some((each) => stageOf(each) === 'Drain' && selectsNode(each, node));
-  };
-  return async (request, signal) => {
-    const step = retentionOf(context, request, (node) => maintenances.on(node));
-    if (step === 'keep') return;
-    if (mayBeOld(request)) {
-      const fresh = await context.readMaintenances(signal);
-      if (retentionOf(context, request, () => fresh) !== step) return;
-    }
-    if (step === 'delete') {
-      await deleteRequest(client, request, signal);
-      return;
-    }
-    if (!(await withdrawEntry(client, request, signal))) return;
-    log.info({ request: keyOf(request), pod: targetKeyOf(request) }, 'withdrew from eviction request');
-  };
+  const step = retentionOf(context, request, (node) => maintenances.on(node));
+  if (step === 'keep') return;
+  const node = nodeOf(context, request);
+  const isDrained =
+    node !== undefined &&
+    maintenances.on(node.metadata.name).some((each) => stageOf(each) === 'Drain' && selectsNode(each, node));
+  // Our copy of a maintenance may not show yet by which targets the request was made.
+  if (isDrained || clock.monotonic() - begunAt < YOUNG_TERM_MS) {
+    const fresh = await context.readMaintenances(signal);
+    if (retentionOf(context, request, () => fresh) !== step) return;
+  }
+  if (step === 'delete') {
+    await deleteRequest(client, request, signal);
+    return;
+  }
+  if (!(await withdrawEntry(client, request, signal))) return;
+  log.info({ request: keyOf(request), pod: targetKeyOf(request) }, 'withdrew from eviction request');
 }

@@ -26,7 +26,7 @@ import { EVICTION_REQUESTS, keyOf, objectPath, sendForObject } from '../../kube/
 import { requestKeyOf } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations, graceOptions, hasDeadline } from '../deadline.ts';
-import { createRequestCleanup } from './request-cleanup.ts';
+import { cleanUpRequest } from './request-cleanup.ts';
 import type { GroupedEvictions } from '../eviction/grouped-pods.ts';
 import { type EvictionRoom, LIMITED_AGAIN_MS } from '../eviction/room.ts';
 import type { Refusals } from './refusals.ts';
@@ -49,14 +49,6 @@ interface RequestNote {
   readonly applied: Applied | undefined;
   /** That somebody takes back what we write. */
   readonly undone: Undone | undefined;
-}
-
-/** What the steps of a request share. */
-interface Scope {
-  readonly context: ControllerContext;
-  /** By the key of the request. */
-  readonly notes: Map<string, RequestNote>;
-  readonly room: EvictionRoom;
 }
 
 /** The labels and annotations that a drain gives the request of the pod. */
@@ -82,46 +74,6 @@ function isCurrent(known: EvictionRequest, annotations: Readonly<Record<string, 
   const wanted = { [DEADLINE_ANNOTATION]: undefined, [INTERCEPTOR_DEADLINE_ANNOTATION]: undefined, ...annotations };
   const isSame = Object.entries(wanted).every(([name, text]) => present.get(name) === text);
   return isSame && isRequestedBy(known, MAINTENANCE_REQUESTER);
-}
-
-/**
- * Makes or keeps the EvictionRequest of a pod, with this controller's requester entry (KEP-4212, "Drain"). A new one has the
- * labels of its pod from the first, which would cost another write.
- */
-async function requestEviction(
-  { context, notes }: Pick<Scope, 'context' | 'notes'>,
-  pod: Pod,
-  by: NodeMaintenance,
-  signal: AbortSignal,
-): Promise<void> {
-  const key = requestKeyOf(pod);
-  const known = context.requests.get(key);
-  if (known !== undefined && (isFinished(known) || known.metadata.deletionTimestamp !== undefined)) {
-    // It is over although its pod lives on, or names another pod: the pod is to leave by a new one.
-    if (!isReplaceable(known, pod, context.clock.now())) return;
-    notes.set(key, { undone: notes.get(key)?.undone, applied: undefined });
-    await deleteRequest(context.client, known, signal);
-    return;
-  }
-  const { namespace = 'default', name, uid = '' } = pod.metadata;
-  const { labels, annotations } = metadataOf(context, pod, { known, by });
-  // Where there are other labels, the apply takes those away that it set before and that the pod no longer has.
-  if (known !== undefined && isCurrent(known, annotations) && !decideLabels(known, pod).hasOthers) return;
-  const body: EvictionRequest = {
-    apiVersion: EVICTION_REQUEST_API_VERSION,
-    kind: 'EvictionRequest',
-    metadata: { name: uid, namespace, labels, annotations },
-    spec: { target: { pod: { name, uid } }, requesters: [{ name: MAINTENANCE_REQUESTER }] },
-  };
-  const path = objectPath(EVICTION_REQUESTS, body.metadata);
-  const patch = { kind: 'apply', manager: MAINTENANCE_REQUESTER } as const;
-  const change = { method: 'PATCH', path, body, patch } as const;
-  const fresh = await sendForObject<EvictionRequest>(context.client, change, [404], signal);
-  if (fresh !== undefined) {
-    const applied = { uid: fresh.metadata.uid, at: context.clock.monotonic() };
-    notes.set(key, { undone: notes.get(key)?.undone, applied });
-  }
-  context.log.info({ pod: keyOf(pod), node: pod.spec.nodeName, podType: podTypeOf(pod) }, 'requested eviction');
 }
 
 /**
@@ -160,88 +112,138 @@ function leavingOf(context: ControllerContext, pod: Pod | undefined, read?: read
   return decideLeaving(pod, seen, clock.now());
 }
 
-/**
- * Whether the pod has come since the drain began, and the drain is over by now: our copy may show that later than the pod. Its
- * place is given back then.
- */
-async function isOver(
-  { context, room }: Scope,
-  pod: Pod,
-  drain: NodeMaintenance,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const began = drainBegan(drain, { name: pod.spec.nodeName ?? '' }) ?? Infinity;
-  if ((timeOf(pod.metadata.creationTimestamp) ?? 0) <= began) return false;
-  const read = (await context.readMaintenances(signal)).find(({ metadata }) => metadata.uid === drain.metadata.uid);
-  if (read !== undefined && leavingOf(context, pod, [read]).kind === 'asked') return false;
-  room.release(requestKeyOf(pod));
-  return true;
-}
-
-/** Asks for the pod. Returns when to look again, and what somebody does against it. */
-async function askFor(
-  scope: Scope,
-  pod: Pod,
-  by: NodeMaintenance,
-  signal: AbortSignal,
-): Promise<{ readonly againMs?: number; readonly refused?: string }> {
-  const { context, notes } = scope;
-  const now = context.clock.monotonic();
-  const key = requestKeyOf(pod);
-  const known = context.requests.get(key);
-  const { applied, undone } = notes.get(key) ?? {};
-  const lateMs = (applied?.at ?? -Infinity) + COPY_LATE_MS - now;
-  if (known === undefined && lateMs > 0) return { againMs: lateMs };
-  const what = undoing(known, applied);
-  if (what !== undefined) {
-    const restMs = undoneRestMs(undone, now);
-    if (restMs > 0) return { againMs: restMs, refused: `${what}; to end the drain, complete the maintenance` };
-    notes.set(key, { applied, undone: undoneAgain(undone, now) });
-  }
-  const leaving = await isLeaving(context, pod, signal);
-  const isTimed = leaving ? hasDeadline(context, pod) : known === undefined || isFinished(known);
-  const again = isTimed ? { againMs: AGAIN_MS } : {};
-  if (known === undefined && leaving) return again;
-  if (known === undefined && (await isOver(scope, pod, by, signal))) return { againMs: COPY_LATE_MS };
-  await requestEviction(scope, pod, by, signal);
-  return again;
-}
-
 /** Whether it is one of a group that has not been told to end: an EvictionRequest of it would only be canceled. */
 function isGrouped(pod: Pod): boolean {
   return podTypeOf(pod) === 'Default' && isInPodGroup(pod) && pod.metadata.deletionTimestamp === undefined;
 }
 
+/** When to look at a request again, and why it stays as it is. */
+interface Asked {
+  readonly againMs?: number;
+  readonly refused?: string;
+}
+
 /**
- * One step of one EvictionRequest, by its key: it has this controller's requester entry while a drain wants the pod to leave,
- * and not longer. A pod that can have none is evicted.
+ * The requests of drains: each has this controller's requester entry while a drain wants the pod to leave, and not longer. A pod
+ * that can have none is evicted.
  */
-export function createRequestReconciler(
-  context: ControllerContext,
-  parts: { readonly refused: Refusals; readonly room: EvictionRoom; readonly grouped: GroupedEvictions },
-): Reconcile {
-  const { refused, room, grouped } = parts;
-  const { pods, nodes, clock } = context;
-  const cleanup = createRequestCleanup(context);
-  const scope: Scope = { context, notes: new Map(), room };
-  /** Nothing new comes to a node that is cordoned; one that the API server does not let be cordoned is drained all the same. */
-  const isClosed = ({ spec: { nodeName = '' } }: Pod): boolean =>
-    nodes.get(nodeName)?.spec?.unschedulable === true || refused.of(nodeName) !== undefined;
-  const step = async (key: string, signal: AbortSignal): ReturnType<typeof askFor> => {
+export class DrainRequests {
+  readonly #context: ControllerContext;
+  readonly #refused: Refusals;
+  readonly #room: EvictionRoom;
+  readonly #grouped: GroupedEvictions;
+  readonly #begunAt: number;
+  /** By the key of the request. */
+  readonly #notes = new Map<string, RequestNote>();
+
+  constructor(
+    context: ControllerContext,
+    parts: { readonly refused: Refusals; readonly room: EvictionRoom; readonly grouped: GroupedEvictions },
+  ) {
+    this.#context = context;
+    this.#refused = parts.refused;
+    this.#room = parts.room;
+    this.#grouped = parts.grouped;
+    this.#begunAt = context.clock.monotonic();
+  }
+
+  /** One step of one request, by its key. */
+  readonly reconcile: Reconcile = async (key, signal) =>
+    await this.#refused.during(key, signal, () => this.#step(key, signal));
+
+  async #step(key: string, signal: AbortSignal): Promise<Asked> {
+    const { pods, requests, clock } = this.#context;
     const pod = pods.ofRequest(key);
-    const leaving = leavingOf(context, pod);
-    if (pod !== undefined && leaving.kind === 'asked' && isClosed(pod)) {
-      if (!room.take(pod)) return { againMs: LIMITED_AGAIN_MS };
-      if (!isGrouped(pod)) return await askFor(scope, pod, leaving.by, signal);
-      if (!grouped.hasTried(key) && (await isOver(scope, pod, leaving.by, signal))) return { againMs: COPY_LATE_MS };
-      return await grouped.evict(key, pod, signal);
+    const leaving = leavingOf(this.#context, pod);
+    if (pod !== undefined && leaving.kind === 'asked' && this.#isClosed(pod)) {
+      if (!this.#room.take(pod)) return { againMs: LIMITED_AGAIN_MS };
+      if (!isGrouped(pod)) return await this.#askFor(pod, leaving.by, signal);
+      if (!this.#grouped.hasTried(key) && (await this.#isOver(pod, leaving.by, signal)))
+        return { againMs: COPY_LATE_MS };
+      return await this.#grouped.evict(key, pod, signal);
     }
-    room.release(key);
-    grouped.forget(key);
-    scope.notes.delete(key);
-    const known = context.requests.get(key);
-    if (known !== undefined) await cleanup(known, signal);
+    this.#room.release(key);
+    this.#grouped.forget(key);
+    this.#notes.delete(key);
+    const known = requests.get(key);
+    if (known !== undefined) await cleanUpRequest(this.#context, known, this.#begunAt, signal);
     return leaving.kind === 'later' ? { againMs: leaving.at - clock.now() } : {};
-  };
-  return async (key, signal) => await refused.during(key, signal, () => step(key, signal));
+  }
+
+  /** Nothing new comes to a node that is cordoned; one that the API server does not let be cordoned is drained all the same. */
+  #isClosed({ spec: { nodeName = '' } }: Pod): boolean {
+    const node = this.#context.nodes.get(nodeName);
+    return node?.spec?.unschedulable === true || this.#refused.of(nodeName) !== undefined;
+  }
+
+  async #askFor(pod: Pod, by: NodeMaintenance, signal: AbortSignal): Promise<Asked> {
+    const now = this.#context.clock.monotonic();
+    const key = requestKeyOf(pod);
+    const known = this.#context.requests.get(key);
+    const { applied, undone } = this.#notes.get(key) ?? {};
+    const lateMs = (applied?.at ?? -Infinity) + COPY_LATE_MS - now;
+    if (known === undefined && lateMs > 0) return { againMs: lateMs };
+    const what = undoing(known, applied);
+    if (what !== undefined) {
+      const restMs = undoneRestMs(undone, now);
+      if (restMs > 0) return { againMs: restMs, refused: `${what}; to end the drain, complete the maintenance` };
+      this.#notes.set(key, { applied, undone: undoneAgain(undone, now) });
+    }
+    const leaving = await isLeaving(this.#context, pod, signal);
+    const isTimed = leaving ? hasDeadline(this.#context, pod) : known === undefined || isFinished(known);
+    const again = isTimed ? { againMs: AGAIN_MS } : {};
+    if (known === undefined && leaving) return again;
+    if (known === undefined && (await this.#isOver(pod, by, signal))) return { againMs: COPY_LATE_MS };
+    await this.#request(pod, by, signal);
+    return again;
+  }
+
+  /**
+   * Whether the pod has come since the drain began, and the drain is over by now: our copy may show that later than the pod. Its
+   * place is given back then.
+   */
+  async #isOver(pod: Pod, drain: NodeMaintenance, signal: AbortSignal): Promise<boolean> {
+    const began = drainBegan(drain, { name: pod.spec.nodeName ?? '' }) ?? Infinity;
+    if ((timeOf(pod.metadata.creationTimestamp) ?? 0) <= began) return false;
+    const all = await this.#context.readMaintenances(signal);
+    const read = all.find(({ metadata }) => metadata.uid === drain.metadata.uid);
+    if (read !== undefined && leavingOf(this.#context, pod, [read]).kind === 'asked') return false;
+    this.#room.release(requestKeyOf(pod));
+    return true;
+  }
+
+  /**
+   * Makes or keeps the EvictionRequest of a pod, with this controller's requester entry (KEP-4212, "Drain"). A new one has the
+   * labels of its pod from the first, which would cost another write.
+   */
+  async #request(pod: Pod, by: NodeMaintenance, signal: AbortSignal): Promise<void> {
+    const { client, clock, log, requests } = this.#context;
+    const key = requestKeyOf(pod);
+    const known = requests.get(key);
+    const undone = this.#notes.get(key)?.undone;
+    if (known !== undefined && (isFinished(known) || known.metadata.deletionTimestamp !== undefined)) {
+      // It is over although its pod lives on, or names another pod: the pod is to leave by a new one.
+      if (!isReplaceable(known, pod, clock.now())) return;
+      this.#notes.set(key, { undone, applied: undefined });
+      await deleteRequest(client, known, signal);
+      return;
+    }
+    const { namespace = 'default', name, uid = '' } = pod.metadata;
+    const { labels, annotations } = metadataOf(this.#context, pod, { known, by });
+    // Where there are other labels, the apply takes those away that it set before and that the pod no longer has.
+    if (known !== undefined && isCurrent(known, annotations) && !decideLabels(known, pod).hasOthers) return;
+    const body: EvictionRequest = {
+      apiVersion: EVICTION_REQUEST_API_VERSION,
+      kind: 'EvictionRequest',
+      metadata: { name: uid, namespace, labels, annotations },
+      spec: { target: { pod: { name, uid } }, requesters: [{ name: MAINTENANCE_REQUESTER }] },
+    };
+    const path = objectPath(EVICTION_REQUESTS, body.metadata);
+    const patch = { kind: 'apply', manager: MAINTENANCE_REQUESTER } as const;
+    const change = { method: 'PATCH', path, body, patch } as const;
+    const fresh = await sendForObject<EvictionRequest>(client, change, [404], signal);
+    if (fresh !== undefined)
+      this.#notes.set(key, { undone, applied: { uid: fresh.metadata.uid, at: clock.monotonic() } });
+    log.info({ pod: keyOf(pod), node: pod.spec.nodeName, podType: podTypeOf(pod) }, 'requested eviction');
+  }
 }

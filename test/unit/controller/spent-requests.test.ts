@@ -11,7 +11,7 @@ import { createEvictionRequestReconciler } from '../../../src/controller/evictio
 import { requestKeyOf } from '../../../src/controller/cache/pods.ts';
 import { EvictionRoom } from '../../../src/controller/eviction/room.ts';
 import { Refusals } from '../../../src/controller/maintenance/refusals.ts';
-import { createRequestReconciler } from '../../../src/controller/maintenance/requests.ts';
+import { DrainRequests } from '../../../src/controller/maintenance/requests.ts';
 import { createEvictionScene, type EvictionScene } from '../../support/eviction/scene.ts';
 
 const IMPERATIVE = 'imperative-eviction.k8s.io';
@@ -145,7 +145,7 @@ describe('the request of a drain', () => {
     const refusals = new Refusals(scene.clock, () => undefined);
     const grouped = createGroupedEvictions(scene.context, createEvictionConcurrency(scene.clock));
     const room = new EvictionRoom(scene.context);
-    const reconcile = createRequestReconciler(scene.context, { refused: refusals, room, grouped });
+    const { reconcile } = new DrainRequests(scene.context, { refused: refusals, room, grouped });
     for (const each of scene.pods.values()) await reconcile(requestKeyOf(each), AbortSignal.timeout(10_000));
     return scene.calls();
   };

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { createGroupedEvictions } from '../../../../src/controller/eviction/grouped-pods.ts';
 import { Refusals, refusedPod } from '../../../../src/controller/maintenance/refusals.ts';
-import { createRequestReconciler } from '../../../../src/controller/maintenance/requests.ts';
+import { DrainRequests } from '../../../../src/controller/maintenance/requests.ts';
 import { requestKeyOf } from '../../../../src/controller/cache/pods.ts';
 import { EvictionRoom } from '../../../../src/controller/eviction/room.ts';
 import { createEvictionConcurrency } from '../../../../src/kube/eviction/concurrency.ts';
@@ -33,7 +33,7 @@ describe('a pod of a PodGroup that a drain takes', () => {
     const refusals = new Refusals(scene.clock, () => undefined);
     const grouped = createGroupedEvictions(scene.context, createEvictionConcurrency(scene.clock));
     const room = new EvictionRoom(scene.context);
-    const reconcile = createRequestReconciler(scene.context, { refused: refusals, room, grouped });
+    const { reconcile } = new DrainRequests(scene.context, { refused: refusals, room, grouped });
     const step = async (): Promise<number> => (await reconcile(key, AbortSignal.timeout(10_000))).againMs ?? 0;
 
     const pauses: number[] = [];

@@ -6,7 +6,7 @@ import { DEADLINE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { EvictionRoom } from '../../../../src/controller/eviction/room.ts';
 import { Refusals } from '../../../../src/controller/maintenance/refusals.ts';
-import { createRequestReconciler } from '../../../../src/controller/maintenance/requests.ts';
+import { DrainRequests } from '../../../../src/controller/maintenance/requests.ts';
 import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
 import { createEvictionScene } from '../../../support/eviction/scene.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
@@ -117,7 +117,7 @@ describe('the pod of a request that a drain wants', () => {
     const refusals = new Refusals(scene.clock, () => undefined);
     scene.read = () => (isOver ? [] : [...scene.maintenances.values()]);
     scene.evictionAnswer = () => ({ status: 429, body: { message: 'not now' } });
-    const reconcile = createRequestReconciler(scene.context, {
+    const { reconcile } = new DrainRequests(scene.context, {
       refused: refusals,
       room: new EvictionRoom(scene.context),
       grouped: createGroupedEvictions(scene.context, createEvictionConcurrency(scene.clock)),
