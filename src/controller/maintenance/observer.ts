@@ -7,7 +7,7 @@ import type {
   NodeMaintenanceStatus,
 } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import { whyBlocking, whyStaying } from '../../decide/drain/blocking-pods.ts';
+import { whyLeft } from '../../decide/drain/blocking-pods.ts';
 import { reachedTargets } from '../../decide/drain/observed-drain.ts';
 import { estimateDrain } from '../../decide/drain/estimate.ts';
 import { targetsCover } from '../../decide/maintenance/drain-plan.ts';
@@ -24,7 +24,7 @@ import {
 } from '../../decide/drain/status.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { type DrainPod, drainPodOf } from '../../decide/pod.ts';
-import { goesDownSince, whyReturning } from '../../decide/staying-pod/returning-pod.ts';
+import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
 import { whyNobodyEnds } from '../../decide/presence/no-agent.ts';
 import { requestKeyOf } from '../cache/pods.ts';
 import { type EvictionRoom, LIMITED_AGAIN_MS } from '../eviction/room.ts';
@@ -146,10 +146,10 @@ export class DrainObserver {
     const began = drainBegan(maintenance, identity);
     const since = goesDownSince([maintenance], identity, object);
     const why = (pod: Pod): BlockingPod | undefined => {
-      if (stays(pod) && pod.metadata.deletionTimestamp === undefined) return whyStaying(pod, node.volumes, now);
       const refusal = this.#refused?.of(requestKeyOf(pod));
-      if (refusal !== undefined) return refusedPod(pod, refusal);
-      return whyBlocking(pod, requestOf(pod), object, now) ?? whyReturning(pod, began, since);
+      const known = refusal && refusedPod(pod, refusal);
+      const stay = { stays: stays(pod), volumes: node.volumes };
+      return whyLeft(pod, { ...stay, known, request: requestOf(pod), node: object, began, since }, now);
     };
     const refusal = this.#refusalOf(node.name);
     // Also those that are to leave later: people learn at the beginning that the drain will not end.

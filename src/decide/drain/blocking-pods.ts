@@ -7,6 +7,7 @@ import { hasCondition } from '../eviction/request.ts';
 import { interceptorEntry } from '../eviction/heartbeat.ts';
 import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';
 import { endOf, graceSecOf, podTypeOf, readyConditionOf } from '../pod.ts';
+import { whyReturning } from '../staying-pod/returning-pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
 import { describeVolumes, type NodeVolumes, waitsForVolumes } from '../volume/wait.ts';
 
@@ -114,9 +115,31 @@ export function whyBlocking(
 }
 
 /** Why a pod that others need is still there although it is targeted; undefined as long as that is nothing unusual. */
-export function whyStaying({ metadata }: Pod, volumes: NodeVolumes | undefined, now: number): BlockingPod | undefined {
+function whyStaying({ metadata }: Pod, volumes: NodeVolumes | undefined, now: number): BlockingPod | undefined {
   if (!waitsForVolumes(volumes) || now < volumes.since + ORDINARY_WAIT_MS) return undefined;
   const { name, namespace = 'default' } = metadata;
   const message = `it stays for ${describeVolumes([volumes])}`;
   return { namespace, name, reason: 'VolumesInUse', message: message.slice(0, 1024), since: rfc3339(volumes.since) };
+}
+
+/** What is known of a targeted pod that is still there. */
+interface LeftPod {
+  /** Whether it stays for others, or for the volumes of its node. */
+  readonly stays: boolean;
+  readonly volumes: NodeVolumes | undefined;
+  /** What whoever drains the node knows by itself: that its request is refused, or whom it stays for. */
+  readonly known: BlockingPod | undefined;
+  /** Its request, or what its eviction has come to as a request would say it. */
+  readonly request: EvictionRequest | undefined;
+  readonly node: Node | undefined;
+  /** When the drain of its node began, and since when the node goes down, in milliseconds since the epoch. */
+  readonly began: number | undefined;
+  readonly since: number | undefined;
+}
+
+/** Why a targeted pod is still there, for the status of a maintenance; undefined as long as that is nothing unusual. */
+export function whyLeft(pod: Pod, left: LeftPod, now: number): BlockingPod | undefined {
+  const { stays, volumes, known, request, node, began, since } = left;
+  if (stays && pod.metadata.deletionTimestamp === undefined) return whyStaying(pod, volumes, now);
+  return known ?? whyBlocking(pod, request, node, now) ?? whyReturning(pod, began, since);
 }

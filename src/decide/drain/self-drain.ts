@@ -3,27 +3,19 @@
  * as one node can keep them alone.
  */
 import type { EvictionRequest } from '../../api/eviction-request.ts';
-import {
-  type BlockingPod,
-  DRAINED,
-  type NodeMaintenance,
-  type NodeStatus,
-  WAIT_REASONS,
-} from '../../api/node-maintenance.ts';
+import { DRAINED, type NodeMaintenance, type NodeStatus, WAIT_REASONS } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import type { Deadline } from '../deadline/budget.ts';
 import { earliestDeadline } from '../deadline/maintenance.ts';
 import { drainOfMaintenance } from './observed-drain.ts';
 import { reachesStaticPods } from '../maintenance/drain-plan.ts';
-import { drainBegan, type NodeIdentity, nodeStatusesOf, nodeStatusOf } from '../maintenance/recorded-node.ts';
+import { type NodeIdentity, nodeStatusesOf, nodeStatusOf } from '../maintenance/recorded-node.ts';
 import { type DrainResolution, resolveDrains } from './resolution.ts';
-import { whyStaying } from './blocking-pods.ts';
 import { isFinished } from '../eviction/request.ts';
 import { ENDING_INTERCEPTOR, interceptorsOf } from '../eviction/interceptors.ts';
 import { agentNodeOf, isInProgress, soleNodeOf, stageOf } from '../maintenance/maintenance.ts';
 import { NO_VOLUMES, type NodeVolumes } from '../volume/wait.ts';
 import { type DrainPod, isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
-import { goesDownSince, whyReturning } from '../staying-pod/returning-pod.ts';
 import { WHY_SELF } from '../shutdown/drainer.ts';
 import { goesBefore, isBeforeItsTurn, takesTurns, toldToGuard } from '../shutdown/machine-going-down.ts';
 import { drainPodOn, type GoingDown } from '../staying-pod/staying-pods.ts';
@@ -191,22 +183,6 @@ export function evictingUids(drains: readonly SelfDrain[]): ReadonlySet<string> 
   return new Set(nodes.flatMap(({ evicting }) => evicting.map(({ uid }) => uid)));
 }
 
-/** Adds the targeted pods that came back to the node to those that block already, for the status of a maintenance. */
-export function withReturning(
-  blocking: readonly BlockingPod[],
-  drains: readonly SelfDrain[],
-  targeted: readonly Pod[],
-): readonly BlockingPod[] {
-  const node = { name: drains[0]?.resolution.nodes[0]?.name ?? '' };
-  const maintenances = drains.map(({ maintenance }) => maintenance);
-  const since = goesDownSince(maintenances, node, undefined);
-  const began = since ?? maintenances.flatMap((each) => drainBegan(each, node) ?? [])[0];
-  const isNamed = ({ namespace, name }: BlockingPod): boolean =>
-    blocking.some((each) => each.namespace === namespace && each.name === name);
-  const returning = targeted.flatMap((pod) => whyReturning(pod, began, since) ?? []);
-  return [...blocking, ...returning.filter((each) => !isNamed(each))];
-}
-
 /** The pods that all drains which target them leave where they are, because others need them; by their UIDs, with the volumes. */
 export function stayingForOthers(drains: readonly SelfDrain[]): ReadonlyMap<string, NodeVolumes> {
   const nodes = drains.flatMap(({ resolution }) => resolution.nodes);
@@ -217,16 +193,4 @@ export function stayingForOthers(drains: readonly SelfDrain[]): ReadonlyMap<stri
     [...own].map((uid) => [uid, volumes] as const),
   );
   return new Map(staying.filter(([uid]) => !free.has(uid)));
-}
-
-/** Of the targeted pods those that others do not need, and why the others stay, for the status of a maintenance. */
-export function blockedByOthers(
-  drains: readonly SelfDrain[],
-  targeted: readonly Pod[],
-  now: number,
-): { readonly free: readonly Pod[]; readonly blocked: readonly BlockingPod[] } {
-  const staying = stayingForOthers(drains);
-  const of = ({ metadata }: Pod): NodeVolumes | undefined => staying.get(metadata.uid ?? '');
-  const blocked = targeted.flatMap((pod) => whyStaying(pod, of(pod), now) ?? []);
-  return { free: targeted.filter((pod) => of(pod) === undefined), blocked };
 }

@@ -7,18 +7,16 @@ import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { BlockingPod, NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { endOptionsOf, interceptorsUntil } from '../deadline/maintenance.ts';
-import { whyBlocking } from '../drain/blocking-pods.ts';
+import { whyLeft } from '../drain/blocking-pods.ts';
 import { dueOnNode } from '../drain/observed-drain.ts';
 import {
   type AwaitingPod,
   awaitingPodOf,
-  blockedByOthers,
   drainPodsOfNode,
   evictingUids,
   resolveSelfDrains,
   type SelfDrain,
   stayingForOthers,
-  withReturning,
 } from '../drain/self-drain.ts';
 import { isInBackground } from '../eviction/imperative.ts';
 import { isSpent } from '../eviction/spent-request.ts';
@@ -27,7 +25,7 @@ import { drainBegan, identityOf, recordedNodes } from '../maintenance/recorded-n
 import { isOwnController } from '../own-controller.ts';
 import { type DrainPod, endOf, podTypeOf } from '../pod.ts';
 import { takesTurns, toldToGuard } from '../shutdown/machine-going-down.ts';
-import { evictionPausedUntil } from '../staying-pod/returning-pod.ts';
+import { evictionPausedUntil, goesDownSince } from '../staying-pod/returning-pod.ts';
 import { goingOf } from '../staying-pod/staying-pods.ts';
 import { describeVolumes, type NodeVolumes, recordedWait, waitsForVolumes } from '../volume/wait.ts';
 import { endingWait, type Waiting } from './waits.ts';
@@ -205,24 +203,29 @@ function stepOf(
 
 /** Why targeted pods are still there: their evictions are refused, or interceptors, volumes or other pods keep them. */
 function blockingOf(
-  { node, pods, attempts, now }: NodeFacts,
+  { nodeName, node, pods, attempts, now }: NodeFacts,
   drains: readonly SelfDrain[],
   steps: readonly PodStep[],
 ): readonly BlockingPod[] {
   const evicting = evictingUids(drains);
-  const targeted = pods.filter(({ metadata }) => evicting.has(metadata.uid ?? ''));
-  const { free, blocked } = blockedByOthers(drains, targeted, now);
-  const byEvictions = free.flatMap((pod) => {
-    const attempt = isInBackground(pod) ? undefined : attempts.get(pod.metadata.uid ?? '');
-    return whyBlocking(pod, attempt, node, now) ?? [];
-  });
-  const since = drains[0]?.maintenance.metadata.creationTimestamp ?? '';
-  const byInterceptors = steps.flatMap((step): readonly BlockingPod[] => {
+  const staying = stayingForOthers(drains);
+  const maintenances = drains.map(({ maintenance }) => maintenance);
+  const goesDown = goesDownSince(maintenances, { name: nodeName }, undefined);
+  const began = goesDown ?? maintenances.flatMap((each) => drainBegan(each, { name: nodeName }) ?? [])[0];
+  const since = maintenances[0]?.metadata.creationTimestamp ?? '';
+  const interceptors = steps.flatMap((step): readonly (readonly [string, BlockingPod])[] => {
     const { namespace = 'default', name, uid = '' } = step.pod.metadata;
-    if (step.kind !== 'wait' || step.waiting.wait !== 'interceptor' || !evicting.has(uid)) return [];
-    return [{ namespace, name, reason: 'Interceptor', message: step.waiting.message, since }];
+    if (step.kind !== 'wait' || step.waiting.wait !== 'interceptor') return [];
+    return [[uid, { namespace, name, reason: 'Interceptor', message: step.waiting.message, since }]];
   });
-  return withReturning([...byEvictions, ...byInterceptors, ...blocked], drains, free);
+  const known = new Map(interceptors);
+  return pods.flatMap((pod) => {
+    const { uid = '' } = pod.metadata;
+    if (!evicting.has(uid)) return [];
+    const request = isInBackground(pod) ? undefined : attempts.get(uid);
+    const stays = { stays: staying.has(uid), volumes: staying.get(uid) };
+    return whyLeft(pod, { ...stays, known: known.get(uid), request, node, began, since: goesDown }, now) ?? [];
+  });
 }
 
 /** Decides what the node is to do now. */
