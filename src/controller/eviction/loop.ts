@@ -1,5 +1,6 @@
 /** The loop over EvictionRequests: one look decides whose turn it is and acts where that is the controller's own interceptor. */
 import type { EvictionRequest } from '../../api/eviction-request.ts';
+import type { Pod } from '../../api/pod.ts';
 import type { EvictionEngine } from '../../kube/eviction/imperative.ts';
 import type { Interceptor } from '../../kube/eviction/interceptor.ts';
 import { InterceptorLoop } from '../../kube/eviction/interceptor-loop.ts';
@@ -43,11 +44,11 @@ export function evictionRequestLoop(
 ): Loop<Changes> {
   const { requests, pods } = context;
   const writes = createRecentWrites<EvictionRequest>();
-  const request = (key: string): EvictionRequest | undefined => writes.latest(key, requests.get(key));
-  const acting = [engine, daemonSets].map((interceptor) => {
-    const pod = (of: EvictionRequest) => Promise.resolve(heldTargetOf(pods, of));
-    return new InterceptorLoop(interceptor, { ...context, request, pod }).reconcile;
-  });
+  const request = (key: string): EvictionRequest | undefined => requests.get(key);
+  const pod = (of: EvictionRequest): Promise<Pod | undefined> => Promise.resolve(heldTargetOf(pods, of));
+  const acting = [engine, daemonSets].map(
+    (interceptor) => new InterceptorLoop(interceptor, { ...context, request, pod, writes }).reconcile,
+  );
   const marked = (key: string): readonly string[] => {
     const pod = pods.get(key);
     return pod !== undefined && isMarkObsolete(context, pod) ? [requestKeyOf(pod)] : [];

@@ -6,7 +6,7 @@ import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { KubeClient } from '../client.ts';
 import { type Reconcile, WorkQueue } from '../queue.ts';
-import { createRecentWrites } from '../read-your-writes.ts';
+import { createRecentWrites, type RecentWrites } from '../read-your-writes.ts';
 import { EVICTION_REQUESTS, keyOf, objectPath, PODS, sendForObject } from '../resource.ts';
 import { withServerClock } from '../server-clock.ts';
 import { createObjectCache, type ObjectCache, type Transform, type WatchScope } from '../watch.ts';
@@ -51,6 +51,8 @@ interface InterceptorDependencies {
   readonly log: Log;
   readonly request: (key: string) => EvictionRequest | undefined;
   readonly pod: (request: EvictionRequest, signal: AbortSignal) => Promise<Pod | undefined>;
+  /** What others of this process write too; the interceptor's own unless given. */
+  readonly writes?: RecentWrites<EvictionRequest>;
 }
 
 /** A request that this process has acted on, as it was seen last. */
@@ -72,7 +74,7 @@ interface ActionTarget extends Pick<Begun, 'request'> {
 export class InterceptorLoop {
   readonly #interceptor: Interceptor;
   readonly #dependencies: InterceptorDependencies;
-  readonly #ownWrites = createRecentWrites<EvictionRequest>();
+  readonly #writes: RecentWrites<EvictionRequest>;
   readonly #begun = new Map<string, Begun>();
   /** What aborts the work under way, by the key of its request. */
   readonly #underWay = new Map<string, AbortController>();
@@ -80,6 +82,7 @@ export class InterceptorLoop {
   constructor(interceptor: Interceptor, dependencies: InterceptorDependencies) {
     this.#interceptor = interceptor;
     this.#dependencies = dependencies;
+    this.#writes = dependencies.writes ?? createRecentWrites();
   }
 
   readonly changed = (key: string): void => {
@@ -93,7 +96,8 @@ export class InterceptorLoop {
 
   readonly reconcile: Reconcile = async (key, signal) => {
     const copy = this.#dependencies.request(key);
-    const request = this.#ownWrites.latest(key, copy);
+    if (copy === undefined || isFinished(copy)) this.#writes.forget(key);
+    const request = this.#writes.latest(key, copy);
     await this.#forgetOther(key, request, signal);
     if (request === undefined) return {};
     const isActive = isActiveInterceptor(request, this.#interceptor.name);
@@ -103,7 +107,6 @@ export class InterceptorLoop {
       return await this.#actAndReport(key, { copy, request, pod, isActive }, signal);
     }
     if (isFinished(request)) {
-      this.#ownWrites.forget(key);
       await this.#interceptor.over?.(request, signal);
       this.#begun.delete(key);
     }
@@ -134,7 +137,6 @@ export class InterceptorLoop {
 
   /** A request that was deleted since, perhaps with another one in its place, is over too. */
   async #forgetOther(key: string, request: EvictionRequest | undefined, signal: AbortSignal): Promise<void> {
-    if (request === undefined) this.#ownWrites.forget(key);
     const known = this.#begun.get(key)?.request;
     if (known === undefined || known.metadata.uid === request?.metadata.uid) return;
     await this.#interceptor.over?.(known, signal);
@@ -176,7 +178,7 @@ export class InterceptorLoop {
     const { client, clock } = this.#dependencies;
     const report = { name: this.#interceptor.name, step, now: clock.now() };
     const after = await reportProgress(client, request, report, signal);
-    if (after !== undefined) this.#ownWrites.note(key, copy, after);
+    if (after !== undefined) this.#writes.note(key, copy, after);
     if (step.kind === 'completed') this.#begun.set(key, { request, state: 'completed' });
   }
 }
