@@ -1,5 +1,4 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import type { Node } from '../../api/pod.ts';
 import { decideGate, isGated } from '../../decide/daemon-set/gate.ts';
 import { finishedUntil } from '../../decide/drain/status.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
@@ -10,12 +9,7 @@ import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resourc
 import type { ControllerContext } from '../context.ts';
 import { retentionOf } from './request-cleanup.ts';
 import type { Refusals } from './refusals.ts';
-
-/** What the Complete stage of a maintenance is judged by. */
-interface CompletionScope {
-  readonly context: ControllerContext;
-  readonly refused: Pick<Refusals, 'of'>;
-}
+import type { LeftOver } from './report-events.ts';
 
 /** Whether the gate still keeps a DaemonSet pod from the node although no drain targets it there. */
 function isGateObsolete({ maintenances, pods }: ControllerContext, nodeName: string): boolean {
@@ -24,18 +18,10 @@ function isGateObsolete({ maintenances, pods }: ControllerContext, nodeName: str
   });
 }
 
-/** Whether the node still has a cordon or conditions that no maintenance keeps there. */
-function isNodeLeft({ context, refused }: CompletionScope, node: Node): boolean {
-  if (refused.of(node.metadata.name) !== undefined) return false;
-  const state = nodeStateOf(context.maintenances.on(node.metadata.name), node, false);
-  if (state.maintenances.length > 0) return false;
-  return decideCordon(node, []) !== undefined || decideNodeConditions(node, state).length > 0;
-}
-
 /** Whether the request still has an entry of ours that no drain wants, or is to be canceled or deleted after that. */
-function isRequestLeft({ context, refused }: CompletionScope, key: string): boolean {
+function isRequestLeft(context: ControllerContext, key: string): boolean {
   const request = context.requests.get(key);
-  if (request === undefined || refused.of(key) !== undefined) return false;
+  if (request === undefined) return false;
   if (retentionOf(context, request, (node) => context.maintenances.on(node)) !== 'keep') return true;
   // One that was withdrawn from is canceled first, so that its interceptors see it.
   const isNobodys = (request.spec.requesters ?? []).length === 0;
@@ -43,40 +29,34 @@ function isRequestLeft({ context, refused }: CompletionScope, key: string): bool
 }
 
 /**
- * Whether the loops of the nodes, the requests and the gate have given everything back that nobody keeps on the nodes of
- * this maintenance any more (KEP-4212, "Uncordon"). What the API server refuses to take back is not waited for: the objects
- * themselves record it, and the loops go on trying.
+ * What is left of a maintenance that is complete; undefined as long as the loops of the nodes, the requests and the gate have not
+ * given everything back that nobody keeps on its nodes any more (KEP-4212, "Uncordon"). What the API server refuses to take back
+ * is not waited for: the objects themselves record it, and the loops go on trying.
  */
-export function isGivenBack(scope: CompletionScope, maintenance: NodeMaintenance): boolean {
-  const { context } = scope;
-  return context.maintenances.nodesOf(maintenance.metadata.name).every((node) => {
+export function leftOverOf(
+  context: ControllerContext,
+  refused: Pick<Refusals, 'of'>,
+  maintenance: NodeMaintenance,
+): LeftOver | undefined {
+  const { maintenances, requests } = context;
+  const [said, cordoned]: [string[], string[]] = [[], []];
+  for (const node of maintenances.nodesOf(maintenance.metadata.name)) {
     const { name } = node.metadata;
-    if (isNodeLeft(scope, node) || isGateObsolete(context, name)) return false;
-    return ![...context.requests.onNode(name)].some((key) => isRequestLeft(scope, key));
-  });
-}
-
-/** The nodes of a maintenance that is complete which stay unschedulable, though no other maintenance wants that. */
-export function stillCordoned({ maintenances }: ControllerContext, maintenance: NodeMaintenance): readonly string[] {
-  const nodes = maintenances.nodesOf(maintenance.metadata.name).filter((node) => {
-    const isWanted = nodeStateOf(maintenances.on(node.metadata.name), node, false).maintenances.length > 0;
-    return node.spec?.unschedulable === true && decideCordon(node, []) === undefined && !isWanted;
-  });
-  return nodes.map(({ metadata }) => metadata.name);
-}
-
-/** What of the nodes of a maintenance that is complete the API server refuses to give back, a sentence for each object. */
-export function refusedGiveBack(scope: CompletionScope, maintenance: NodeMaintenance): readonly string[] {
-  const { context, refused } = scope;
-  return context.maintenances.nodesOf(maintenance.metadata.name).flatMap(({ metadata: { name } }) => {
-    const node = refused.of(name);
-    const own = node === undefined ? [] : [`Node ${name} is not given back: ${node.message}`];
-    const others = [...context.requests.onNode(name)].flatMap((key) => {
-      const request = refused.of(key);
-      return request === undefined ? [] : [`EvictionRequest ${key} is not given back: ${request.message}`];
-    });
-    return [...own, ...others];
-  });
+    const state = nodeStateOf(maintenances.on(name), node, false);
+    const isWanted = state.maintenances.length > 0;
+    const isCordonLeft = decideCordon(node, []) !== undefined;
+    const refusal = refused.of(name);
+    if (refusal !== undefined) said.push(`Node ${name} is not given back: ${refusal.message}`);
+    else if (!isWanted && (isCordonLeft || decideNodeConditions(node, state).length > 0)) return undefined;
+    if (isGateObsolete(context, name)) return undefined;
+    for (const key of requests.onNode(name)) {
+      const why = refused.of(key)?.message;
+      if (why !== undefined) said.push(`EvictionRequest ${key} is not given back: ${why}`);
+      else if (isRequestLeft(context, key)) return undefined;
+    }
+    if (!isWanted && !isCordonLeft && node.spec?.unschedulable === true) cordoned.push(name);
+  }
+  return { refused: said, cordoned };
 }
 
 /** Deletes a maintenance that has been finished for its time; else returns when that is over. */

@@ -13,7 +13,7 @@ import {
 import type { Reconcile } from '../../kube/queue.ts';
 import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
-import { isGivenBack, refusedGiveBack, removeFinished, stillCordoned } from './completion.ts';
+import { leftOverOf, removeFinished } from './completion.ts';
 import { reportCompletion, reportDrain, reportFastForwards } from './report-events.ts';
 import { DrainObserver } from './observer.ts';
 import type { EvictionRoom } from '../eviction/room.ts';
@@ -141,9 +141,8 @@ export class MaintenanceReconciler {
         : await this.#status.write(maintenance, completedStatus(maintenance, now), signal);
     const { finalizers = [], name } = maintenance.metadata;
     if ((outcome.kind !== 'recorded' && againMs === 0) || !finalizers.includes(COMPLETION_FINALIZER)) return outcome;
-    const scope = { context, refused: this.#refused };
-    if (!isGivenBack(scope, maintenance)) return outcome;
-    const leftOver = { refused: refusedGiveBack(scope, maintenance), cordoned: stillCordoned(context, maintenance) };
+    const leftOver = leftOverOf(context, this.#refused, maintenance);
+    if (leftOver === undefined) return outcome;
     const left = finalizers.filter((finalizer) => finalizer !== COMPLETION_FINALIZER);
     const body = { spec: { stage: 'Complete' }, ...finalizersBody(maintenance, left) };
     if ((await this.#patch(maintenance, body, signal)) === undefined) return outcome;

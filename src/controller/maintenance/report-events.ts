@@ -44,7 +44,7 @@ const MAX_NAMED = 10;
 const MAX_REFUSED = 5;
 
 /** What is left when a maintenance is complete. */
-interface LeftOver {
+export interface LeftOver {
   /** What the API server does not let this controller take back, a sentence for each object. */
   readonly refused: readonly string[];
   /** The nodes that stay unschedulable, because the maintenance did not cordon them. */
