@@ -57,7 +57,7 @@ function drains({ maintenances, requests, pods, nodes }: World): void {
   for (const maintenance of maintenances) {
     const { status, resolution, againAt } = observer.observe(maintenance, NOW);
     assertFits(MAINTENANCE_STATUS, status, 'status');
-    assertFinite([status, againAt ?? 0], 'drain');
+    assertFinite([status, againAt === Infinity ? 0 : againAt], 'drain');
     for (const { name, evicting, drainTargets } of resolution?.nodes ?? []) {
       const other = evicting.find((pod) => !targetsCover(drainTargets, pod));
       if (other !== undefined) throw new Error(`${other.name} of ${name} is evicted although no target covers it`);
