@@ -47,7 +47,7 @@ function drainingOf(context: ControllerContext, maintenance: NodeMaintenance): D
 }
 
 /** What one drain of a group may do now. */
-export type Verdict =
+type Verdict =
   /** Why it may not begin, and when that may be another without a change of its nodes, in milliseconds since the epoch. */
   | { readonly kind: 'waits'; readonly reason: WaitReason; readonly why: string; readonly nextAt: number }
   | {

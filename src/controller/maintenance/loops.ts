@@ -24,7 +24,7 @@ const SOON_MS = { least: 100, perDrain: 10, perNode: 0.5, most: 2_000 };
 const FEW_NODES = 8;
 
 /** What the loops of drains share. */
-export interface Drains {
+interface Drains {
   readonly refused: Refusals;
   readonly room: EvictionRoom;
 }

@@ -6,7 +6,7 @@ import { isKeptByAll, keptBy } from '../../decide/kept-pods/kept-pods.ts';
 import { drainsOn, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { volumesOn } from '../../decide/volume/wait.ts';
 import { drainPodOf } from '../../decide/pod.ts';
-import { type Undone, undoneAgain, undoneRestMs } from '../../decide/undone-writes.ts';
+import { type Undone, undoneAgain, undoneRestMs } from '../../decide/eviction/back-off.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';
 import { nodeStateOf } from '../../decide/maintenance/node-conditions.ts';
 import { type ConditionsIntent, syncConditions } from '../../kube/maintenance/conditions.ts';

@@ -18,7 +18,7 @@ import { decideLeaving, type Leaving } from '../../decide/node/leaving.ts';
 import { drainBegan } from '../../decide/maintenance/recorded-node.ts';
 import { isInPodGroup, isTerminal, podTypeOf } from '../../decide/pod.ts';
 import { timeOf } from '../../decide/time.ts';
-import { type Undone, undoneAgain, undoneRestMs } from '../../decide/undone-writes.ts';
+import { type Undone, undoneAgain, undoneRestMs } from '../../decide/eviction/back-off.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
 import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import type { Reconcile } from '../../kube/queue.ts';

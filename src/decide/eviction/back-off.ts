@@ -1,4 +1,4 @@
-/** How long the imperative interceptor waits before it asks the Eviction API for the same pod again. */
+/** How long is waited before the Eviction API is asked for the same pod again, or something is written again that others undo. */
 
 /** The pause after the first attempt that was refused, or that failed. */
 export const FIRST_RETRY_MS = 2_000;
@@ -19,4 +19,24 @@ export function pauseMs(firstMs: number, before: number, longestMs: number, aske
 /** The pause after a refused attempt, of which 1 is the first, in milliseconds; the answer may ask for a longer one. */
 export function refusedPauseMs(attempt: number, longestMs: number, askedMs?: number): number {
   return pauseMs(FIRST_RETRY_MS, attempt - 1, longestMs, askedMs);
+}
+
+const FIRST_UNDONE_MS = 1_000;
+const LONGEST_UNDONE_MS = 5 * 60_000;
+
+/** That somebody else takes back again and again what this program writes: the two must not write in turns without a pause. */
+export interface Undone {
+  readonly count: number;
+  /** When it was written again, in milliseconds of a monotonic clock. */
+  readonly lastAt: number;
+}
+
+/** How long to wait before it is written again, in milliseconds: no time at the first time, then a pause that doubles. */
+export function undoneRestMs(undone: Undone | undefined, now: number): number {
+  return undone === undefined ? 0 : undone.lastAt + pauseMs(FIRST_UNDONE_MS, undone.count - 1, LONGEST_UNDONE_MS) - now;
+}
+
+/** What is known after it was written again `now`. */
+export function undoneAgain(undone: Undone | undefined, now: number): Undone {
+  return { count: (undone?.count ?? 0) + 1, lastAt: now };
 }
