@@ -210,7 +210,7 @@ async function makeParts(foundation: Foundation) {
     runtime,
     authorities: () => api?.access.authorities?.(),
     kubeletUp: (until) => isKubeletUp(config.kubeletHealthz, kubelets.config, until),
-    kubeletStopped: async () => (await kubelet?.isStopped()) === true,
+    kubelet,
   });
   const startRuntime = runtimeStarterOf(machine, config.containerRuntimeEndpoint, log, living);
   const systemd = createWatchdog();

@@ -78,7 +78,7 @@ async function drain(node: SimulatedNode, fault: Fault, dieAfter = MOST_TURNS): 
     bootId: node.bootId,
     runtime,
     kubeletUp: () => Promise.resolve(true),
-    kubeletStopped: () => kubelet.isStopped(),
+    kubelet,
     clock,
     log: SILENT_LOG,
   });

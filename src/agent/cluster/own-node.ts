@@ -33,18 +33,17 @@ export function createOwnNode({ client, clock, log, nodeName }: ClusterDependenc
   let absentSince: number | undefined;
   const warnOnce = createWarnOnce(log, 'cannot read own Node object');
 
-  const stateOf = (node: Node | undefined): OwnNodeState => {
-    absentSince = node === undefined ? (absentSince ?? clock.monotonic()) : undefined;
-    if (node !== undefined) return { kind: 'present', node };
-    return { kind: 'absent', forMs: clock.monotonic() - (absentSince ?? 0) };
-  };
   /** The last state, where it is not older, or a new one; throws where the API server does not tell it. */
   const known = async (maxAgeMs: number, signal: AbortSignal): Promise<OwnNodeState> => {
     if (last !== undefined && clock.monotonic() - last.at < maxAgeMs) return last.state;
     try {
-      const state = stateOf(await sendForObject<Node>(client, request, [404], signal));
+      const node = await sendForObject<Node>(client, request, [404], signal);
+      const at = clock.monotonic();
+      absentSince = node === undefined ? (absentSince ?? at) : undefined;
+      const state: OwnNodeState =
+        node === undefined ? { kind: 'absent', forMs: at - (absentSince ?? at) } : { kind: 'present', node };
       warnOnce(undefined);
-      last = { state, at: clock.monotonic() };
+      last = { state, at };
       return state;
     } catch (error) {
       absentSince = undefined;

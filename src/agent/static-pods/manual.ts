@@ -76,8 +76,6 @@ export async function carryOutManualRequests(
     ...dependencies,
     store: () => store,
     kubeletUp: (until) => isKubeletUp(config.kubeletHealthz, find, until),
-    // Only an agent stops the kubelet, and none runs.
-    kubeletStopped: () => Promise.resolve(false),
   });
   const said = new Set<string>();
   for (;;) {

@@ -12,6 +12,7 @@ import { describeError } from '../../errors.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
 import { SandboxStops } from '../../host/cri/pod-stops.ts';
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
+import type { KubeletUnit } from '../../host/kubelet/unit.ts';
 import type { ParkStep } from '../../static-pods/journal/journal.ts';
 import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import type { Durability } from '../../static-pods/mover.ts';
@@ -56,8 +57,8 @@ interface StaticPodDependencies {
   /** Hashes of the certificates of the cluster's authority; absent, or undefined, where they are not known. */
   readonly authorities?: () => readonly string[] | undefined;
   readonly kubeletUp: (signal: AbortSignal) => Promise<boolean>;
-  /** Whether the agent itself stopped the kubelet, for a drain without an API server. */
-  readonly kubeletStopped: () => Promise<boolean>;
+  /** Tells whether the agent itself has stopped the kubelet, for a drain without an API server; absent where it never does. */
+  readonly kubelet?: Pick<KubeletUnit, 'isStopped'> | undefined;
   readonly clock: Clock;
   readonly log: Log;
   /** Reads the static pods; from their directories unless given. */
@@ -134,7 +135,7 @@ export class StaticPods {
 
   /** Reads the static pods; pods that were ended in place are apart, which only the runtime shows. */
   async observe(signal: AbortSignal): Promise<StaticPodView> {
-    const { store, kubeletStopped, clock, read = readStaticPods } = this.#dependencies;
+    const { store, kubelet, clock, read = readStaticPods } = this.#dependencies;
     const current = store();
     const refusal = await current.check();
     if (refusal !== undefined) return { inPlace: [], ended: [], parked: [], live: undefined, refusal };
@@ -145,7 +146,7 @@ export class StaticPods {
     this.#known = view.inPlace;
     this.#warnOfOthers(othersWarning(view)[0]);
     const lasting = this.stuck();
-    if (lasting.size === 0 || !(await kubeletStopped())) return view;
+    if (lasting.size === 0 || (await kubelet?.isStopped()) !== true) return view;
     const live = view.live ?? (await readLive(this.#reader, signal));
     const isEnded = (pod: Manifest): boolean => lasting.has(pod.file) && live !== undefined && !live.has(podKey(pod));
     const rest = view.inPlace.filter((pod) => !isEnded(pod));
@@ -206,9 +207,9 @@ export class StaticPods {
 
   /** The kubelet, which is asked each time. That it does not answer is logged once. */
   async kubelet(signal: AbortSignal): Promise<KubeletState> {
-    const { kubeletUp, kubeletStopped, clock, log } = this.#dependencies;
+    const { kubeletUp, kubelet, clock, log } = this.#dependencies;
     // A kubelet that the agent has stopped does not come back before the drain is over: nothing may wait for it.
-    if (await kubeletStopped()) return { kind: 'stopped' };
+    if ((await kubelet?.isStopped()) === true) return { kind: 'stopped' };
     if (await kubeletUp(signal)) {
       this.#down = undefined;
       return { kind: 'up' };

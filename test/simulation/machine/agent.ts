@@ -133,7 +133,7 @@ export async function runSimulatedAgent(
     bootId,
     runtime,
     kubeletUp: () => Promise.resolve(system?.isKubeletUp() ?? true),
-    kubeletStopped: async () => (await kubelet?.isStopped()) === true,
+    kubelet,
     clock,
     log,
     read: manifests.read,

@@ -165,7 +165,7 @@ export async function drainOffline(root: string, fault: OfflineFault | undefined
     bootId: 'boot-1',
     runtime,
     kubeletUp: () => Promise.resolve(kubeletStandIn.isUp),
-    kubeletStopped: () => kubelet.isStopped(),
+    kubelet,
     clock,
     log: SILENT_LOG,
   });

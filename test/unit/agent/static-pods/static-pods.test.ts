@@ -43,7 +43,7 @@ async function open(t: TestContext, disk = createQuickDisk()) {
     runtime: node.runtime,
     authorities: () => world.authorities,
     kubeletUp: () => Promise.resolve(world.kubeletUp),
-    kubeletStopped: () => Promise.resolve(world.kubeletStopped),
+    kubelet: { isStopped: () => Promise.resolve(world.kubeletStopped) },
     clock,
     log,
   });
