@@ -91,7 +91,6 @@ describe('the maintenance of a shutdown', () => {
       await patchMaintenance(rig.admin, second.metadata.name, { metadata: { finalizers: ['x.example.com/x'] } }),
     );
     assertAllowed(await deleteMaintenance(rig.admin, second.metadata.name));
-    // It may have the name of the first one, which is free again.
     const third = await agent.open([second.metadata.name]);
     assertAllowed(await patchMaintenance(rig.admin, second.metadata.name, { metadata: { finalizers: null } }));
     assert.equal((await agent.status()).phase.kind, 'draining');
