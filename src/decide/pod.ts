@@ -33,6 +33,17 @@ export interface DrainPod {
   readonly stays?: string;
 }
 
+/** The name of a pod as people write it: NAMESPACE/NAME. */
+export function podName({
+  namespace = 'default',
+  name,
+}: {
+  readonly namespace?: string;
+  readonly name: string;
+}): string {
+  return `${namespace}/${name}`;
+}
+
 /** KEP-4212, PodType: mirror pods are Static, pods controlled by a DaemonSet are DaemonSet, all others Default. */
 export function podTypeOf(pod: Pod): PodType {
   if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) return 'Static';

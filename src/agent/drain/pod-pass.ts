@@ -2,8 +2,7 @@ import type { Phase } from '../../decide/shutdown/phase.ts';
 import type { StaticPodDecision } from '../../decide/static-pod/moves.ts';
 import { isKeptByOthers, keepsParked } from '../../decide/static-pod/parked.ts';
 import type { DrainStep } from './drain.ts';
-import type { PassFacts } from './drainer.ts';
-import type { Waiting } from '../../decide/node/waits.ts';
+import type { DrainPass, PassFacts } from './drainer.ts';
 import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
 import type { LostWay } from '../static-pods/lost-way.ts';
 import type { ManualRequests } from '../static-pods/manual.ts';
@@ -14,7 +13,7 @@ import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import type { StaticPodView } from '../static-pods/view.ts';
 
 /** What one pass over the pods of this node saw and did. */
-export interface StaticPodPass {
+export interface StaticPodPass extends Pick<DrainPass, 'waiting' | 'drained' | 'left' | 'endsAlone' | 'running'> {
   /** The phase in which the pass was made. */
   readonly phase: Phase;
   readonly view: StaticPodView;
@@ -25,16 +24,6 @@ export interface StaticPodPass {
   readonly keptByOthers: ReadonlySet<string>;
   /** Maintenances that keep manifests parked although their status does not record this node, which no event tells of. */
   readonly unrecorded: ReadonlySet<string>;
-  /** Other pods that a drain by this agent waits for. */
-  readonly waiting: readonly Waiting[];
-  /** Whether the drain has nothing left to wait for. */
-  readonly drained: boolean;
-  /** Why pods are left that this agent cannot end before the machine goes down; absent where none is. */
-  readonly left?: string;
-  /** Why it can end them alone, without the cluster; absent where it cannot. */
-  readonly endsAlone?: string;
-  /** What the container runtime still runs after somebody has completed the NodeMaintenance; absent where that is not known. */
-  readonly running?: readonly string[];
 }
 
 /** What a pass is made with. */
@@ -88,11 +77,5 @@ export async function passOverPods(
   // Before any manifest is moved: the API server may be one of the pods that leave.
   await cluster?.interceptor.report(view, decision.progress, signal);
   await staticPods.act(view, decision, shutdown, signal);
-  const { drained, left, endsAlone, running, waiting } = leaving;
-  const rest = {
-    ...(left === undefined ? {} : { left }),
-    ...(endsAlone === undefined ? {} : { endsAlone }),
-    ...(running === undefined ? {} : { running }),
-  };
-  return { phase, view, carriers, decision, keptByOthers, unrecorded, waiting, drained, ...rest };
+  return { ...leaving, phase, view, carriers, decision, keptByOthers, unrecorded };
 }

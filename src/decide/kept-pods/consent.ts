@@ -2,7 +2,7 @@
 import type { KeptPods } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { firstNames } from '../name-list.ts';
-import { drainPodOf, type PodLoss } from '../pod.ts';
+import { drainPodOf, type PodLoss, podName } from '../pod.ts';
 import { isKept } from './kept-pods.ts';
 
 /** The words of --keep. */
@@ -59,7 +59,7 @@ export function missingConsent(pods: readonly Pod[], { keep, lose }: Consent): s
   const texts = LOSSES.flatMap(({ loss, why, flag, word }) => {
     const lost = lose.includes(loss) ? [] : leaving.filter(({ lossOf = [] }) => lossOf.includes(loss));
     if (lost.length === 0) return [];
-    const names = lost.map(({ namespace, name }) => `${namespace}/${name}`).toSorted();
+    const names = lost.map(podName).toSorted();
     return [`${why}: ${firstNames(names, MAX_NAMES)}; use ${flag}, or leave them with --keep ${word}`];
   });
   return texts.length === 0 ? undefined : texts.join('. Also, ');

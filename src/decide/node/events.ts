@@ -1,6 +1,7 @@
 import { counted } from '../counted.ts';
 import { type BlockingPod, DRAINED, type NodeMaintenanceStatus, WAIT_REASONS } from '../../api/node-maintenance.ts';
 import { POD_TYPES } from '../maintenance/drain-plan.ts';
+import { podName } from '../pod.ts';
 import { WAIT_OF_REASON, whoEnds } from './waits.ts';
 import { namesText } from '../drain/summary.ts';
 
@@ -43,7 +44,7 @@ export function newlyBlocked(before: NodeMaintenanceStatus, after: NodeMaintenan
   return [...blockingByReason(after)]
     .filter(([reason]) => !known.has(reason))
     .map(([reason, pods]) => {
-      const names = pods.map(({ namespace, name }) => `${namespace}/${name}`).toSorted();
+      const names = pods.map(podName).toSorted();
       const block = counted(names.length, 'pod blocks', 'pods block');
       // That an agent is missing says what to do; of other waits the union says who can.
       const remedy = reason === 'NoAgent' ? pods[0]?.message : whoEnds(WAIT_OF_REASON[reason]);

@@ -23,7 +23,7 @@ import { isSpent } from '../eviction/spent-request.ts';
 import { agentNodeOf } from '../maintenance/maintenance.ts';
 import { drainBegan, identityOf, recordedNodes } from '../maintenance/recorded-node.ts';
 import { isOwnController } from '../own-controller.ts';
-import { type DrainPod, endOf, podTypeOf } from '../pod.ts';
+import { type DrainPod, endOf, podName, podTypeOf } from '../pod.ts';
 import { takesTurns, toldToGuard } from '../shutdown/machine-going-down.ts';
 import { evictionPausedUntil, goesDownSince } from '../staying-pod/returning-pod.ts';
 import { goingOf } from '../staying-pod/staying-pods.ts';
@@ -93,10 +93,6 @@ export interface NodePlan {
   readonly blocking: readonly BlockingPod[];
 }
 
-function keyOf({ metadata: { namespace = 'default', name } }: Pod): string {
-  return `${namespace}/${name}`;
-}
-
 /** The drains of the node, as far as the pods that are left, the deadlines and the volumes let them go. */
 function drainsOf({ nodeName, node, pods, staticPods, maintenances, volumes, now }: NodeFacts): readonly SelfDrain[] {
   const identity = identityOf(node?.metadata ?? { name: nodeName });
@@ -116,7 +112,7 @@ function drainsOf({ nodeName, node, pods, staticPods, maintenances, volumes, now
 
 /** What a pod waits for that others need. */
 function waitsForOthers(pod: Pod, volumes: NodeVolumes): Waiting {
-  const what = keyOf(pod);
+  const what = podName(pod.metadata);
   if (!waitsForVolumes(volumes))
     return { wait: 'other-pods', what, on: 'other pods', message: 'runs a driver or the network that they need' };
   const message = `stays for ${describeVolumes([volumes])}`;
@@ -176,7 +172,7 @@ function stepOf(
   asked: PodQuestions,
   awaited: AwaitingPod | undefined,
 ): PodStep | undefined {
-  const what = keyOf(pod);
+  const what = podName(pod.metadata);
   const podType = podTypeOf(pod);
   const options = asked.optionsOf(pod);
   const end = endOf(pod);
@@ -242,7 +238,7 @@ export function decideNode(facts: NodeFacts): NodePlan {
     const needed = deletionTimestamp === undefined ? staying.get(uid) : undefined;
     if (needed !== undefined) return [{ kind: 'wait', pod, waiting: waitsForOthers(pod, needed) }];
     const awaited = asked.awaited(pod);
-    if (isStatic && awaited !== undefined) awaiting.add(keyOf(pod));
+    if (isStatic && awaited !== undefined) awaiting.add(podName(pod.metadata));
     const step = stepOf(pod, facts, asked, awaited);
     return step === undefined ? [] : [step];
   });

@@ -8,7 +8,7 @@ import { HEARTBEAT_DEADLINE_MS } from '../../api/eviction-request.ts';
 import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import { type EvictionOutcome, isApiFailure } from '../eviction/api-answer.ts';
 import { MAX_RETRY_MS } from '../eviction/back-off.ts';
-import { endOf, type PodEnd, podTypeOf } from '../pod.ts';
+import { endOf, type PodEnd, podName, podTypeOf } from '../pod.ts';
 import { readInterceptorMessage, refusedBy } from '../interceptor/message.ts';
 import type { ControllerLife } from '../shutdown/drainer.ts';
 import { LONGEST_UNSEEN_MS } from '../shutdown/offline-view.ts';
@@ -115,11 +115,10 @@ export function endingWait(
 /** The pods that were told to end, and are waited for; a static one is known by its manifest. */
 export function endingWaits(pods: readonly Pod[], now: number): readonly Waiting[] {
   return pods.flatMap((pod) => {
-    const { namespace = 'default', name } = pod.metadata;
     const end = podTypeOf(pod) === 'Static' ? undefined : endOf(pod);
     return end === undefined || now > end.endsAt + AFTER_END_MS
       ? []
-      : [endingWait(`${namespace}/${name}`, 'kubelet', end, now)];
+      : [endingWait(podName(pod.metadata), 'kubelet', end, now)];
   });
 }
 

@@ -1,18 +1,18 @@
 /** When a machine that goes down is let go: nothing is left on it but what cannot leave. */
 import type { Pod } from '../../api/pod.ts';
-import { endOf, isTerminal, podTypeOf } from '../pod.ts';
+import { endOf, isTerminal, podName, podTypeOf } from '../pod.ts';
 import type { OfflineView } from '../shutdown/offline-view.ts';
 import { CAME_TOO_LATE, comesTooLate } from './returning-pod.ts';
 import { URL_PODS_LEFT } from '../static-pod/url-pods.ts';
-import { endsOnNode, type GoingDown, NOT_ENDED, waitedUntil } from './staying-pods.ts';
-
-/** A pod or a volume that is left on a machine that goes down. */
-export interface Left {
-  /** Of a pod NAMESPACE/NAME. */
-  readonly what: string;
-  /** Why nobody here can make it leave before the machine goes down; absent where it can leave, or is leaving. */
-  readonly stays?: string;
-}
+import {
+  describeLeft,
+  endsOnNode,
+  type GoingDown,
+  type Left,
+  leftPod,
+  NOT_ENDED,
+  waitedUntil,
+} from './staying-pods.ts';
 
 /** Whether a drain has nothing left to wait for. */
 export interface DrainEnd {
@@ -25,16 +25,12 @@ export interface DrainEnd {
 
 /** Judges what is left; undefined where nobody could see all of it. */
 export function drainEnd(all: readonly Left[] | undefined): DrainEnd {
-  const byReason = new Map<string, string[]>();
-  for (const { what, stays } of all ?? []) {
-    if (stays === undefined) return { drained: false };
-    byReason.set(stays, [...(byReason.get(stays) ?? []), what]);
-  }
-  if (all === undefined) return { drained: false };
-  if (byReason.size === 0) return { drained: true };
-  const left = [...byReason].map(([why, names]) => `${why}: ${names.toSorted().join(', ')}`).join('; ');
+  if (all === undefined || all.some(({ stays }) => stays === undefined)) return { drained: false };
+  const left = describeLeft(all);
+  if (left === undefined) return { drained: true };
   // A kubelet that is stopped starts nothing that comes again.
-  return { drained: true, left, ...(byReason.has(CAME_TOO_LATE) ? { endsAlone: left } : {}) };
+  const endsAlone = all.some(({ stays }) => stays === CAME_TOO_LATE) ? { endsAlone: left } : {};
+  return { drained: true, left, ...endsAlone };
 }
 
 /** What is known of the manifests of the node's static pods. */
@@ -90,8 +86,8 @@ export function leftOf(
   const told = pods
     .filter((pod) => !isTerminal(pod))
     .map((pod): Left => {
-      const { name, namespace = 'default', deletionTimestamp } = pod.metadata;
-      const what = `${namespace}/${name}`;
+      const { deletionTimestamp } = pod.metadata;
+      const what = podName(pod.metadata);
       known.add(what);
       if (comesTooLate(pod, scope.since)) return { what, stays: CAME_TOO_LATE };
       const podType = podTypeOf(pod);
@@ -118,5 +114,5 @@ export function nobodyEnds(view: OfflineView, whyNone: string | undefined): read
   if (whyNone === undefined) return [];
   const stays = `nobody on this machine can end pods that the kubelet has from the API server, because ${whyNone}`;
   if (view.kind === 'unseen') return [{ what: `which ones run is not known (${view.reason})`, stays }];
-  return view.pods.map(({ namespace, name }) => ({ what: `${namespace}/${name}`, stays }));
+  return view.pods.map((pod) => leftPod({ ...pod, stays }));
 }

@@ -1,6 +1,6 @@
 /** Pods that a drain asks to leave like all others, and does not wait for, because they would never be gone. */
 import type { Node, Pod } from '../../api/pod.ts';
-import { CARRIES_WAY, type DrainPod, drainPodOf, endOf, podTypeOf, readyConditionOf } from '../pod.ts';
+import { CARRIES_WAY, type DrainPod, drainPodOf, endOf, podName, podTypeOf, readyConditionOf } from '../pod.ts';
 import { LONGEST_UNSEEN_MS } from '../shutdown/offline-view.ts';
 import { timeOf } from '../time.ts';
 import { isFromUrl, URL_PODS_LEFT } from '../static-pod/url-pods.ts';
@@ -65,8 +65,7 @@ export function endsOnNode(pod: Pod, { since, readySince }: Omit<GoingDown, 'now
 
 /** Whether the pod is a static one that carries its node's way to the API server. */
 export function carries(pod: Pod, node: Node | undefined): boolean {
-  const { namespace = 'default', name } = pod.metadata;
-  return podTypeOf(pod) === 'Static' && carriersOn(node).includes(`${namespace}/${name}`);
+  return podTypeOf(pod) === 'Static' && carriersOn(node).includes(podName(pod.metadata));
 }
 
 /** Why a drain of the pod's node does not wait for it; undefined where it does. */
@@ -89,20 +88,36 @@ export function waitedFor(pods: readonly DrainPod[]): readonly DrainPod[] {
   return pods.some(({ stays }) => stays !== undefined) ? pods.filter(({ stays }) => stays === undefined) : pods;
 }
 
-/** What stays of the pods and why, as a sentence without its end; undefined where nothing does. */
-export function describeStaying(pods: readonly DrainPod[]): string | undefined {
+/** A pod or a volume that is left on a node. */
+export interface Left {
+  /** Of a pod NAMESPACE/NAME. */
+  readonly what: string;
+  /** Why nobody here can make it leave before the machine goes down; absent where it can leave, or is leaving. */
+  readonly stays?: string;
+}
+
+/** The pod as it is left on its node. */
+export function leftPod(pod: Pick<DrainPod, 'namespace' | 'name' | 'stays'>): Left {
+  return { what: podName(pod), ...(pod.stays === undefined ? {} : { stays: pod.stays }) };
+}
+
+/** What stays and why, as a sentence without its end; undefined where nothing does. */
+export function describeLeft(all: readonly Left[]): string | undefined {
   const byReason = Map.groupBy(
-    pods.filter(({ stays }) => stays !== undefined),
+    all.filter(({ stays }) => stays !== undefined),
     ({ stays }) => stays ?? '',
   );
-  if (byReason.size === 0) return undefined;
-  return [...byReason]
-    .map(
-      ([why, own]) =>
-        `${why}: ${own
-          .map(({ namespace, name }) => `${namespace}/${name}`)
-          .toSorted()
-          .join(', ')}`,
-    )
-    .join('; ');
+  const texts = [...byReason].map(
+    ([why, own]) =>
+      `${why}: ${own
+        .map(({ what }) => what)
+        .toSorted()
+        .join(', ')}`,
+  );
+  return texts.length === 0 ? undefined : texts.join('; ');
+}
+
+/** The same of pods. */
+export function describeStaying(pods: readonly DrainPod[]): string | undefined {
+  return describeLeft(pods.map(leftPod));
 }

@@ -3,7 +3,7 @@
  * time shorter, which it ignores, and where the machine goes down and the kubelet is away, or cannot take away what has ended.
  */
 import type { Pod } from '../../api/pod.ts';
-import { endOf, graceSecOf, isTerminal, podTypeOf } from '../pod.ts';
+import { endOf, graceSecOf, isTerminal, podName, podTypeOf } from '../pod.ts';
 import type { LiveSandbox } from '../shutdown/runtime-pods.ts';
 import { staticUidOf } from '../static-pod/mirror-pod.ts';
 import { KUBELET_WAIT_MS } from '../static-pod/moves.ts';
@@ -51,7 +51,7 @@ function isOverdue(pod: Pod, now: number): boolean {
 /** Whether the pod is to end: it was told to, or its manifest is one of those. */
 function isToEnd(pod: Pod, { ended }: Pick<ToldScope, 'ended'>): boolean {
   if (podTypeOf(pod) !== 'Static') return endOf(pod) !== undefined;
-  return ended.has(keyOf(pod));
+  return ended.has(podName(pod.metadata));
 }
 
 /** What is done about one pod; one that was told to end keeps its time, and has all of it from a runtime where its kubelet is away. */
@@ -81,8 +81,4 @@ export function decideToldPods(pods: readonly Pod[], scope: ToldScope): readonly
   // Nobody ends a pod over a silent runtime, but one without a process has ended.
   const hasEnded = (pod: Pod): boolean => isToEnd(pod, scope) && !live.has(staticUidOf(pod) ?? pod.metadata.uid ?? '');
   return goesDown ? left.filter(hasEnded).map((pod) => ({ kind: 'remove', pod })) : [];
-}
-
-function keyOf({ metadata: { namespace = 'default', name } }: Pod): string {
-  return `${namespace}/${name}`;
 }

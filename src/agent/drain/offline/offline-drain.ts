@@ -4,10 +4,10 @@ import type { DrainPlanEntry } from '../../../api/node-maintenance.ts';
 import { effectiveDrainPlan } from '../../../decide/maintenance/drain-plan.ts';
 import { decideOfflineDeadline } from '../../../decide/deadline/offline.ts';
 import { resolveDrain } from '../../../decide/drain/resolution.ts';
-import { drainEnd, type Left, manifestsRefused, nobodyEnds } from '../../../decide/staying-pod/left-pods.ts';
+import { drainEnd, manifestsRefused, nobodyEnds } from '../../../decide/staying-pod/left-pods.ts';
+import { type Left, leftPod } from '../../../decide/staying-pod/staying-pods.ts';
 import { NO_PODS, type SeenPods } from '../../../decide/shutdown/offline-view.ts';
 import { isAlone } from '../../../decide/shutdown/running-pods.ts';
-import type { DrainPod } from '../../../decide/pod.ts';
 import { podKey } from '../../../decide/static-pod/moves.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { Manifest } from '../../../static-pods/manifest/manifest.ts';
@@ -29,15 +29,11 @@ interface OfflineDrainDependencies {
 /** Why static pods stay whose manifests do not move. */
 const STUCK = 'manifests cannot be moved, and the kubelet cannot be stopped';
 
-function leftPod({ namespace, name }: Pick<DrainPod, 'namespace' | 'name'>): Left {
-  return { what: `${namespace}/${name}` };
-}
-
 /** The static pods that stay: those of manifests that do not move, and all of them where none may be moved. */
 function staying(hopeless: readonly Manifest[], { refusal }: StaticPodView, seen: SeenPods): readonly Left[] {
   const stuck = hopeless.map((pod) => ({ what: podKey(pod), stays: STUCK }));
   if (refusal === undefined) return stuck;
-  return seen.staticPods.map((pod) => ({ ...leftPod(pod), stays: manifestsRefused(refusal) }));
+  return seen.staticPods.map((pod) => leftPod({ ...pod, stays: manifestsRefused(refusal) }));
 }
 
 /** Whether the runtime did not tell which pods of parked manifests still run. */

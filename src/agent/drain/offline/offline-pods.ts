@@ -4,7 +4,7 @@
  */
 import type { KnownPods, PodKnowledge } from './known-pods.ts';
 import { endingWait, type Waiting } from '../../../decide/node/waits.ts';
-import type { DrainPod } from '../../../decide/pod.ts';
+import { type DrainPod, podName } from '../../../decide/pod.ts';
 import { NO_PODS, type OfflineView, type SeenPods } from '../../../decide/shutdown/offline-view.ts';
 import { isFromManifest, type RuntimePod, runtimePodsOf } from '../../../decide/shutdown/runtime-pods.ts';
 import { describeError, NodemaintError } from '../../../errors.ts';
@@ -94,10 +94,6 @@ interface OfflinePodsDependencies {
   readonly onChange: () => void;
 }
 
-function nameOf({ namespace, name }: RuntimePod): string {
-  return `${namespace}/${name}`;
-}
-
 function isStatic({ podType }: RuntimePod): boolean {
   return podType === 'Static';
 }
@@ -161,7 +157,7 @@ export class OfflinePods {
     const uids = new Set(evicting.map(({ uid }) => uid));
     // As long as the kubelet runs, it stops a static pod itself whose manifest is parked.
     const isOurs = await kubelet.isStopped();
-    const statics = isOurs ? view.staticPods.filter((pod) => parked.has(nameOf(pod))) : [];
+    const statics = isOurs ? view.staticPods.filter((pod) => parked.has(podName(pod))) : [];
     return [...view.pods.filter(({ uid }) => uids.has(uid)), ...statics].map((pod) => this.#stop(pod, graces));
   }
 
@@ -199,10 +195,10 @@ export class OfflinePods {
 
   #stop(pod: RuntimePod, graces: OfflineStop['graces']): Waiting {
     const graceSec = Math.min(pod.graceSec, graces.get(pod.uid) ?? pod.graceSec);
-    const subject = { pod: nameOf(pod), podType: pod.podType };
+    const subject = { pod: podName(pod), podType: pod.podType };
     const begun = pod.sandboxIds.map((id) => this.#stops.begin(id, graceSec, subject, this.#lifetime));
     const toldAt = Math.min(...begun.map((each) => each.toldAt));
     const endsAt = Math.max(...begun.map((each) => each.endsAt));
-    return endingWait(nameOf(pod), 'container runtime', { toldAt, endsAt }, this.#dependencies.clock.now());
+    return endingWait(podName(pod), 'container runtime', { toldAt, endsAt }, this.#dependencies.clock.now());
   }
 }

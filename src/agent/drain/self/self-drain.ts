@@ -26,7 +26,8 @@ import { API_SERVER, type Waiting } from '../../../decide/node/waits.ts';
 import { CARRIES_WAY, isTerminal, podTypeOf } from '../../../decide/pod.ts';
 import { isBeforeItsTurn } from '../../../decide/shutdown/machine-going-down.ts';
 import { type Leave, podKey } from '../../../decide/static-pod/moves.ts';
-import { drainEnd, type Left, leftOf } from '../../../decide/staying-pod/left-pods.ts';
+import { drainEnd, leftOf } from '../../../decide/staying-pod/left-pods.ts';
+import { type Left, leftPod } from '../../../decide/staying-pod/staying-pods.ts';
 import { comesBeforeVolumes, describeVolumes, volumesOn, waitsForVolumes } from '../../../decide/volume/wait.ts';
 import { describeError } from '../../../errors.ts';
 import { syncCordon } from '../../../kube/maintenance/cordon.ts';
@@ -101,10 +102,7 @@ function leftOfDrain({ resolution }: SelfDrain, pods: readonly Pod[], view: Stat
   const others = pods.filter((pod) => podTypeOf(pod) === 'Static' && !manifests.ends.has(keyOf(pod)));
   const own = resolution.nodes.flatMap(({ evicting, pending, volumes }): readonly Left[] => {
     const waits = waitsForVolumes(volumes) ? volumes.names : [];
-    const named = [...evicting, ...pending].map(({ namespace, name, stays }) => {
-      return { what: `${namespace}/${name}`, ...(stays === undefined ? {} : { stays }) };
-    });
-    return [...named, ...waits.map((name) => ({ what: `volume ${name}` }))];
+    return [...[...evicting, ...pending].map(leftPod), ...waits.map((name) => ({ what: `volume ${name}` }))];
   });
   // What stays of the others is judged where the end of the drain is.
   return [...own, ...leftOf(others, manifests, { since: undefined, now: 0 })];

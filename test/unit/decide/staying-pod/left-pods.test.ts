@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod } from '../../../../src/api/pod.ts';
-import {
-  type DrainEnd,
-  drainEnd,
-  type KnownManifests,
-  type Left,
-  leftOf,
-} from '../../../../src/decide/staying-pod/left-pods.ts';
+import { type DrainEnd, drainEnd, type KnownManifests, leftOf } from '../../../../src/decide/staying-pod/left-pods.ts';
+import type { Left } from '../../../../src/decide/staying-pod/staying-pods.ts';
 
 describe('the end of the drain of a machine', () => {
   const url = 'from a URL';
