@@ -20,7 +20,7 @@ import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { type SelfDrain, whyWaitsAlone } from '../../../decide/drain/self-drain.ts';
 import { isControlPlane } from '../../../decide/maintenance/control-plane-members.ts';
-import { drainsOfNode, type NodeDrain, soleNodeOf } from '../../../decide/maintenance/maintenance.ts';
+import { drainsOfNode, soleNodeOf } from '../../../decide/maintenance/maintenance.ts';
 import { decideNode, type NodePlan } from '../../../decide/node/plan.ts';
 import { API_SERVER, type Waiting } from '../../../decide/node/waits.ts';
 import { CARRIES_WAY, isTerminal, podTypeOf } from '../../../decide/pod.ts';
@@ -48,6 +48,7 @@ interface SelfDrainParts {
   readonly maxVolumeWaitMs: number;
 }
 
+const UNTOLD = 'the API server does not tell of';
 /** What keeps a drain where the API server answers to a write with a conflict, or a controller is back. */
 const NOT_WRITTEN = 'what the drain comes to cannot be written yet';
 /** A pass that takes longer ends; the loop, and with it the watchdog, must not wait for it. */
@@ -55,40 +56,6 @@ const PASS_MS = 10_000;
 
 /** The labels of a node hardly ever change; its cordon may be taken away; the kubelet reports its volumes every ten seconds. */
 const AGE_MS = { labels: 60_000, cordon: 15_000, volumes: 5_000 };
-
-/** What was drained by this agent, for the static pods. */
-interface OwnPass {
-  /** Static pods, NAMESPACE/NAME, that wait for interceptors. */
-  readonly awaiting: ReadonlySet<string>;
-  readonly waiting: readonly Waiting[];
-  /** The static pods, with the priorities of their mirror pods. */
-  readonly view: StaticPodView;
-  readonly drains: readonly NodeDrain[];
-  /** What is left of the drain of this shutdown; undefined where it has none. */
-  readonly left: readonly Left[] | undefined;
-}
-
-/** Adds the static pods that the agent's own targets select, unless they wait for interceptors. */
-function withOwn(base: DrainPass, own: OwnPass, { record: { phase } }: DrainerFacts): DrainPass {
-  const { view } = own;
-  const name = drainedFor(phase);
-  const leave = new Map<string, Leave>(base.leave);
-  const targeted = new Set(base.targeted);
-  // What leaves for several drains is parked for another one than the shutdown's, which may outlive it.
-  const isShutdown = ({ maintenance }: NodeDrain): number => Number(maintenance === name);
-  for (const drain of own.drains.toSorted((one, other) => isShutdown(one) - isShutdown(other))) {
-    for (const [key, why] of leaveByTargets(view, drain.drainTargets, drain)) {
-      targeted.add(key);
-      if (!own.awaiting.has(key) && !leave.has(key)) leave.set(key, why);
-    }
-  }
-  const end = base.drained ? base : drainEnd(own.left);
-  const unended = own.waiting.filter(({ wait }) => wait !== 'grace-period' && wait !== 'overdue');
-  const [first] = unended;
-  // What waits for anything else has an owner, or an end of its own.
-  const failed = first !== undefined && unended.every(({ on }) => on === API_SERVER) ? { stalled: first.message } : {};
-  return { ...base, ...end, ...failed, leave, targeted, waiting: own.waiting };
-}
 
 /** The pass that did not get on with the API server, and why. */
 function stalled(base: DrainPass, reason: string): DrainPass {
@@ -114,30 +81,44 @@ function mirrorPriorities(pods: readonly Pod[]): ReadonlyMap<string, number> {
   return new Map(mirrors.flatMap((pod) => (pod.spec.priority === undefined ? [] : [[keyOf(pod), pod.spec.priority]])));
 }
 
-/** The view of the static pods, and the name of the maintenance of this node's shutdown. */
-interface PassScope {
+/** What was seen and done in one pass. */
+interface Done {
+  /** The static pods, with the priorities of their mirror pods. */
   readonly view: StaticPodView;
   readonly pods: readonly Pod[];
+  /** The name of the maintenance of this node's shutdown; undefined where it has none. */
   readonly shutdown: string | undefined;
+  /** What is waited for after the steps. */
+  readonly ended: readonly Waiting[];
 }
 
-function ownPassOf(
-  { drains: own, awaiting }: NodePlan,
-  { view, pods, shutdown }: PassScope,
-  ended: readonly Waiting[],
-): OwnPass {
-  const drains = own.map(({ maintenance, resolution }) => ({
-    maintenance: maintenance.metadata.name,
-    reason: maintenance.spec.reason ?? '',
-    drainTargets: resolution.nodes[0]?.drainTargets ?? [],
-  }));
-  const ofShutdown = own.find(({ maintenance }) => maintenance.metadata.name === shutdown);
-  const [volumes] = own.map(({ resolution }) => resolution.nodes[0]?.volumes).filter(waitsForVolumes);
-  const left = ofShutdown === undefined ? undefined : leftOfDrain(ofShutdown, pods, view);
-  if (volumes === undefined) return { awaiting, waiting: ended, view, drains, left };
-  const message = `waits for ${describeVolumes([volumes])}`;
-  const wait: Waiting = { wait: 'volumes', what: 'this node', on: 'kubelet', message, since: volumes.since };
-  return { awaiting, waiting: [...ended, wait], view, drains, left };
+/** Adds what the drains of this agent came to: the static pods that their targets select, unless these wait for interceptors. */
+function withPlan(base: DrainPass, { drains, awaiting }: NodePlan, { view, pods, shutdown, ended }: Done): DrainPass {
+  const leave = new Map<string, Leave>(base.leave);
+  const targeted = new Set(base.targeted);
+  const isOfShutdown = ({ maintenance }: SelfDrain): boolean => maintenance.metadata.name === shutdown;
+  // What leaves for several drains is parked for another one than the shutdown's, which may outlive it.
+  const others = drains.filter((drain) => !isOfShutdown(drain));
+  for (const { maintenance, resolution } of [...others, ...drains.filter(isOfShutdown)]) {
+    const why = { maintenance: maintenance.metadata.name, reason: maintenance.spec.reason ?? '' };
+    for (const [key] of leaveByTargets(view, resolution.nodes[0]?.drainTargets ?? [], why)) {
+      targeted.add(key);
+      if (!awaiting.has(key) && !leave.has(key)) leave.set(key, why);
+    }
+  }
+  const own = drains.find(isOfShutdown);
+  const end = base.drained ? base : drainEnd(own && leftOfDrain(own, pods, view));
+  const waiting = [...ended];
+  const [volumes] = drains.map(({ resolution }) => resolution.nodes[0]?.volumes).filter(waitsForVolumes);
+  if (volumes !== undefined) {
+    const message = `waits for ${describeVolumes([volumes])}`;
+    waiting.push({ wait: 'volumes', what: 'this node', on: 'kubelet', message, since: volumes.since });
+  }
+  const unended = waiting.filter(({ wait }) => wait !== 'grace-period' && wait !== 'overdue');
+  const [first] = unended;
+  // What waits for anything else has an owner, or an end of its own.
+  const failed = first !== undefined && unended.every(({ on }) => on === API_SERVER) ? { stalled: first.message } : {};
+  return { ...base, ...end, ...failed, leave, targeted, waiting };
 }
 
 /** The drainer for the time without a controller; its work ends with `lifetime`. */
@@ -180,8 +161,7 @@ export class SelfDrainer implements Drainer {
       if (maintenances.length > 0) {
         const shutdown = drainedFor(facts.record.phase);
         base = { ...base, isBegun: maintenances.some(({ metadata }) => metadata.name === shutdown) };
-        const own = await this.#drain({ ...facts, maintenances }, signal);
-        return typeof own === 'string' ? stalled(base, own) : withOwn(base, own, facts);
+        return await this.#drain(base, { ...facts, maintenances }, signal);
       }
       this.stop();
       await giveBack.pass(() => controller.isAway(signal), signal);
@@ -210,15 +190,15 @@ export class SelfDrainer implements Drainer {
     return free.length > 0 ? free : latest.map(whyNot).join('; ');
   }
 
-  /** Drains the node; or says what keeps the agent from it. */
-  async #drain({ maintenances, ...facts }: DrainerFacts, signal: AbortSignal): Promise<OwnPass | string> {
+  /** Drains the node, or says what keeps the agent from it. */
+  async #drain(base: DrainPass, { maintenances, ...facts }: DrainerFacts, signal: AbortSignal): Promise<DrainPass> {
     const { controller, pods, requests, maintenances: known, ownNode, maxVolumeWaitMs } = this.#parts;
     const { client, clock, log, nodeName } = this.#dependencies;
     const mayAct = (): Promise<boolean> => controller.isAway(signal);
     const copy = followed(pods);
     requests.watch(true);
-    if (copy === undefined) return 'the API server does not tell of the pods of this node';
-    if (!requests.synced()) return 'the API server does not tell of the EvictionRequests of this node';
+    if (copy === undefined) return stalled(base, `${UNTOLD} the pods of this node`);
+    if (!requests.synced()) return stalled(base, `${UNTOLD} the EvictionRequests of this node`);
     const carriers = facts.carriers ?? [];
     const isCarrier = (pod: Pod): boolean => carriers.some((each) => podKey(each) === keyOf(pod));
     const all = copy.list().filter((pod) => !isTerminal(pod) && !(podTypeOf(pod) === 'Static' && isCarrier(pod)));
@@ -232,7 +212,7 @@ export class SelfDrainer implements Drainer {
     const cordon = node && (await syncCordon(client, { node, wantedBy, mayWrite: mayAct }, signal));
     if (cordon !== undefined && cordon !== 'unchanged') ownNode.forget();
     if (cordon === 'changed') log.info({ maintenances: wantedBy }, 'cordoned own node');
-    if (cordon === 'not-allowed' || cordon === 'conflict') return NOT_WRITTEN;
+    if (cordon === 'not-allowed' || cordon === 'conflict') return stalled(base, NOT_WRITTEN);
     const names = mayUseVolumes ? [] : volumesOn(node);
     this.#volumesSince = names.length === 0 ? undefined : (this.#volumesSince ?? clock.now());
     const plan = decideNode({
@@ -251,10 +231,10 @@ export class SelfDrainer implements Drainer {
     const sole = plan.drains.filter(({ maintenance }) => soleNodeOf(maintenance) === nodeName);
     // The targets are written before pods leave by them: the gate of DaemonSets goes by the status.
     const observed = { list: all, blocking: plan.blocking, requests: requests.list() };
-    if (!(await this.#status.write(sole, observed, mayAct, signal))) return NOT_WRITTEN;
+    if (!(await this.#status.write(sole, observed, mayAct, signal))) return stalled(base, NOT_WRITTEN);
     const recorded = drainsOfNode(this.#status.latest(maintenances), nodeName);
     const whyNotAsked = await this.#others.whyNotAsked(known.list(), signal);
-    const waiting = await this.#steps.take(plan.steps, { recorded, mayAct, whyNotAsked }, signal);
-    return ownPassOf(plan, { view, pods: all, shutdown: drainedFor(facts.record.phase) }, waiting);
+    const ended = await this.#steps.take(plan.steps, { recorded, mayAct, whyNotAsked }, signal);
+    return withPlan(base, plan, { view, pods: all, shutdown: drainedFor(facts.record.phase), ended });
   }
 }
