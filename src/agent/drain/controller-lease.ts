@@ -61,7 +61,8 @@ export class ControllerLease implements LeaseReader {
 
   async look(maxAgeMs: number, signal: AbortSignal): ReturnType<LeaseReader['look']> {
     await this.#read(maxAgeMs, signal);
-    if (this.#error !== undefined) return { kind: this.refusal() === undefined ? 'unanswered' : 'refused' };
+    const untold = this.untold();
+    if (untold !== undefined) return { kind: untold === '' ? 'unanswered' : 'refused' };
     const life = controllerAlive(this.#known, this.#dependencies.clock.monotonic());
     return { kind: 'read', writesNotes: writesNotes(this.#known?.lease), life };
   }
@@ -76,15 +77,11 @@ export class ControllerLease implements LeaseReader {
     return evictionSettingsOf(this.#known?.lease);
   }
 
-  /** Whether the API server told the Lease when it was asked last, or was not asked. */
-  isTold(): boolean {
-    return this.#error === undefined;
-  }
-
-  /** Why it answered and did not tell; undefined where it told, or did not answer. */
-  refusal(): string | undefined {
+  /** Why the API server did not tell it when it was asked last, "" where it gave no answer; undefined where it told, or was not asked. */
+  untold(): string | undefined {
     const error = this.#error;
-    return error instanceof NodemaintError && error.code === 'API_REFUSED' ? describeError(error) : undefined;
+    if (error === undefined) return undefined;
+    return error instanceof NodemaintError && error.code === 'API_REFUSED' ? describeError(error) : '';
   }
 
   /** Begins the observation anew; `look` goes on with what it has seen. */

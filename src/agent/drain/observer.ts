@@ -26,7 +26,7 @@ export interface DrainSight {
 interface ObserverDependencies {
   readonly nodeName: string;
   readonly clock: Pick<Clock, 'monotonic' | 'now'>;
-  readonly lease: Pick<ControllerLease, 'observe' | 'last' | 'settings' | 'isTold' | 'refusal' | 'forget'>;
+  readonly lease: Pick<ControllerLease, 'observe' | 'last' | 'settings' | 'untold' | 'forget'>;
   readonly maintenances: Pick<NodeMaintenances, 'synced' | 'list' | 'watchesAll' | 'wantAll' | 'holdAll'>;
   readonly own: Pick<OwnMaintenances, 'state'>;
   readonly requests: Pick<NodeEvictionRequests, 'list'>;
@@ -104,7 +104,7 @@ export class ProgressObserver {
     const isUnseen = own.state(name) === 'open' && !maintenances.list().some(({ metadata }) => metadata.name === name);
     const unseen = isUnseen ? `the NodeMaintenance ${name}` : this.#needsAll() ? 'all NodeMaintenances' : undefined;
     const unheard = unseen === undefined ? undefined : `the API server does not tell of ${unseen}`;
-    const text = lease.isTold() ? (reason ?? unheard) : (lease.refusal() ?? '');
+    const text = lease.untold() ?? reason ?? unheard;
     const last = this.#stall;
     // What was refused before the agent began is another wait.
     const since = last === undefined || (isBegun && !last.isBegun) ? this.#askedAt : last.since;
@@ -195,7 +195,7 @@ export class ProgressObserver {
     // Whatever the API server refuses, somebody gets further.
     if (isChanged && this.#stall !== undefined) this.#stall = { ...this.#stall, since: now };
     // The copies say nothing of what a controller does while the API server is away.
-    const isWorkless = life !== 'dead' && lease.isTold() && !isChanged;
+    const isWorkless = life !== 'dead' && lease.untold() === undefined && !isChanged;
     this.#work = { text, since: isWorkless ? (this.#work?.since ?? now) : now };
     if (this.#isIdle() && life !== 'dead') return 'idle';
     const stand = standOf(own, nodeName);

@@ -1,7 +1,7 @@
 import type { Pod } from '../../api/pod.ts';
 import { afterAttempt, NO_ATTEMPT } from '../../decide/eviction/imperative.ts';
 import { attemptToEvict } from '../../kube/eviction/attempt.ts';
-import { createEvictionAttempts } from '../../kube/eviction/attempt-memory.ts';
+import { EvictionAttempts } from '../../kube/eviction/attempt-memory.ts';
 import type { EvictionConcurrency } from '../../kube/eviction/concurrency.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
@@ -25,7 +25,7 @@ export interface GroupedEvictions {
 export function createGroupedEvictions(context: ControllerContext, underWay: EvictionConcurrency): GroupedEvictions {
   const { client, clock, log, metrics, budgets } = context;
   const { promiseWords, promiseTimeout } = context.options;
-  const memories = createEvictionAttempts(clock);
+  const memories = new EvictionAttempts(clock);
   const said = new Map<string, { readonly refused?: string }>();
   return {
     evict: async (key, pod, signal) => {

@@ -13,7 +13,7 @@ import type { Log } from '../../telemetry/log.ts';
 import { serveHttp } from '../../telemetry/http.ts';
 import { type ControllerMetrics, createControllerMetrics } from '../../telemetry/controller-metrics.ts';
 import { buildVersion } from '../../version.ts';
-import { createUngatedDaemonSets } from '../../kube/eviction/ungated-daemon-sets.ts';
+import { UngatedDaemonSets } from '../../kube/eviction/ungated-daemon-sets.ts';
 import { CONTROLLER_LEASE } from '../../kube/lease.ts';
 import { runElection } from '../../kube/leader/election.ts';
 import { byResource, type Copies, createCopies } from '../cache/copies.ts';
@@ -94,7 +94,7 @@ function createLeaderOf(dependencies: ControllerDependencies, { copies, metrics 
   const { client, clock, log, options } = dependencies;
   const fenced = { client: term.fence(client), clock, log };
   const events = createEventRecorder(COMPONENT, fenced);
-  const ungated = createUngatedDaemonSets(clock);
+  const ungated = new UngatedDaemonSets(clock);
   const indexes = { ...createIndexes(copies, clock), budgets: copies.budgets };
   const readMaintenances = createMaintenanceRead(fenced.client, indexes.maintenances);
   return createLeader({ ...fenced, options, metrics, events, ungated, readMaintenances, ...indexes });

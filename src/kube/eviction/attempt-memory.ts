@@ -10,41 +10,45 @@ import {
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
 import type { ObjectCache } from '../watch.ts';
 
-/** What is remembered of evictions, by a key; a clock that is set makes nothing due earlier or later. */
-export interface EvictionAttempts {
-  get(key: string): EvictionMemory | undefined;
-  set(key: string, memory: EvictionMemory): void;
-  delete(key: string): void;
-  /** All of them. */
-  list(): readonly (readonly [string, EvictionMemory])[];
-  clear(): void;
-}
-
 interface Noted {
   readonly memory: EvictionMemory;
   readonly at: Moment;
 }
 
-export function createEvictionAttempts(clock: Clock): EvictionAttempts {
-  const noted = new Map<string, Noted>();
-  const current = ({ memory, at }: Noted): EvictionMemory =>
-    movedMemory(memory, asOfNow(at, momentOf(clock)) - at.wall);
-  return {
-    get: (key) => {
-      const known = noted.get(key);
-      return known === undefined ? undefined : current(known);
-    },
-    set: (key, memory) => {
-      noted.set(key, { memory, at: momentOf(clock) });
-    },
-    delete: (key) => {
-      noted.delete(key);
-    },
-    list: () => [...noted].map(([key, known]) => [key, current(known)] as const),
-    clear: () => {
-      noted.clear();
-    },
-  };
+/** What is remembered of evictions, by a key; a clock that is set makes nothing due earlier or later. */
+export class EvictionAttempts {
+  readonly #clock: Clock;
+  readonly #noted = new Map<string, Noted>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get(key: string): EvictionMemory | undefined {
+    const known = this.#noted.get(key);
+    return known === undefined ? undefined : this.#current(known);
+  }
+
+  set(key: string, memory: EvictionMemory): void {
+    this.#noted.set(key, { memory, at: momentOf(this.#clock) });
+  }
+
+  delete(key: string): void {
+    this.#noted.delete(key);
+  }
+
+  /** All of them. */
+  list(): readonly (readonly [string, EvictionMemory])[] {
+    return [...this.#noted].map(([key, known]) => [key, this.#current(known)] as const);
+  }
+
+  clear(): void {
+    this.#noted.clear();
+  }
+
+  #current({ memory, at }: Noted): EvictionMemory {
+    return movedMemory(memory, asOfNow(at, momentOf(this.#clock)) - at.wall);
+  }
 }
 
 /** What budgets keep is found by these. */

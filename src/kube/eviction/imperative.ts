@@ -27,7 +27,7 @@ import { attemptToEvict } from './attempt.ts';
 import { writeMark } from './evict-mark.ts';
 import type { EndOptions } from './evictor.ts';
 import type { Interceptor, InterceptorStep } from './interceptor.ts';
-import { blockedIn, createEvictionAttempts, type EvictionAttempts, unblocked } from './attempt-memory.ts';
+import { blockedIn, EvictionAttempts, unblocked } from './attempt-memory.ts';
 import type { EvictionConcurrency } from './concurrency.ts';
 
 /** What the engine works with. */
@@ -158,7 +158,7 @@ async function act(
 
 /** Creates the engine (KEP-4563, "Eviction"): the Eviction API as the last resort. */
 export function createEvictionEngine(parts: EngineParts): EvictionEngine {
-  const memories = createEvictionAttempts(parts.clock);
+  const memories = new EvictionAttempts(parts.clock);
   const unsure = new Set<string>();
   return {
     name: IMPERATIVE_INTERCEPTOR,

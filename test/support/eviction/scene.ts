@@ -5,7 +5,7 @@ import type { ControllerContext } from '../../../src/controller/context.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import { rfc3339 } from '../../../src/decide/time.ts';
 import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
-import { createUngatedDaemonSets } from '../../../src/kube/eviction/ungated-daemon-sets.ts';
+import { UngatedDaemonSets } from '../../../src/kube/eviction/ungated-daemon-sets.ts';
 import type { Interceptor } from '../../../src/kube/eviction/interceptor.ts';
 import { InterceptorLoop } from '../../../src/kube/eviction/interceptor-loop.ts';
 import { cacheOfMap, indexesOfMaps } from '../maintenance/indexes.ts';
@@ -85,7 +85,7 @@ export function createEvictionScene(): EvictionScene {
       },
     },
     events: { record: (_subject: object, { reason }: { readonly reason: string }) => void events.push(reason) },
-    ungated: createUngatedDaemonSets(clock),
+    ungated: new UngatedDaemonSets(clock),
     readMaintenances: async () => {
       scene.reads += 1;
       return await Promise.resolve(scene.read());

@@ -14,7 +14,7 @@ import { countEvictions } from '../../../src/show/counts/evictions.ts';
 import { sortedJson } from '../../../src/decide/json.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import type { KubeClient, KubeRequest } from '../../../src/kube/client.ts';
-import { createUngatedDaemonSets } from '../../../src/kube/eviction/ungated-daemon-sets.ts';
+import { UngatedDaemonSets } from '../../../src/kube/eviction/ungated-daemon-sets.ts';
 import { keyOf } from '../../../src/kube/resource.ts';
 import type { ObjectCache } from '../../../src/kube/watch.ts';
 import { createControllerMetrics } from '../../../src/telemetry/controller-metrics.ts';
@@ -124,7 +124,7 @@ export function createMemoryCluster(options: object = {}): MemoryCluster {
         record: (_: unknown, event: { reason: string; message: string }) => events.push(event),
         run: () => Promise.resolve(),
       },
-      ungated: createUngatedDaemonSets(clock),
+      ungated: new UngatedDaemonSets(clock),
       readMaintenances: createMaintenanceRead(client, copies.maintenances),
       ...copies,
     };

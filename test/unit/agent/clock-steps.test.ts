@@ -11,7 +11,7 @@ import { asOfNow, momentOf } from '../../../src/host/clock.ts';
 import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { NO_ATTEMPT } from '../../../src/decide/eviction/imperative.ts';
-import { createEvictionAttempts } from '../../../src/kube/eviction/attempt-memory.ts';
+import { EvictionAttempts } from '../../../src/kube/eviction/attempt-memory.ts';
 import type { ParkStep } from '../../../src/static-pods/journal/journal.ts';
 import { createSteppingClock, type SteppingClock } from '../../support/stand-ins/stepping-clock.ts';
 import { openTestState } from '../../support/agent/state.ts';
@@ -154,7 +154,7 @@ describe('a clock that is set', () => {
 
   it('a clock that is set does not move the next attempt of an eviction', () => {
     const clock = createSteppingClock();
-    const memories = createEvictionAttempts(clock);
+    const memories = new EvictionAttempts(clock);
     memories.set('r', { ...NO_ATTEMPT, nextAt: clock.now() + 5_000, promisedAt: clock.now() });
     clock.set(-HOUR);
     clock.pass(2_000);

@@ -20,10 +20,10 @@ import { API_SERVER, type Wait, type Waiting, waitOfOutcome } from '../../../dec
 import { rfc3339 } from '../../../decide/time.ts';
 import { NodemaintError } from '../../../errors.ts';
 import { asOfNow, type Moment, momentOf } from '../../../host/clock.ts';
-import { createEvictionAttempts } from '../../../kube/eviction/attempt-memory.ts';
+import { EvictionAttempts } from '../../../kube/eviction/attempt-memory.ts';
 import { attemptToEvict } from '../../../kube/eviction/attempt.ts';
 import { deletePod, shortenEnd } from '../../../kube/eviction/evictor.ts';
-import { createUngatedDaemonSets } from '../../../kube/eviction/ungated-daemon-sets.ts';
+import { UngatedDaemonSets } from '../../../kube/eviction/ungated-daemon-sets.ts';
 import { keyOf } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 
@@ -78,8 +78,8 @@ export class PodSteps {
     this.#dependencies = dependencies;
     this.#settings = settings;
     this.#lifetime = lifetime;
-    this.#ungated = createUngatedDaemonSets(dependencies.clock);
-    this.#memories = createEvictionAttempts(dependencies.clock);
+    this.#ungated = new UngatedDaemonSets(dependencies.clock);
+    this.#memories = new EvictionAttempts(dependencies.clock);
   }
 
   /**

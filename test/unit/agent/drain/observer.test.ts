@@ -109,8 +109,7 @@ function open(given: Partial<World> = {}) {
         return Promise.resolve(last);
       },
       last: () => last,
-      isTold: () => world.leaseFails === undefined,
-      refusal: () => (world.leaseFails === '' ? undefined : world.leaseFails),
+      untold: () => world.leaseFails,
       settings: () => ON_LEASE,
       forget: () => {
         last = undefined;

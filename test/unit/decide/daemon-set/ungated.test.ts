@@ -11,7 +11,7 @@ import {
 } from '../../../../src/decide/daemon-set/ungated.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
-import { createUngatedDaemonSets } from '../../../../src/kube/eviction/ungated-daemon-sets.ts';
+import { UngatedDaemonSets } from '../../../../src/kube/eviction/ungated-daemon-sets.ts';
 
 describe('a DaemonSet that ignores the gate', () => {
   const removal = (uid: string, node = 'a', at = 0): Removal => ({ daemonSet: 'default/logger', node, uid, at });
@@ -58,7 +58,7 @@ describe('a DaemonSet that ignores the gate', () => {
   it('a pod of an escaped DaemonSet is removed also where the wall clock is an hour behind the API server', () => {
     let monotonic = 0;
     const clock = { ...createSystemClock(), now: () => -3_600_000, monotonic: () => monotonic };
-    const ungated = createUngatedDaemonSets(clock);
+    const ungated = new UngatedDaemonSets(clock);
     const podOf = (uid: string): Pod => {
       const ownerReferences = [
         { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'logger', uid: 'd', controller: true },
