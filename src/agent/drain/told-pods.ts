@@ -15,7 +15,7 @@ import type { ClusterDependencies } from '../cluster/dependencies.ts';
 import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import type { OwnNode } from '../cluster/own-node.ts';
 import { followed, type NodePods } from '../cluster/on-demand-watch.ts';
-import type { KubeletState, StaticPods } from '../static-pods/static-pods.ts';
+import type { StaticPods } from '../static-pods/static-pods.ts';
 import { isRunning, type StaticPodView } from '../static-pods/view.ts';
 import { type DrainPass, manifestsOf, type PassFacts } from './drainer.ts';
 import type { RuntimeSilence } from './runtime-silence.ts';
@@ -39,7 +39,8 @@ interface Scene {
 
 /** What was seen of the node in one pass. */
 interface Sight {
-  readonly kubelet: KubeletState;
+  /** Since when the kubelet has been down, in milliseconds since the epoch; undefined where it is up, or was not asked. */
+  readonly kubeletDownSince: number | undefined;
   /** What lives in the runtime, or the UIDs of the pods with processes where that is silent; undefined where nothing tells it. */
   readonly live?: readonly PodSandbox[] | Set<string> | undefined;
   /** Why the runtime is silent; absent where it is not, or was not asked. */
@@ -92,10 +93,9 @@ export class ToldPods {
     // Once it is over, what others were asked for is waited for alone.
     const awaited = unseen === undefined || unseen.left !== undefined ? [] : [unseen.waiting];
     const now = dependencies.clock.now();
-    const downSince = sight.kubelet.kind === 'down' ? sight.kubelet.since : undefined;
     const seen = {
       ...pass,
-      waiting: [...kubeletWaits(downSince, now), ...awaited, ...pass.waiting, ...endingWaits(pods, now)],
+      waiting: [...kubeletWaits(sight.kubeletDownSince, now), ...awaited, ...pass.waiting, ...endingWaits(pods, now)],
     };
     if (pass.awaitsVolumes === true) return seen;
     const scope = { since: pass.downSince, now, nobodyEnds: unseen?.left };
@@ -129,32 +129,33 @@ export class ToldPods {
     const isParked = view.parked.some(({ thisBoot }) => thisBoot);
     const told = pods.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
     const isEnding = goesDown && (isParked || leaves || told.length > 0);
-    const kubelet: KubeletState = isEnding ? await staticPods.kubelet(signal) : { kind: 'up' };
+    const kubelet = isEnding ? await staticPods.kubelet(signal) : undefined;
+    const kubeletDownSince = kubelet?.kind === 'down' ? kubelet.since : undefined;
     const now = dependencies.clock.now();
-    const isDue = kubelet.kind === 'down' || told.some((pod) => this.#isSilent || isLookDue(pod, now));
+    const isDue = kubeletDownSince !== undefined || told.some((pod) => this.#isSilent || isLookDue(pod, now));
     // Where the view has a sandbox, the runtime has answered in this pass.
-    if (!isDue && !(isParked && (view.live?.size ?? 0) === 0)) return { kubelet };
+    if (!isDue && !(isParked && (view.live?.size ?? 0) === 0)) return { kubeletDownSince };
     try {
       const live = await runtime.livePods(signal);
       this.#isSilent = false;
-      return { kubelet, live };
+      return { kubeletDownSince, live };
     } catch (error) {
       signal.throwIfAborted();
       this.#isSilent = true;
       const live = error instanceof SilentRuntimeError ? error.withProcesses : undefined;
-      return { kubelet, live, silent: describeError(error) };
+      return { kubeletDownSince, live, silent: describeError(error) };
     }
   }
 
   async #act(
     pods: readonly Pod[],
-    { view, goesDown, kubelet, live }: Scene & Sight,
+    { view, goesDown, kubeletDownSince, live }: Scene & Sight,
     signal: AbortSignal,
   ): Promise<void> {
     if (live === undefined) return;
     const { clock } = this.#parts.dependencies;
     const now = clock.now();
-    const kubeletDownMs = kubelet.kind === 'down' ? now - kubelet.since : 0;
+    const kubeletDownMs = now - (kubeletDownSince ?? now);
     const parked = view.parked.filter((pod) => pod.thisBoot && (live instanceof Set || !isRunning(pod, view)));
     const ended = new Set(parked.map(podKey));
     const scope = { now, goesDown, hasDeadline: this.#hasDeadline(), kubeletDownMs, live, ended };
