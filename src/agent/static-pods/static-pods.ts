@@ -20,7 +20,7 @@ import { createWarnOnce } from '../../telemetry/log-once.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** The kubelet as whoever ends pods has to see it. */
-export type KubeletState =
+type KubeletState =
   | { readonly kind: 'up' }
   /** It does not answer since then, in milliseconds since the epoch. */
   | { readonly kind: 'down'; readonly since: number }
