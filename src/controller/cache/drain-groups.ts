@@ -1,4 +1,4 @@
-import type { Footprints } from './footprints.ts';
+import type { MaintenanceNodes } from './maintenance-nodes.ts';
 
 /** Drains that share nodes with each other, directly or through others of them: what one of them does may concern all. */
 export interface DrainGroup {
@@ -10,13 +10,13 @@ export interface DrainGroup {
 
 /** The groups of all drains; a group that has to be found again is found when it is asked for. */
 export class DrainGroups {
-  readonly #footprints: Pick<Footprints, 'nodesOf' | 'by'>;
+  readonly #maintenanceNodes: Pick<MaintenanceNodes, 'nodesOf' | 'by'>;
   readonly #drains: ReadonlySet<string>;
   readonly #groups = new Map<string, DrainGroup & { revision: number }>();
 
   /** `drains` are the names of all maintenances in the stage Drain, at any time. */
-  constructor(footprints: Pick<Footprints, 'nodesOf' | 'by'>, drains: ReadonlySet<string>) {
-    this.#footprints = footprints;
+  constructor(maintenanceNodes: Pick<MaintenanceNodes, 'nodesOf' | 'by'>, drains: ReadonlySet<string>) {
+    this.#maintenanceNodes = maintenanceNodes;
     this.#drains = drains;
   }
 
@@ -30,10 +30,10 @@ export class DrainGroups {
     const nodes = new Set<string>();
     // A set that grows while it is walked through.
     for (const member of members) {
-      for (const node of this.#footprints.nodesOf(member)) {
+      for (const node of this.#maintenanceNodes.nodesOf(member)) {
         if (nodes.has(node)) continue;
         nodes.add(node);
-        for (const other of this.#footprints.by(node)) if (this.#drains.has(other)) members.add(other);
+        for (const other of this.#maintenanceNodes.by(node)) if (this.#drains.has(other)) members.add(other);
       }
     }
     for (const member of members) this.#groups.set(member, group);
@@ -42,7 +42,7 @@ export class DrainGroups {
 
   /** Notes that the maintenance drains other nodes than before, or drains no longer, or drains now. */
   regroup(name: string): void {
-    const others = this.#footprints.nodesOf(name).flatMap((node) => [...this.#footprints.by(node)]);
+    const others = this.#maintenanceNodes.nodesOf(name).flatMap((node) => [...this.#maintenanceNodes.by(node)]);
     for (const each of [name, ...others])
       for (const member of this.#groups.get(each)?.members ?? []) this.#groups.delete(member);
   }
@@ -55,6 +55,6 @@ export class DrainGroups {
 
   /** Notes a change on a node. */
   touchNode(node: string): void {
-    for (const name of this.#footprints.by(node)) this.touch(name);
+    for (const name of this.#maintenanceNodes.by(node)) this.touch(name);
   }
 }

@@ -6,7 +6,7 @@ import { hasBegun } from '../../decide/maintenance/recorded-node.ts';
 import { agentNodeOf, isEndedByReboot, isSettled, stageOf } from '../../decide/maintenance/maintenance.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 import { DrainGroups } from './drain-groups.ts';
-import { Footprints } from './footprints.ts';
+import { MaintenanceNodes } from './maintenance-nodes.ts';
 import { isOtherText, type NodeIndex, type ObservedNodeChange } from './nodes.ts';
 
 /**
@@ -66,7 +66,7 @@ function orderTextOf(maintenance: NodeMaintenance): string | undefined {
 
 /** What drains go by beside their own objects. */
 interface Surroundings {
-  readonly footprints: Footprints;
+  readonly maintenanceNodes: MaintenanceNodes;
   readonly groups: DrainGroups;
   readonly drains: { readonly names: Set<string>; revision: number };
 }
@@ -75,7 +75,7 @@ interface Surroundings {
 function createNotes(
   cache: ObjectCache<NodeMaintenance>,
   nodes: NodeIndex,
-  { footprints, groups, drains }: Surroundings,
+  { maintenanceNodes, groups, drains }: Surroundings,
 ): Pick<MaintenanceIndex, 'note' | 'noteNode' | 'noteControlPlane'> {
   /** Of the maintenances in the stage Drain, as they were noted: by what their order is decided. */
   const orderTexts = new Map<string, string>();
@@ -95,14 +95,14 @@ function createNotes(
       const isOtherStage = drains.names.has(name) !== (order !== undefined);
       if (order === undefined) drains.names.delete(name);
       else drains.names.add(name);
-      const { selectsOthers, affected } = footprints.note(name);
+      const { selectsOthers, affected } = maintenanceNodes.note(name);
       if (selectsOthers || isOtherStage) groups.regroup(name);
       else groups.touch(name);
       return selectsOthers || isOther ? [...touchControlPlane(), ...affected] : affected;
     },
     noteNode: (name) => {
       const { isOtherControlPlane, ...facts } = nodes.note(name);
-      const maintenances = footprints.noteNode(name);
+      const maintenances = maintenanceNodes.noteNode(name);
       for (const each of maintenances) groups.regroup(each);
       groups.touchNode(name);
       const others = isOtherControlPlane || maintenances.length > 0 ? touchControlPlane() : [];
@@ -123,17 +123,17 @@ export function createMaintenanceIndex(cache: ObjectCache<NodeMaintenance>, node
     const maintenance = cache.get(name);
     return maintenance === undefined ? undefined : withRebootApplied(maintenance);
   };
-  const footprints = new Footprints({ maintenances: cache, nodes });
+  const maintenanceNodes = new MaintenanceNodes({ maintenances: cache, nodes });
   const drains = { names: new Set<string>(), revision: 0 };
-  const groups = new DrainGroups(footprints, drains.names);
+  const groups = new DrainGroups(maintenanceNodes, drains.names);
   const on = (node: string): readonly NodeMaintenance[] =>
-    [...footprints.on(node)].flatMap((name) => {
+    [...maintenanceNodes.on(node)].flatMap((name) => {
       const maintenance = get(name);
-      return maintenance === undefined ? [] : [footprints.asSeenFrom(node, maintenance)];
+      return maintenance === undefined ? [] : [maintenanceNodes.asSeenFrom(node, maintenance)];
     });
   return {
     ...cache,
-    ...createNotes(cache, nodes, { footprints, groups, drains }),
+    ...createNotes(cache, nodes, { maintenanceNodes, groups, drains }),
     withRebootApplied,
     get,
     list: () => cache.list().map(withRebootApplied),
@@ -143,11 +143,11 @@ export function createMaintenanceIndex(cache: ObjectCache<NodeMaintenance>, node
     },
     on,
     unsettledOn: (node) => on(node).flatMap((each) => (isSettled(each) ? [] : [each.metadata.name])),
-    nodesOf: (name) => footprints.nodesOf(name).flatMap((node) => nodes.get(node) ?? []),
-    sizeOf: (name) => footprints.nodesOf(name).length,
+    nodesOf: (name) => maintenanceNodes.nodesOf(name).flatMap((node) => nodes.get(node) ?? []),
+    sizeOf: (name) => maintenanceNodes.nodesOf(name).length,
     areDecidedTogether: (name, other) => {
       if (groups.of(name).members.has(other)) return true;
-      const guarded = nodes.controlPlane().map(({ metadata }) => footprints.by(metadata.name));
+      const guarded = nodes.controlPlane().map(({ metadata }) => maintenanceNodes.by(metadata.name));
       return guarded.some((by) => by.has(name)) && guarded.some((by) => by.has(other));
     },
     isUrgent: (name) => {

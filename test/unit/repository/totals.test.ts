@@ -16,7 +16,7 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: number }>> = {
   'lines in src': { limit: 44_787, target: 31_000 },
   'files in src': { limit: 448, target: 300 },
-  'lines in test': { limit: 76_785, target: 65_000 },
+  'lines in test': { limit: 76_784, target: 65_000 },
   'words in docs': { limit: 42_355, target: 45_000 },
   'admission policies': { limit: 14, target: 14 },
   'labels and annotations of our own': { limit: 21, target: 15 },

@@ -17,7 +17,7 @@ const IMPORTED = /^import (?:type )?\{([^}]+)\} from '(\.[^']+)'/gmu;
  */
 const ALLOWED: ReadonlyMap<string, string> = new Map([
   ['src/cli/check/facts.ts properties[part]', 'the keys are our own'],
-  ['src/controller/cache/footprints.ts annotations[name]', 'the keys are our own'],
+  ['src/controller/cache/maintenance-nodes.ts annotations[name]', 'the keys are our own'],
   ['src/controller/cache/maintenances.ts annotations[name]', 'the keys are our own'],
   ['src/controller/webhook/certificate.ts data[key]', 'the keys are our own'],
   ['src/kube/leader/readiness.ts copies[name]', 'after Object.keys'],

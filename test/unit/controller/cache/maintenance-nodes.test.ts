@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, mock } from 'node:test';
 import { DEADLINE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Node } from '../../../../src/api/pod.ts';
-import { Footprints } from '../../../../src/controller/cache/footprints.ts';
+import { MaintenanceNodes } from '../../../../src/controller/cache/maintenance-nodes.ts';
 import { begunNode } from '../../../../src/decide/maintenance/recorded-node.ts';
 import { drainsOfNode } from '../../../../src/decide/maintenance/maintenance.ts';
 import { cacheOfMap } from '../../../support/maintenance/indexes.ts';
@@ -12,20 +12,21 @@ import { drainOf } from '../../../support/maintenance/objects.ts';
 const NODES = ['one', 'two'];
 const TARGETS = [{ podType: 'Default', podPriority: 0 }] as const;
 
-/** Footprints of the maintenance `m` on these nodes, and what notes how it is from then on: it returns the affected nodes. */
-function footprintsOn(names: readonly string[]): {
-  readonly footprints: Footprints;
+/** The nodes of the maintenance `m` on these nodes, and what notes how it is from then on: it returns the affected nodes. */
+function maintenanceOn(names: readonly string[]): {
+  readonly maintenanceNodes: MaintenanceNodes;
+  readonly maintenances: ReadonlyMap<string, NodeMaintenance>;
   readonly note: (maintenance?: NodeMaintenance) => readonly string[];
 } {
   const maintenances = new Map<string, NodeMaintenance>();
   const nodes = new Map(names.map((name): [string, Node] => [name, { metadata: { name } }]));
-  const footprints = new Footprints({ maintenances: cacheOfMap(maintenances), nodes: cacheOfMap(nodes) });
+  const maintenanceNodes = new MaintenanceNodes({ maintenances: cacheOfMap(maintenances), nodes: cacheOfMap(nodes) });
   const note = (maintenance?: NodeMaintenance): readonly string[] => {
     if (maintenance === undefined) maintenances.delete('m');
     else maintenances.set('m', maintenance);
-    return footprints.note('m').affected;
+    return maintenanceNodes.note('m').affected;
   };
-  return { footprints, note };
+  return { maintenanceNodes, maintenances, note };
 }
 
 describe('what a change of a maintenance concerns', () => {
@@ -71,7 +72,7 @@ describe('what a change of a maintenance concerns', () => {
   ];
   for (const [what, before, after, affected] of changes) {
     it(`a change of a maintenance concerns ${what}`, () => {
-      const { note } = footprintsOn(NODES);
+      const { note } = maintenanceOn(NODES);
       assert.deepEqual(note(before), NODES);
       assert.deepEqual(note(before), []);
       assert.deepEqual(note(after), affected);
@@ -79,22 +80,27 @@ describe('what a change of a maintenance concerns', () => {
   }
 });
 
-describe('what the status of a large maintenance has of one node', () => {
-  it('the node is recorded and has begun where it is so in the whole status, and nowhere else', () => {
-    const names = Array.from({ length: 10 }, (_, index) => `n-${index}`);
-    const nodeStatuses = names.map((name, index) => {
-      const begin = index === 0 ? {} : { drainStartTime: '2026-01-01T00:00:00Z' };
-      return { nodeRef: { name }, drainTargets: TARGETS, ...begin };
-    });
-    const whole: NodeMaintenance = { ...drainOf('m', ['n-1']), status: { nodeStatuses } };
-    const { footprints, note } = footprintsOn([]);
-    note(whole);
-    assert.deepEqual([[...footprints.on('n-5')], [...footprints.by('n-5')]], [['m'], []]);
-    for (const name of [...names, 'other']) {
-      const seen = footprints.asSeenFrom(name, whole);
-      assert.ok((seen.status?.nodeStatuses?.length ?? 0) <= 1);
-      assert.deepEqual(drainsOfNode([seen], name), drainsOfNode([whole], name));
-      assert.deepEqual(begunNode(seen.status, { name }), begunNode(whole.status, { name }));
-    }
+it('of a large maintenance, the node is recorded and has begun where it is so in the whole status, and nowhere else', () => {
+  const names = Array.from({ length: 10 }, (_, index) => `n-${index}`);
+  const nodeStatuses = names.map((name, index) => {
+    const begin = index === 0 ? {} : { drainStartTime: '2026-01-01T00:00:00Z' };
+    return { nodeRef: { name }, drainTargets: TARGETS, ...begin };
   });
+  const whole: NodeMaintenance = { ...drainOf('m', ['n-1']), status: { nodeStatuses } };
+  const { maintenanceNodes, note } = maintenanceOn([]);
+  note(whole);
+  assert.deepEqual([[...maintenanceNodes.on('n-5')], [...maintenanceNodes.by('n-5')]], [['m'], []]);
+  for (const name of [...names, 'other']) {
+    const seen = maintenanceNodes.asSeenFrom(name, whole);
+    assert.ok((seen.status?.nodeStatuses?.length ?? 0) <= 1);
+    assert.deepEqual(drainsOfNode([seen], name), drainsOfNode([whole], name));
+    assert.deepEqual(begunNode(seen.status, { name }), begunNode(whole.status, { name }));
+  }
+});
+
+it('a node that came is compared with the maintenances that may select it, and with no others', () => {
+  const { maintenanceNodes, maintenances, note } = maintenanceOn(['one']);
+  note(drainOf('m', ['two']));
+  const { mock: read } = mock.method(maintenances, 'get');
+  assert.deepEqual([maintenanceNodes.noteNode('one'), read.callCount()], [[], 0]);
 });

@@ -31,8 +31,7 @@ interface Noted {
 function notedOf(maintenance: NodeMaintenance): Noted {
   const { annotations = {}, deletionTimestamp } = maintenance.metadata;
   const recorded = nodeStatusesOf(maintenance.status).map((status) => {
-    const { drainStartTime, drainTargets = [] } = status;
-    const reached = JSON.stringify([drainStartTime !== undefined, drainTargets]);
+    const reached = JSON.stringify([status.drainStartTime !== undefined, status.drainTargets ?? []]);
     return [status.nodeRef.name, { status, reached }] as const;
   });
   return {
@@ -56,16 +55,17 @@ interface Copies {
 /** The names of the nodes that the maintenance selects, sorted. */
 function select(nodes: Copies['nodes'], maintenance: NodeMaintenance): readonly string[] {
   const named = namedNodesOf(maintenance.spec.nodeSelector);
-  const candidates = named === undefined ? nodes.list() : [...new Set(named)].map((name) => nodes.get(name));
-  return candidates
-    .flatMap((node) => (node !== undefined && selectsNode(maintenance, node) ? [node.metadata.name] : []))
-    .toSorted();
+  const candidates = named === undefined ? nodes.list() : [...new Set(named)].flatMap((name) => nodes.get(name) ?? []);
+  const selected = candidates.filter((node) => selectsNode(maintenance, node));
+  return selected.map(({ metadata }) => metadata.name).toSorted();
 }
 
 /** Which maintenances are about which nodes, because they select them or their status has them. */
-export class Footprints {
+export class MaintenanceNodes {
   readonly #copies: Copies;
   readonly #selected = createGrouping();
+  /** The maintenances under the nodes that they name, and under '' where they may select others. */
+  readonly #naming = createGrouping();
   readonly #recorded = createGrouping();
   readonly #noted = new Map<string, Noted>();
   readonly #labels = new Map<string, string>();
@@ -106,20 +106,22 @@ export class Footprints {
     const maintenance = this.#copies.maintenances.get(name);
     const [before, after] = [this.#noted.get(name), maintenance && notedOf(maintenance)];
     const selectedBefore = this.nodesOf(name);
-    if (maintenance === undefined) this.#selected.set(name, []);
-    else if (before?.selector !== after?.selector) this.#selected.set(name, select(this.#copies.nodes, maintenance));
+    if (before?.selector !== after?.selector) {
+      const named = maintenance && namedNodesOf(maintenance.spec.nodeSelector);
+      this.#naming.set(name, maintenance === undefined ? [] : (named ?? ['']));
+      this.#selected.set(name, maintenance === undefined ? [] : select(this.#copies.nodes, maintenance));
+    }
     this.#recorded.set(name, [...(after?.recorded.keys() ?? [])]);
     if (after === undefined) this.#noted.delete(name);
     else this.#noted.set(name, after);
-    const selectedAfter = this.nodesOf(name);
-    const [had, has] = [new Set(selectedBefore), new Set(selectedAfter)];
+    const [had, has] = [new Set(selectedBefore), new Set(this.nodesOf(name))];
     const textOn = (known: Noted | undefined, selects: ReadonlySet<string>, node: string): string => {
       const reached = known?.recorded.get(node)?.reached;
       return selects.has(node) || reached !== undefined ? `${selects.has(node)} ${known?.read} ${reached}` : '';
     };
     const all = new Set([...had, ...has, ...(before?.recorded.keys() ?? []), ...(after?.recorded.keys() ?? [])]);
     const affected = [...all].filter((node) => textOn(before, had, node) !== textOn(after, has, node));
-    return { selectsOthers: selectedBefore !== selectedAfter, affected };
+    return { selectsOthers: selectedBefore !== this.nodesOf(name), affected };
   }
 
   /** Notes that the node came, changed or went; returns the names of the maintenances that have gained or lost it. */
@@ -127,16 +129,14 @@ export class Footprints {
     const node = this.#copies.nodes.get(name);
     const labels = node === undefined ? undefined : JSON.stringify(node.metadata.labels ?? {});
     if (!isOtherText(this.#labels, name, labels)) return [];
-    return [...this.#noted.keys()].filter((each) => this.#noteSelection(each, node, name));
-  }
-
-  /** Whether the maintenance has gained or lost the node. */
-  #noteSelection(name: string, node: Node | undefined, nodeName: string): boolean {
-    const maintenance = this.#copies.maintenances.get(name);
-    const is = maintenance !== undefined && node !== undefined && selectsNode(maintenance, node);
-    if (is === this.by(nodeName).has(name)) return false;
-    const others = this.nodesOf(name).filter((each) => each !== nodeName);
-    this.#selected.set(name, is ? [...others, nodeName].toSorted() : others);
-    return true;
+    const may = ['', name].flatMap((each) => [...this.#naming.under(each)]).concat([...this.by(name)]);
+    return [...new Set(may)].filter((each) => {
+      const maintenance = this.#copies.maintenances.get(each);
+      const is = maintenance !== undefined && node !== undefined && selectsNode(maintenance, node);
+      if (is === this.by(name).has(each)) return false;
+      const others = this.nodesOf(each).filter((other) => other !== name);
+      this.#selected.set(each, is ? [...others, name].toSorted() : others);
+      return true;
+    });
   }
 }
