@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
+import { text } from 'node:stream/consumers';
 import type { Node } from '../../api/pod.ts';
 import { decideTimes } from '../../decide/eviction/times.ts';
 import { maintenanceWarnings } from '../../decide/maintenance/warnings.ts';
@@ -35,25 +36,17 @@ const MAX_LARGE = 4;
 /** Reads the bodies of calls, which any client may send, in bounded memory. API servers send the length of theirs. */
 function createBodyReader(): (request: IncomingMessage) => Promise<ReadBody> {
   let large = 0;
-
-  const readAll = async (request: IncomingMessage): Promise<ReadBody> => {
-    const chunks: Buffer[] = [];
-    // By default a stream that is left early is destroyed, and with it the connection and the answer. It is no
-    // longer than its header says.
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) chunks.push(chunk);
-    return { text: Buffer.concat(chunks).toString('utf8') };
-  };
-
   return async (request) => {
     const length = request.headers['content-length'];
     if (length === undefined) return { status: 411, why: 'Content-Length is missing' };
     const bytes = Number(length);
     if (bytes > MAX_BYTES) return { status: 413, why: `at most ${MAX_BYTES} bytes` };
-    if (bytes <= MAX_USUAL_BYTES) return await readAll(request);
+    // A body is no longer than its header says.
+    if (bytes <= MAX_USUAL_BYTES) return { text: await text(request) };
     if (large >= MAX_LARGE) return { status: 503, why: `at most ${MAX_LARGE} bodies of such a size at once` };
     large += 1;
     try {
-      return await readAll(request);
+      return { text: await text(request) };
     } finally {
       large -= 1;
     }
