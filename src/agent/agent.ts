@@ -99,9 +99,7 @@ export class Agent {
     const { lock, notify, wakeup } = this.#parts;
     // Before the first iteration, which may have to wait for an API server.
     await notify(phaseWithLock(this.#phase, lock.status(this.#phase)));
-    stop.addEventListener('abort', () => {
-      wakeup.notify();
-    });
+    stop.addEventListener('abort', wakeup.notify);
     try {
       while (!signal.aborted && (await this.#turn(stop, signal)) === 'goOn');
     } catch (error) {
