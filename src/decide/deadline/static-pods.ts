@@ -12,7 +12,7 @@ export type DeadlinePod = GracefulPod & {
 
 /** What a deadline means for the static pods of a node. */
 interface StaticDeadline {
-  /** Grace periods of parked pods in seconds, by file. */
+  /** Grace periods in seconds, by file. */
   readonly graces: ReadonlyMap<string, number>;
   /** Static pods that leave now whatever is still there before them: there is no more time to wait for others. */
   readonly due: readonly DrainPlanEntry[];
@@ -25,12 +25,11 @@ export function decideStaticDeadline(
   plan: readonly DrainPlanEntry[],
   now: number,
 ): StaticDeadline {
-  const graces = new Map<string, number>();
-  for (const pod of statics) {
-    // As of its parking: what was given to it then is not taken away again while the time runs.
-    if (pod.parkedAt !== undefined)
-      graces.set(pod.uid, graceSecFor(pod, { pods: statics, plan }, deadline, pod.parkedAt));
-  }
+  // As of its parking: what was given to a pod then is not taken away again while the time runs. Where the kubelet is down, one in
+  // place is ended first.
+  const graceOf = (pod: DeadlinePod): number =>
+    graceSecFor(pod, { pods: statics, plan }, deadline, pod.parkedAt ?? now);
+  const graces = new Map(statics.map((pod) => [pod.uid, graceOf(pod)]));
   const tiers = tiersOf(effectiveDrainPlan(plan), statics);
   const dues = tierDues(
     deadline,

@@ -45,4 +45,12 @@ describe('the end of a static pod that is parked already', () => {
     assert.ok(far > 100 && far < 200, `${far} s`);
     assert.ok(near >= 50 && near < 60, `${near} s, which ends before the deadline`);
   });
+
+  it('static pods that the runtime ends before their manifests are moved, because the kubelet is down, share the time too', () => {
+    const low = { uid: 'low.yaml', podType: 'Static', priority: 0, labels: {}, graceSec: 600 } as const;
+    const pods = [low, { ...low, uid: 'high.yaml', priority: 2_000_001_000 }];
+    const { graces } = decideStaticDeadline({ since: NOW - 36_000, at: NOW + 24_000 }, pods, [], NOW);
+    const [first = Number.NaN, second = Number.NaN] = pods.map(({ uid }) => graces.get(uid));
+    assert.ok(first + second < 20, `${first} s and ${second} s`);
+  });
 });
