@@ -25,8 +25,8 @@ export function decideStaticDeadline(
   plan: readonly DrainPlanEntry[],
   now: number,
 ): StaticDeadline {
-  // As of its parking: what was given to a pod then is not taken away again while the time runs. Where the kubelet is down, one in
-  // place is ended first.
+  // As of its parking: what was given to a pod then is not taken away again while the time runs. Where the kubelet is down or
+  // stopped, a pod ends in place, before its manifest is moved.
   const graceOf = (pod: DeadlinePod): number =>
     graceSecFor(pod, { pods: statics, plan }, deadline, pod.parkedAt ?? now);
   const graces = new Map(statics.map((pod) => [pod.uid, graceOf(pod)]));

@@ -6,18 +6,16 @@ import { BOOT_ANNOTATION } from '../../../src/api/names.ts';
 import { startProgram } from '../../control-plane/process.ts';
 import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
 import {
-  assertOrder,
   assertRestored,
   buildDrainNode,
   KERNEL_BOOT_ID,
   maintenances,
   manifestsOf,
   NODE,
-  phaseIs,
+  ORDER,
   reboot,
-  runningPods,
-  startAgent,
 } from '../../support/rigs/drain-node.ts';
+import { assertOrder, phaseIs, runningPods, startAgent } from '../../support/rigs/pod-node.ts';
 import { eventually, SLOW, waitFor } from '../../support/wait-for.ts';
 
 describe('a node that is told to shut down, on a real control plane with a real kubelet', () => {
@@ -35,7 +33,7 @@ describe('a node that is told to shut down, on a real control plane with a real 
     const { code } = await runNodemaint(['trigger', '--reason', 'kernel update', '--run-directory', rig.runDirectory]);
     assert.equal(code, 0);
     await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), { ...SLOW, program: agent });
-    await assertOrder(rig);
+    await assertOrder(rig, ORDER);
     const [maintenance] = await maintenances(rig.controlPlane);
     assert.equal(maintenance?.spec.reason, 'kernel update');
     const bootId = (await readFile(KERNEL_BOOT_ID, 'utf8')).trim();
@@ -66,7 +64,7 @@ describe('a node that is told to shut down, on a real control plane with a real 
       agent = await startAgent(stack, rig);
     }
     await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), { ...SLOW, program: agent });
-    await assertOrder(rig);
+    await assertOrder(rig, ORDER);
     await reboot(rig, agent);
     await startAgent(stack, rig);
     await assertRestored(rig, before);
@@ -114,7 +112,7 @@ describe('a node that is told to shut down, on a real control plane with a real 
     };
     await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
     await controlPlane.kubectl(['wait', '--for=condition=Drained', 'nm/firmware', '--timeout=300s']);
-    await assertOrder(rig);
+    await assertOrder(rig, ORDER);
     assert.equal((await readAgentStatus(rig.runDirectory)).phase.kind, 'watching');
     const edited = `${before['low.yaml'] ?? ''}\n`;
     await writeFile(path.join(node.staticPodPath, 'low.yaml'), edited);

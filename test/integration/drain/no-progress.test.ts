@@ -1,9 +1,9 @@
 /** Reboots with an API server that takes the NodeMaintenance and is of no use after that. */
 import assert from 'node:assert/strict';
-import path from 'node:path';
 import { describe, it } from 'node:test';
-import { readAgentStatus, startNodemaint } from '../../support/commands/nodemaint.ts';
-import { assertOrder, buildRig, lines, phaseIs, startAgent } from '../../support/rigs/offline-reboot.ts';
+import { readAgentStatus } from '../../support/commands/nodemaint.ts';
+import { buildRig, ORDER, startHolding } from '../../support/rigs/offline-reboot.ts';
+import { assertOrder, lines, phaseIs, startController } from '../../support/rigs/pod-node.ts';
 import { startEvictionWebhook } from '../../support/stand-ins/eviction-webhook.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
 
@@ -23,9 +23,8 @@ describe('a reboot with an API server that is of no use, with a real logind, kub
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack, 2, KEYS);
     const webhook = stack.use(await startEvictionWebhook(rig.controlPlane, rig.folder, MAINTENANCES));
-    const log = path.join(rig.folder, 'controller.log');
-    stack.use(startNodemaint(['controller', '--kubeconfig', rig.controllerKubeconfig], log));
-    const agent = await startAgent(stack, rig);
+    startController(stack, rig.folder, rig.controllerKubeconfig);
+    const agent = await startHolding(stack, rig);
     await rig.logind.reboot();
     const hasEnded = async (): Promise<boolean> => (await lines(rig)).includes('web END');
     await waitFor('the first tier has ended', hasEnded, { ...SLOW, program: agent });
@@ -40,14 +39,14 @@ describe('a reboot with an API server that is of no use, with a real logind, kub
     const { phase } = await readAgentStatus(rig.runDirectory);
     assert.match((phase.kind === 'released' && phase.refusal) || '', /failed calling webhook/);
     assert.equal(phase.kind === 'released' && phase.forced, undefined, 'all pods have ended');
-    await assertOrder(rig);
+    await assertOrder(rig, ORDER);
     assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
   });
 
   it('an API server that goes away right after it has taken the NodeMaintenance is given up', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack, 2, KEYS);
-    const agent = await startAgent(stack, rig);
+    const agent = await startHolding(stack, rig);
     // The watch shows nothing of what is made now, and the API server is gone before it does.
     const isOurs = (path_: string): boolean => path_.includes('nodemaintenances');
     let taken = 0;
@@ -67,7 +66,7 @@ describe('a reboot with an API server that is of no use, with a real logind, kub
     const isReleased = (): Promise<boolean> => phaseIs(rig, 'released', 'offline');
     await waitFor('the agent releases the machine', isReleased, { ...SLOW, program: agent });
     assert.equal(taken, 1);
-    await assertOrder(rig);
+    await assertOrder(rig, ORDER);
     assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
   });
 });

@@ -1,13 +1,20 @@
 /** A part of the node is away or wrong while its machine goes down with the cluster, with a real logind, kubelet and containerd. */
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { readAgentStatus } from '../../support/commands/nodemaint.ts';
+import { promisify } from 'node:util';
+import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import * as reboot from '../../support/rigs/offline-reboot.ts';
+import { apply, assertOrder, lines, runningPods } from '../../support/rigs/pod-node.ts';
 import { isThorough } from '../../support/thorough.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
+
+async function run(script: string): Promise<void> {
+  await promisify(execFile)('sh', ['-c', script]);
+}
 
 const NO_MIRRORS = `
 apiVersion: admissionregistration.k8s.io/v1
@@ -35,12 +42,12 @@ describe('a part of the node is away or wrong while its machine goes down with t
     const mirrors = [`low-${node.name}`, `high-${node.name}`];
     const stayAway = async (): Promise<boolean> => {
       await controlPlane.kubectl(['delete', 'pod', '-n', 'kube-system', '--ignore-not-found', '--force', ...mirrors]);
-      return (await reboot.runningPods(controlPlane)) === reboot.ORDER.length - mirrors.length;
+      return (await runningPods(controlPlane)).length === reboot.ORDER.length - mirrors.length;
     };
     await waitFor('no mirror comes back', stayAway, SLOW);
     const release = await reboot.askForReboot(stack, rig);
     assert.match((await release(400_000)).phase, IN_CLUSTER);
-    await reboot.assertOrder(rig);
+    await assertOrder(rig, reboot.ORDER);
     assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
   });
 
@@ -63,7 +70,7 @@ describe('a part of the node is away or wrong while its machine goes down with t
     const release = await reboot.askForReboot(stack, rig);
     assert.match((await release(400_000)).phase, IN_CLUSTER);
     assert.equal((await readAgentStatus(rig.runDirectory)).node, rig.node.name);
-    await reboot.assertOrder(rig);
+    await assertOrder(rig, reboot.ORDER);
   });
 
   it('the container runtime is away for good, and so are its containers: their control groups prove the end of the pods', async () => {
@@ -77,7 +84,7 @@ describe('a part of the node is away or wrong while its machine goes down with t
     assert.match(phase, IN_CLUSTER);
     assert.doesNotMatch(phase, /"forced"/);
     assert.ok(tookSec < 100, `released after ${tookSec} s`);
-    assert.deepEqual(await reboot.lines(rig), [], 'none was told to end');
+    assert.deepEqual(await lines(rig), [], 'none was told to end');
   });
 
   if (isThorough('a container runtime that stays away, which is waited for two minutes'))
@@ -89,5 +96,49 @@ describe('a part of the node is away or wrong while its machine goes down with t
         (await readAgentStatus(rig.runDirectory)).waitingFor.some(({ wait }) => wait === 'unseen-pods');
       await waitFor('the status names the container runtime', isNamed, { timeoutMs: 120_000 });
       assert.match((await release(400_000)).phase, /"forced":"[^"]*default\/vip/);
+    });
+
+  if (isThorough('a pod that the kernel holds, which is waited for seven minutes'))
+    it('a pod hangs in the kernel: the machine goes seven minutes after its time, with its name, and nothing else dies early', async () => {
+      await using stack = new AsyncDisposableStack();
+      const folder = await makeTestFolder('frozen');
+      stack.defer(() => rm(folder, { recursive: true }));
+      const [image, disk] = [path.join(folder, 'image'), path.join(folder, 'disk')];
+      await run(`truncate -s 8M ${image} && mkfs.ext4 -q ${image} && mkdir ${disk} && mount ${image} ${disk}`);
+      stack.defer(() => run(`umount ${disk}`));
+      const rig = await reboot.buildRig(stack, 2);
+      // Told to end, it writes to a file system that is frozen, and no signal ends it.
+      const stuck = reboot.barePod('stuck', { witness: disk, graceSec: 5 });
+      await apply(rig, [stuck]);
+      const areThere = async (): Promise<boolean> => (await runningPods(rig.controlPlane)).length === 6;
+      await waitFor('the pod runs', areThere, SLOW);
+      await run(`fsfreeze --freeze ${disk}`);
+      stack.defer(() => run(`fsfreeze --unfreeze ${disk}`));
+      const release = await reboot.askForReboot(stack, rig);
+      const isNamed = async (): Promise<boolean> =>
+        (await readAgentStatus(rig.runDirectory)).waitingFor.some(
+          ({ wait, what }) => wait === 'overdue' && what === 'default/stuck',
+        );
+      await waitFor('the status names the pod', isNamed, SLOW);
+      const { phase, tookSec } = await release(700_000);
+      assert.match(phase, IN_CLUSTER);
+      assert.match(phase, /"forced":"[^"]*default\/stuck"/);
+      assert.ok(tookSec > 420, `released after ${tookSec} s`);
+      await assertOrder(rig, reboot.ORDER);
+      const { stdout } = await runNodemaint(['report', '--config', rig.configFile]);
+      assert.match(stdout, /default\/stuck/);
+    });
+
+  if (isThorough('a machine that is held for a minute at most'))
+    it('nothing announces how long the machine has: each tier is told to end within maxHoldSec, and has a part of it', async () => {
+      await using stack = new AsyncDisposableStack();
+      const rig = await reboot.buildRig(stack, 600, { maxHoldSec: 60 }, { stopSec: 600, graceSec: 600 });
+      const release = await reboot.askForReboot(stack, rig);
+      const { phase, tookSec } = await release(90_000);
+      assert.match(phase, IN_CLUSTER);
+      assert.doesNotMatch(phase, /"forced"/);
+      assert.ok(tookSec < 61, `released after ${tookSec} s`);
+      const told = reboot.ORDER.map((name) => `${name} TERM`);
+      assert.deepEqual(await lines(rig), told, 'all are told, in order, and none has 600 s');
     });
 });

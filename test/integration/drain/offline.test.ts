@@ -1,30 +1,21 @@
 import assert from 'node:assert/strict';
 import { readdir, writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { describe, it } from 'node:test';
 import { DRAINED, type NodeMaintenance } from '../../../src/api/node-maintenance.ts';
-import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
-import {
-  assertOrder,
-  barePod,
-  buildRig,
-  lines,
-  ORDER,
-  phaseIs,
-  runningPods,
-  startAgent,
-} from '../../support/rigs/offline-reboot.ts';
+import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
+import { barePod, buildRig, ORDER, startHolding } from '../../support/rigs/offline-reboot.ts';
+import { assertOrder, lines, phaseIs, runningPods, startAgent } from '../../support/rigs/pod-node.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
 
 describe('a reboot while no API server answers, with a real logind, kubelet and containerd', () => {
   it('the reboot waits for all pods in order, each with its grace period, and no pod comes back before the boot', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack, 2);
-    const agent = await startAgent(stack, rig);
+    const agent = await startHolding(stack, rig);
     const late = barePod('late', { stopSec: 2, witness: rig.witness, priorityClassName: 'system-node-critical' });
     await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(late));
     const all = ORDER.toSpliced(2, 0, 'late');
-    await waitFor('a younger pod runs', async () => (await runningPods(rig.controlPlane)) === all.length, SLOW);
+    await waitFor('a younger pod runs', async () => (await runningPods(rig.controlPlane)).length === all.length, SLOW);
     await rig.controlPlane.stopApiServer();
     await rig.logind.reboot();
     await waitFor('the agent releases the machine', () => phaseIs(rig, 'released', 'offline'), {
@@ -42,8 +33,7 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
     await writeFile(rig.bootIdPath, 'boot-2');
     rig.logind.standIn.finishJob();
     await rig.node.startKubelet({ untilReady: false });
-    const environment = { DBUS_SYSTEM_BUS_ADDRESS: rig.logind.address };
-    stack.use(startNodemaint(['agent', '--config', rig.configFile], path.join(rig.folder, 'agent.log'), environment));
+    await startAgent(stack, rig, { DBUS_SYSTEM_BUS_ADDRESS: rig.logind.address });
     await waitFor(
       'the agent watches again',
       async () => {
@@ -60,7 +50,7 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
   it('the reboot keeps the order while containerd hangs, and while connections to it break in the middle of stops', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack, 2);
-    const agent = await startAgent(stack, rig);
+    const agent = await startHolding(stack, rig);
     await rig.controlPlane.stopApiServer();
     rig.proxy.set('hang');
     await rig.logind.reboot();
@@ -96,7 +86,7 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
   it('the drain goes on in the cluster when its API server is back in mid-drain, and stops no pod twice', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack, 45);
-    const agent = await startAgent(stack, rig);
+    const agent = await startHolding(stack, rig);
     await rig.controlPlane.stopApiServer();
     await rig.logind.reboot();
     await waitFor('the second tier is on its way', async () => (await lines(rig)).includes('vip TERM'), {
@@ -109,7 +99,7 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
       ...SLOW,
       program: agent,
     });
-    await assertOrder(rig);
+    await assertOrder(rig, ORDER);
     const text = await rig.controlPlane.kubectl(['get', 'nm', '-o', 'json']);
     const [maintenance] = (JSON.parse(text) as { items: NodeMaintenance[] }).items;
     const drained = maintenance?.status?.conditions?.find(({ type }) => type === DRAINED);
@@ -120,7 +110,7 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
   it('the drain keeps a deadline, and shortens pods that are ending already when it comes closer', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack, 50);
-    const agent = await startAgent(stack, rig);
+    const agent = await startHolding(stack, rig);
     const trigger = async (deadline: string): Promise<void> => {
       const flags = ['--reason', 'test', '--deadline', deadline, '--run-directory', rig.runDirectory];
       const { code, stderr } = await runNodemaint(['trigger', ...flags]);

@@ -4,18 +4,9 @@ import { MIRROR_ANNOTATION, SOURCE_ANNOTATION } from '../../../src/api/names.ts'
 import type { NodeStatus } from '../../../src/api/node-maintenance.ts';
 import { deployment } from '../../node/pods.ts';
 import { runNodemaint } from '../../support/commands/nodemaint.ts';
-import {
-  buildOwnDrainRig,
-  lines,
-  maintenance,
-  NODE,
-  type OwnDrainRig,
-  phaseIs,
-  startAgent,
-  startController,
-  trigger,
-} from '../../support/rigs/self-drain.ts';
 import { buildEvictionRig, NODE as DRAINED_NODE } from '../../support/rigs/eviction.ts';
+import { lines, phaseIs, startAgent, startController } from '../../support/rigs/pod-node.ts';
+import { buildOwnDrainRig, maintenance, NODE, type OwnDrainRig, trigger } from '../../support/rigs/self-drain.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
 
@@ -56,7 +47,7 @@ describe('pods that come back to a machine that goes down, on a real control pla
   it('the controller evicts them again, and the machine is let go after a minute of it', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildOwnDrainRig(stack, (witness) => [pinned('pinned', witness)], 1);
-    startController(stack, rig);
+    startController(stack, rig.folder, rig.controllerProxy.kubeconfig);
     await startAgent(stack, rig);
     await trigger(rig);
     await assertLetGo(rig);

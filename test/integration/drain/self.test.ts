@@ -6,18 +6,8 @@ import { hasMutatingPolicies } from '../../control-plane/releases.ts';
 import { deployment, podSpec } from '../../node/pods.ts';
 import type { ApiProxy } from '../../support/stand-ins/api-proxy.ts';
 import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
-import {
-  buildOwnDrainRig,
-  lines,
-  maintenance,
-  NODE,
-  phaseIs,
-  seen,
-  startAgent,
-  startController,
-  STOP_SEC,
-  trigger,
-} from '../../support/rigs/self-drain.ts';
+import { lines, phaseIs, startAgent, startController } from '../../support/rigs/pod-node.ts';
+import { buildOwnDrainRig, maintenance, NODE, seen, STOP_SEC, trigger } from '../../support/rigs/self-drain.ts';
 import { eventually, SLOW, waitFor } from '../../support/wait-for.ts';
 
 /** How often each pod was taken away with success, by its name. */
@@ -58,7 +48,7 @@ describe('a node whose shutdown has no living controller, on a real control plan
       },
     ])
       await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
-    const controller = startController(stack, rig);
+    const controller = startController(stack, rig.folder, rig.controllerProxy.kubeconfig);
     const agent = await startAgent(stack, rig);
     await trigger(rig);
     await seen(rig, 'web END');
@@ -95,7 +85,7 @@ describe('a node whose shutdown has no living controller, on a real control plan
     await rig.controlPlane.kubectl(['delete', 'pdb', 'web']);
     await seen(rig, 'web END', 2);
     await seen(rig, 'logger TERM');
-    startController(stack, rig);
+    startController(stack, rig.folder, rig.controllerProxy.kubeconfig);
     await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), { ...SLOW, program: agent });
 
     const order = ['web', 'web', 'logger', 'low', 'high'];

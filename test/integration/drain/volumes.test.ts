@@ -1,19 +1,25 @@
 /** The real kubelet, attach/detach controller and scheduler with a volume of a CSI driver; the test plays driver and attacher. */
 import assert from 'node:assert/strict';
-import { appendFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
-import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { startProgram } from '../../control-plane/process.ts';
-import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, deployment, podSpec } from '../../node/pods.ts';
 import { keysOfNode, writeAgentFiles } from '../../support/agent/files.ts';
-import { startInstalledCluster } from '../../support/commands/installed-cluster.ts';
-import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
-import { makeTestFolder } from '../../support/folder.ts';
+import { runNodemaint } from '../../support/commands/nodemaint.ts';
+import {
+  apply,
+  lines,
+  phaseIs,
+  type PodNode,
+  runningPods,
+  startAgent,
+  startController,
+  startPodNode,
+} from '../../support/rigs/pod-node.ts';
 import { startCsiDriver } from '../../support/stand-ins/csi-driver.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
 
@@ -59,35 +65,18 @@ function withVolumes(workload: object, spec: object, volumes: readonly object[])
   return { ...made, spec: { ...made.spec, template: { ...made.spec.template, spec: pod } } };
 }
 
-async function getJson<T>(controlPlane: ControlPlane, ...what: readonly string[]): Promise<T> {
-  return JSON.parse(await controlPlane.kubectl(['get', ...what, '-o', 'json'])) as T;
-}
-
 const ATTACHER = path.join(import.meta.dirname, '..', '..', 'support', 'stand-ins', 'csi-attacher.ts');
 
-interface Rig {
-  readonly folder: string;
-  readonly controlPlane: ControlPlane;
-  readonly controllerConfig: string;
-  readonly node: TestNode;
-  readonly journal: string;
+interface Rig extends PodNode {
   /** Lets the driver unstage; before, it hangs. */
   readonly release: () => void;
 }
 
 /** A node with a pod that has a volume, and with the DaemonSet pod of its driver. */
 async function buildRig(stack: AsyncDisposableStack): Promise<Rig> {
-  const signal = AbortSignal.timeout(300_000);
-  const folder = await makeTestFolder('volumes');
-  stack.defer(async () => {
-    await rm(folder, { recursive: true, force: true });
-  });
-  const { controlPlane, controllerKubeconfig: controllerConfig } = stack.use(await startInstalledCluster({}, signal));
-  const node = stack.use(await startNode(controlPlane, NODE, signal));
-  const witness = path.join(folder, 'witness');
+  const podNode = await startPodNode(stack, NODE);
+  const { folder, controlPlane, node, witness } = podNode;
   const journal = path.join(witness, 'log');
-  await mkdir(witness);
-  await writeFile(journal, '');
   const note = async (what: string): Promise<void> => {
     await appendFile(journal, `${what}\n`);
   };
@@ -115,25 +104,20 @@ async function buildRig(stack: AsyncDisposableStack): Promise<Rig> {
     withVolumes(daemonSet('csi', shape), {}, dirs),
     daemonSet('logger', { ...shape, priorityClassName: 'system-node-critical' }),
   ];
-  for (const object of objects) await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
-  const running = async (): Promise<boolean> => {
-    const { items } = await getJson<{ items: readonly { status: { phase: string } }[] }>(controlPlane, 'pods');
-    return items.filter(({ status }) => status.phase === 'Running').length === 3;
-  };
-  await waitFor('all three pods run', running, SLOW);
-  return { folder, controlPlane, controllerConfig, node, journal, release: () => unstage.resolve(undefined) };
+  await apply(podNode, objects);
+  await waitFor('all three pods run', async () => (await runningPods(controlPlane)).length === 3, SLOW);
+  return { ...podNode, release: () => unstage.resolve(undefined) };
 }
 
 async function maintenanceOf({ controlPlane }: Rig): Promise<NodeMaintenance | undefined> {
-  return (await getJson<{ items: readonly NodeMaintenance[] }>(controlPlane, 'nodemaintenances')).items[0];
+  const text = await controlPlane.kubectl(['get', 'nodemaintenances', '-o', 'json']);
+  return (JSON.parse(text) as { items: readonly NodeMaintenance[] }).items[0];
 }
 
 /** Drains the node for a shutdown, until the driver that hangs is what is waited for. */
 async function drainUntilUnmount(stack: AsyncDisposableStack, rig: Rig): Promise<string> {
   const files = await writeAgentFiles(rig.folder, keysOfNode(rig.node));
-  const agent = stack.use(startNodemaint(['agent', '--config', files.configFile], path.join(rig.folder, 'agent.log')));
-  const answers = async (): Promise<boolean> => (await readAgentStatus(files.runDirectory)).node === NODE;
-  await waitFor('the agent answers', answers, { ...SLOW, program: agent });
+  await startAgent(stack, { ...rig, ...files });
   await runNodemaint(['trigger', '--reason', 'kernel update', '--run-directory', files.runDirectory]);
   const waits = async (): Promise<boolean> =>
     (await maintenanceOf(rig))?.status?.nodeStatuses?.[0]?.volumesInUse !== undefined;
@@ -142,9 +126,8 @@ async function drainUntilUnmount(stack: AsyncDisposableStack, rig: Rig): Promise
 }
 
 async function untilReleased(rig: Rig, runDirectory: string): Promise<readonly string[]> {
-  const isReleased = async (): Promise<boolean> => (await readAgentStatus(runDirectory)).phase.kind === 'released';
-  await waitFor('the lock is released', isReleased, SLOW);
-  return (await readFile(rig.journal, 'utf8')).trim().split('\n');
+  await waitFor('the lock is released', () => phaseIs({ runDirectory }, 'released'), SLOW);
+  return await lines(rig);
 }
 
 const IN_ORDER = ['web TERM', 'web END', 'logger TERM', 'logger END', `unstaged ${HANDLE}`, 'csi TERM', 'csi END'];
@@ -163,8 +146,7 @@ describe('the volumes of a node that is drained', () => {
   it('the pods leave, the volume is unstaged, then the driver leaves, then the lock is released', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack);
-    const log = path.join(rig.folder, 'controller.log');
-    stack.use(startNodemaint(['controller', '--kubeconfig', rig.controllerConfig], log));
+    startController(stack, rig.folder, rig.controllerKubeconfig);
     await checkOrder(stack, rig);
   });
 });

@@ -8,6 +8,7 @@ import { freePort } from '../../control-plane/port.ts';
 import { staticPod } from '../../node/pods.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
 import * as reboot from '../../support/rigs/offline-reboot.ts';
+import { assertOrder, runningPods } from '../../support/rigs/pod-node.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
 
 /** Makes a static pod of the node the way to the API server, for its kubelet and whoever has the kubelet's kubeconfig. */
@@ -47,13 +48,13 @@ describe('a node whose way to the API server is a static pod of its own', () => 
       await controlPlane.kubectl(['wait', 'nm/m', '--for=condition=Drained', '--timeout=90s']);
       const { status } = JSON.parse(await controlPlane.kubectl(['get', 'nm/m', '-o', 'json'])) as NodeMaintenance;
       assert.match(status?.nodeStatuses?.[0]?.drainMessage ?? '', /^Drained; what stays: .*: kube-system\/proxy-/);
-      await reboot.assertOrder(rig);
+      await assertOrder(rig, reboot.ORDER);
       await ask('Complete');
-      const areBack = async (): Promise<boolean> => (await reboot.runningPods(controlPlane)) === 4;
+      const areBack = async (): Promise<boolean> => (await runningPods(controlPlane)).length === 4;
       await waitFor('low, high, proxy and logger run', areBack, SLOW);
     });
     const { phase, tookSec } = await release(120_000);
-    await reboot.assertOrder(rig, [...reboot.ORDER, 'logger', 'low', 'high', 'proxy']);
+    await assertOrder(rig, [...reboot.ORDER, 'logger', 'low', 'high', 'proxy']);
     assert.doesNotMatch(phase, /forced/);
     assert.ok(tookSec < 60, `released after ${tookSec} s`);
   });
