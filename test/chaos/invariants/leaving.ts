@@ -3,7 +3,7 @@ import { MAINTENANCE_REQUESTER } from '../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { effectiveDrainPlan, entryCovers } from '../../../src/decide/maintenance/drain-plan.ts';
-import { selectsNode, stageOf } from '../../../src/decide/maintenance/maintenance.ts';
+import { agentNodeOf, selectsNode, stageOf } from '../../../src/decide/maintenance/maintenance.ts';
 import { drainPodOf, isTerminal, podTypeOf } from '../../../src/decide/pod.ts';
 import type { Write } from '../audit.ts';
 import type { Change } from '../timeline.ts';
@@ -13,6 +13,7 @@ import type { Violation } from './violation.ts';
 
 /** A program acts on what it has seen last: so much later it has seen it, and its call has arrived. */
 const LAG_MS = 2_500;
+const REMOVALS = new Set(['create pods/eviction', 'delete pods']);
 
 /** The time of the last state in which something held of a pod, by its UID. */
 type Times = Map<string, number>;
@@ -45,8 +46,11 @@ function earlierPod({ nodes, pods, maintenances }: Moment, pod: Pod, bornAt: Tim
   const node = nodes.find(({ metadata }) => metadata.name === pod.spec.nodeName);
   if (node === undefined) return undefined;
   const drains = maintenances.filter((each) => stageOf(each) === 'Drain' && selectsNode(each, node));
+  // A machine that goes down waits for a pod until seven minutes after its grace period (docs/internals/waits.md).
+  const endedBefore = drains.some((each) => agentNodeOf(each) !== undefined) ? at - 420_000 : -Infinity;
   return pods.find((other) => {
     if (other.spec.nodeName !== pod.spec.nodeName || isTerminal(other) || !bornAt.has(uidOf(other))) return false;
+    if (Date.parse(other.metadata.deletionTimestamp ?? '') < endedBefore) return false;
     const isOld = at - (bornAt.get(uidOf(other)) ?? at) > LAG_MS;
     return isOld && drains.every((drain) => rankOf(drain, other) < rankOf(drain, pod));
   });
@@ -60,13 +64,9 @@ export function checkLeaving(
 ): Violation[] {
   const found: Violation[] = [];
   const authors = new Map<number, string>();
-  for (const { revision, user } of writes) {
+  for (const { revision, user } of writes)
     if (revision !== undefined && !authors.has(revision)) authors.set(revision, user);
-  }
-  const removals = writes.filter(
-    ({ verb, resource }) =>
-      (verb === 'create' && resource === 'pods/eviction') || (verb === 'delete' && resource === 'pods'),
-  );
+  const removals = writes.filter(({ verb, resource }) => REMOVALS.has(`${verb} ${resource}`));
   const coveredAt: Times = new Map();
   const wantedAt: Times = new Map();
   const bornAt: Times = new Map();
