@@ -66,7 +66,7 @@ export class Judge {
   readonly #fleet: Fleet;
   /** When the API server has taken a maintenance, by its name, and when a budget has last kept a pod, by its UID. */
   readonly #takenAt = new Map<string, number>();
-  /** When the API server was told that the drain of a maintenance has begun, by its name. */
+  /** When the API server was told the first targets of a maintenance, by its name: also of one that waits for another one. */
   readonly #begunAt = new Map<string, number>();
   /** The maintenances that a person has completed, by name: the drain ends with them, and the machine goes down soon. */
   readonly #completed = new Set<string>();
@@ -322,7 +322,7 @@ export class Judge {
     });
     if (takesStatic && !this.#staticAt.has(fresh.metadata.name))
       this.#staticAt.set(fresh.metadata.name, this.#fleet.now());
-    if (hasBegun(fresh.status) && !hasBegun(old.status)) this.#begunAt.set(fresh.metadata.name, this.#fleet.now());
+    if (targetsOf(fresh) > 0 && targetsOf(old) === 0) this.#begunAt.set(fresh.metadata.name, this.#fleet.now());
     for (const { nodeRef, drainTargets = [] } of nodeStatusesOf(old.status)) {
       const now = nodeStatusesOf(fresh.status).find((each) => each.nodeRef.name === nodeRef.name);
       if (now !== undefined && (now.drainTargets ?? []).length < drainTargets.length) {
