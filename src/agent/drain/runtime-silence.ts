@@ -14,6 +14,11 @@ export class RuntimeSilence {
     this.#startRuntime = startRuntime;
   }
 
+  /** Whether the runtime was silent when it was asked last, by whichever drain. */
+  get isOpen(): boolean {
+    return this.#from !== undefined;
+  }
+
   /** The pods cannot be seen now: what is waited for, or why they are left. */
   unseen(reason: string): { readonly left?: string; readonly waiting: Waiting } {
     const now = momentOf(this.#clock);

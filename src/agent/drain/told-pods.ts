@@ -57,8 +57,6 @@ export class ToldPods {
   readonly #stops;
   /** When the removal of an object was last tried, by UID, on the monotonic clock. */
   readonly #removals = new Map<string, number>();
-  /** Whether the runtime was silent when it was asked last. */
-  #isSilent = false;
 
   constructor(parts: ToldPodParts) {
     this.#parts = parts;
@@ -89,7 +87,7 @@ export class ToldPods {
     await this.#act(pods, { ...scene, ...sight }, signal);
     if (!goesDown || pass.drained) return pass;
     const unseen = sight.silent === undefined ? undefined : silence.unseen(sight.silent);
-    if (unseen === undefined) silence.end();
+    if (unseen === undefined && sight.live !== undefined) silence.end();
     // Once it is over, what others were asked for is waited for alone.
     const awaited = unseen === undefined || unseen.left !== undefined ? [] : [unseen.waiting];
     const now = dependencies.clock.now();
@@ -125,23 +123,20 @@ export class ToldPods {
 
   /** Asks the kubelet where somebody has to end, and the runtime where the kubelet does not end it. */
   async #look(pods: readonly Pod[], { view, goesDown }: Scene, leaves: boolean, signal: AbortSignal): Promise<Sight> {
-    const { staticPods, runtime, dependencies } = this.#parts;
+    const { staticPods, runtime, silence, dependencies } = this.#parts;
     const isParked = view.parked.some(({ thisBoot }) => thisBoot);
     const told = pods.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
     const isEnding = goesDown && (isParked || leaves || told.length > 0);
     const kubelet = isEnding ? await staticPods.kubelet(signal) : undefined;
     const kubeletDownSince = kubelet?.kind === 'down' ? kubelet.since : undefined;
     const now = dependencies.clock.now();
-    const isDue = kubeletDownSince !== undefined || told.some((pod) => this.#isSilent || isLookDue(pod, now));
+    const isDue = kubeletDownSince !== undefined || told.some((pod) => silence.isOpen || isLookDue(pod, now));
     // Where the view has a sandbox, the runtime has answered in this pass.
     if (!isDue && !(isParked && (view.live?.size ?? 0) === 0)) return { kubeletDownSince };
     try {
-      const live = await runtime.livePods(signal);
-      this.#isSilent = false;
-      return { kubeletDownSince, live };
+      return { kubeletDownSince, live: await runtime.livePods(signal) };
     } catch (error) {
       signal.throwIfAborted();
-      this.#isSilent = true;
       const live = error instanceof SilentRuntimeError ? error.withProcesses : undefined;
       return { kubeletDownSince, live, silent: describeError(error) };
     }

@@ -69,11 +69,9 @@ export async function startMachines(
   const list = async <T>(path: string): Promise<readonly T[]> =>
     (await send<{ readonly items: readonly T[] }>({ method: 'GET', path }))?.items ?? [];
   const look = async (): Promise<Moment> => {
-    const [nodes, pods, maintenances] = await Promise.all([
-      list<Node>(collectionPath(NODES)),
-      list<Pod>(collectionPath(PODS)),
-      list<NodeMaintenance>(collectionPath(NODE_MAINTENANCES)),
-    ]);
+    const [nodes, pods] = await Promise.all([list<Node>(collectionPath(NODES)), list<Pod>(collectionPath(PODS))]);
+    // After the nodes: a node is cordoned after the beginning of its drain was written.
+    const maintenances = await list<NodeMaintenance>(collectionPath(NODE_MAINTENANCES));
     return { nodes: nodes.filter(({ metadata }) => names.includes(metadata.name)), pods, maintenances };
   };
 

@@ -32,11 +32,13 @@ interface World {
   readonly annotations?: Readonly<Record<string, string>>;
   livePods?: ContainerRuntime['livePods'];
   isKubeletUp?: boolean;
+  readonly pods?: readonly object[];
 }
 
 /** A node with a pod whose grace period is over and one whose grace period is not, at 2026-01-01. */
 function open(world: World) {
-  const items = [terminatingPod('late', '2025-12-31T23:59:50Z'), terminatingPod('early', '2026-01-01T00:00:20Z')];
+  const told = [terminatingPod('late', '2025-12-31T23:59:50Z'), terminatingPod('early', '2026-01-01T00:00:20Z')];
+  const items = world.pods ?? told;
   const server = createObjectServer({ [PODS]: { metadata: { resourceVersion: '1' }, items } });
   const [log, clock] = [createRecordingLog(), createSteppingClock()];
   const stopped: [string, number][] = [];
@@ -60,13 +62,13 @@ function open(world: World) {
     nodeName: 'n1',
     onChange: () => undefined,
   };
-  const since = clock.now();
-  const told = new ToldPods({
+  const [since, silence] = [clock.now(), new RuntimeSilence(clock)];
+  const step = new ToldPods({
     runtime,
     staticPods: {
       kubelet: () => Promise.resolve(world.isKubeletUp === false ? { kind: 'down', since } : { kind: 'up' }),
     },
-    silence: new RuntimeSilence(clock),
+    silence,
     maintenances,
     pods: createNodePods(dependencies, lifetime.signal),
     ownNode: { observe: () => Promise.resolve({ kind: 'unknown' }) },
@@ -77,11 +79,11 @@ function open(world: World) {
     const phase = { kind, mode: 'cluster', maintenance: 'm' };
     const view = { inPlace: [], ended: [], parked: [], live: undefined };
     const facts = { record: { phase, offlineTargets: [] }, view } as unknown as PassFacts;
-    await told.after(pass, facts, false, lifetime.signal);
+    await step.after(pass, facts, false, lifetime.signal);
     await new Promise((resolve) => setImmediate(resolve));
-    return await told.after(pass, facts, false, lifetime.signal);
+    return await step.after(pass, facts, false, lifetime.signal);
   };
-  return { server, clock, log, stopped, passes, lifetime };
+  return { server, clock, silence, log, stopped, passes, lifetime };
 }
 
 describe('the pods of a node that were told to end', () => {
@@ -145,6 +147,15 @@ describe('the pods of a node that were told to end', () => {
     const removed = server.requests.filter(({ method }) => method === 'DELETE').map(({ path }) => path);
     assert.deepEqual(removed, ['/api/v1/namespaces/default/pods/late']);
     assert.deepEqual([last.drained, last.waiting[0]?.wait], [false, 'unseen-pods']);
+  });
+
+  it('their runtime was away before any of them was told to end: a pass that does not ask it does not begin the wait anew', async () => {
+    const { clock, silence, passes, lifetime } = open({ pods: [] });
+    silence.unseen('no socket');
+    clock.pass(120_000);
+    await passes('draining');
+    lifetime.abort();
+    assert.notEqual(silence.unseen('no socket').left, undefined);
   });
 
   it('volumes have an end of their own', async () => {
