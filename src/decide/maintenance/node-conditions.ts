@@ -1,3 +1,4 @@
+import { CORDONED_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, NodeCondition } from '../../api/pod.ts';
 import { firstNames } from '../name-list.ts';
@@ -35,14 +36,16 @@ function isPlannedOn(maintenance: NodeMaintenance, node: Node): boolean {
 
 /**
  * Whether the maintenance has the node cordoned: in Cordon, and in Drain where that followed, where it has begun on the node,
- * or where its status has targets for the node, which others may have reached. A node that only waits for its place or its
- * turn keeps its room for the pods of those before it: an operator of a database does not move its primary to a cordoned node.
+ * where its status has targets for the node, which others may have reached, or where the cordon names it: its agent has begun
+ * alone, and no status may be written. A node that only waits for its place or its turn keeps its room for the pods of those
+ * before it: an operator of a database does not move its primary to a cordoned node.
  */
 function cordons(maintenance: NodeMaintenance, node: Node): boolean {
   if (stageOf(maintenance) !== 'Drain') return stageOf(maintenance) === 'Cordon';
   const wasCordoned = maintenance.status?.stageStatuses?.some(({ name }) => name === 'Cordon') === true;
   const { drainTargets = [] } = recordedNode(maintenance.status, node.metadata) ?? {};
-  return wasCordoned || isBegunOn(maintenance, node) || drainTargets.length > 0;
+  const isNamed = node.metadata.annotations?.[CORDONED_ANNOTATION] === maintenance.metadata.name;
+  return wasCordoned || isBegunOn(maintenance, node) || drainTargets.length > 0 || isNamed;
 }
 
 /** The cordon and the conditions that may stay on a node: those of the maintenances that select it now. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { CORDONED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Node, NodeCondition } from '../../../../src/api/pod.ts';
 import { drainsOn } from '../../../../src/decide/maintenance/maintenance.ts';
@@ -166,8 +167,7 @@ describe('what may stay on a node', () => {
       spec: { ...drain.spec, stage: stage as 'Idle' },
       status: {},
     });
-    const stateOf = (maintenance: NodeMaintenance): ReturnType<typeof nodeStateOf> =>
-      nodeStateOf([maintenance], node, true);
+    const stateOf = (maintenance: NodeMaintenance, seen: Node = node) => nodeStateOf([maintenance], seen, true);
     const nothing = { maintenances: [], planned: [], draining: [], drained: false };
     assert.deepEqual(stateOf(inStage('Idle')), { ...nothing, planned: ['m'] });
     assert.deepEqual(stateOf(inStage('Idle', { deletionTimestamp: '2026-05-01T12:00:00Z' })), nothing);
@@ -175,6 +175,8 @@ describe('what may stay on a node', () => {
     assert.deepEqual(stateOf(inStage('Drain')), nothing, 'it may begin at once');
     const waits = { ...inStage('Drain'), status: { nodeStatuses: [{ nodeRef: { name: node.metadata.name } }] } };
     assert.deepEqual(stateOf(waits as NodeMaintenance), { ...nothing, planned: ['m'] }, 'it is not cordoned');
+    const byAgent = { ...node, metadata: { ...node.metadata, annotations: { [CORDONED_ANNOTATION]: 'm' } } };
+    assert.deepEqual(stateOf(waits as NodeMaintenance, byAgent).maintenances, ['m'], 'its agent has begun alone');
     const cordonedBefore = { ...waits, status: { ...waits.status, stageStatuses: [{ name: 'Cordon' }] } };
     const recorded = (more: object) => ({ nodeStatuses: [{ nodeRef: { name: node.metadata.name }, ...more }] });
     const reached = { ...waits, status: recorded({ drainTargets }) };
