@@ -89,12 +89,10 @@ export class ToldPods {
     const unseen = sight.silent === undefined ? undefined : silence.unseen(sight.silent);
     if (unseen === undefined && sight.live !== undefined) silence.end();
     // Once it is over, what others were asked for is waited for alone.
-    const awaited = unseen === undefined || unseen.left !== undefined ? [] : [unseen.waiting];
+    const unseenPods = unseen === undefined || unseen.left !== undefined ? [] : [unseen.waiting];
     const now = dependencies.clock.now();
-    const seen = {
-      ...pass,
-      waiting: [...kubeletWaits(sight.kubeletDownSince, now), ...awaited, ...pass.waiting, ...endingWaits(pods, now)],
-    };
+    const machine = [...kubeletWaits(sight.kubeletDownSince, now), ...unseenPods];
+    const seen = { ...pass, waiting: [...machine, ...pass.waiting, ...endingWaits(pods, now)] };
     if (pass.awaitsVolumes === true) return seen;
     const scope = { since: pass.downSince, now, nobodyEnds: unseen?.left };
     const readySince = await this.#readySince(pods, signal);

@@ -54,8 +54,7 @@ export function nodeStateOf(maintenances: readonly NodeMaintenance[], node: Node
   const own = selecting.filter((each) => cordons(each, node));
   const draining = own.filter((each) => isBegunOn(each, node));
   const planned = selecting.filter((each) => isPlannedOn(each, node));
-  const namesOf = (list: readonly NodeMaintenance[]): readonly string[] =>
-    list.map(({ metadata }) => metadata.name).toSorted();
+  const namesOf = (list: readonly NodeMaintenance[]) => list.map(({ metadata }) => metadata.name).toSorted();
   return {
     maintenances: namesOf(own),
     planned: namesOf(planned),
