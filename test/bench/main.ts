@@ -14,7 +14,9 @@ import { connectHost } from '../logind/host.ts';
 import { holdLockFor, type Logind, startLogind } from '../logind/rig.ts';
 import { writeAgentFiles } from '../support/agent/files.ts';
 import { installManifests } from '../support/commands/nodemaint.ts';
+import { pause } from './parallel.ts';
 import { residentMiB } from './process-figures.ts';
+import { percentile } from './quantile.ts';
 import { benchControlPlane, isControlPlane } from './control-plane/main.ts';
 import { benchScale, isScale } from './scale/main.ts';
 import { makeTestFolder } from '../support/folder.ts';
@@ -27,12 +29,6 @@ const STARTS = 7;
 const FIRST_RUN_MS = 2_000;
 /** The whole bench of many nodes takes about an hour. */
 const SCALE_MS = 10_800_000;
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
 
 const PROGRAM: readonly [string, ...string[]] = [process.execPath, BUNDLE];
 
@@ -99,7 +95,7 @@ async function benchStart(configFile: string, logind: Logind, folder: string): P
     await promisify(execFile)('systemd-inhibit', ['--mode=delay', '--what=shutdown', 'true'], { env });
     theirs.push(performance.now() - beganInhibit);
   }
-  const [a, b] = [median(ours), median(theirs)];
+  const [a, b] = [percentile(ours, 0.5), percentile(theirs, 0.5)];
   console.log(
     `start to lock held, median of ${STARTS}: ${a.toFixed(0)} ms (aim: 250); systemd-inhibit true: ${b.toFixed(0)} ms; ratio ${(a / b).toFixed(1)}`,
   );

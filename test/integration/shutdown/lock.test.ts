@@ -168,7 +168,6 @@ describe('the agent on a real logind', () => {
     await using bench = await Bench.create(t);
     await bench.start();
     await bench.rig.stopLogind();
-    // A call that was under way says first that it had no answer.
     await bench.statusWhere(({ lock }) => /logind is not on the bus.*restart systemd-logind/.test(lock.message));
     await bench.rig.restartLogind('SIGTERM');
     await bench.statusWhere(({ lock }) => lock.held);
