@@ -17,7 +17,7 @@ import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
 import { describeError } from '../../errors.ts';
 import { deleteDisrupted } from '../../kube/eviction/evictor.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
-import { createLogOnce } from '../../telemetry/log-once.ts';
+import { createWarnOnce } from '../../telemetry/log-once.ts';
 
 /** A pass that takes longer ends. */
 const PASS_MS = 5_000;
@@ -61,9 +61,7 @@ export class ControllerDrainer implements Drainer {
   ) {
     this.#dependencies = dependencies;
     this.#parts = parts;
-    this.#warnOnce = createLogOnce((reason) => {
-      dependencies.log.warn({ reason }, 'cannot end a pod whose budget is not asked, trying again');
-    });
+    this.#warnOnce = createWarnOnce(dependencies.log, 'cannot end a pod whose budget is not asked, trying again');
   }
 
   async pass(

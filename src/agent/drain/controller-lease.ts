@@ -3,7 +3,7 @@ import { type EvictionSettings, evictionSettingsOf } from '../../decide/eviction
 import type { ControllerLife, LeaseLife } from '../../decide/shutdown/drainer.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
-import { createLogOnce } from '../../telemetry/log-once.ts';
+import { createWarnOnce } from '../../telemetry/log-once.ts';
 import type { ClusterDependencies } from '../cluster/dependencies.ts';
 import type { LeaseReader } from '../cluster/maintenance-watch.ts';
 
@@ -38,9 +38,7 @@ export class ControllerLease implements LeaseReader {
 
   constructor(dependencies: Pick<ClusterDependencies, 'client' | 'clock' | 'log'>) {
     this.#dependencies = dependencies;
-    this.#warnOnce = createLogOnce((reason) => {
-      dependencies.log.warn({ reason }, "cannot read the controller's lease");
-    });
+    this.#warnOnce = createWarnOnce(dependencies.log, "cannot read the controller's lease");
   }
 
   /** Reads it unless it was read less than `maxAgeMs` ago. Throws only the reason of an aborted `signal`. */

@@ -11,7 +11,7 @@ import { describeError } from '../../errors.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { createLogOnce, type LogOnce } from '../../telemetry/log-once.ts';
+import { createLogOnce, createWarnOnce, type LogOnce } from '../../telemetry/log-once.ts';
 import type { Waiting } from '../../decide/node/waits.ts';
 import type { DrainPass } from './drainer.ts';
 
@@ -69,11 +69,9 @@ export class LastLook {
   constructor(dependencies: LastLookDependencies) {
     const { log } = dependencies;
     this.#dependencies = dependencies;
-    this.#warnUnseen = createLogOnce((reason) => {
-      const what =
-        'the container runtime does not tell which pods run; the machine is let go by what the API server says';
-      log.warn({ reason }, what);
-    });
+    const unseen =
+      'the container runtime does not tell which pods run; the machine is let go by what the API server says';
+    this.#warnUnseen = createWarnOnce(log, unseen);
     this.#warnRunning = createLogOnce((pods) => {
       log.warn(
         { pods },

@@ -12,7 +12,7 @@ import type { Clock } from '../../../host/clock.ts';
 import { SandboxStops } from '../../../host/cri/pod-stops.ts';
 import { type ContainerRuntime, isSilentWithoutPods } from '../../../host/cri/runtime.ts';
 import type { KubeletUnit } from '../../../host/kubelet/unit.ts';
-import { createLogOnce } from '../../../telemetry/log-once.ts';
+import { createWarnOnce } from '../../../telemetry/log-once.ts';
 import type { Log } from '../../../telemetry/log.ts';
 
 /** After this many failed attempts only static pods are drained: they need the kubelet running. */
@@ -119,9 +119,7 @@ export class OfflinePods {
     this.#lifetime = lifetime;
     this.#stops = new SandboxStops(runtime, dependencies, onChange);
     this.#kubeletStop = kubelet && new KubeletStop(kubelet, clock, log);
-    this.#warnOnce = createLogOnce((reason) => {
-      log.warn({ reason }, 'cannot see the pods of the node, no more of them leave');
-    });
+    this.#warnOnce = createWarnOnce(log, 'cannot see the pods of the node, no more of them leave');
   }
 
   /** Why nobody here can end pods but static ones: the kubelet cannot be stopped. Undefined where it can, as far as is known. */

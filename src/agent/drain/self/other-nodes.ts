@@ -6,7 +6,7 @@ import { goesDownNow, nodeGoneForGood } from '../../../decide/shutdown/machine-g
 import { describeError, NodemaintError } from '../../../errors.ts';
 import type { ObjectPage } from '../../../kube/list.ts';
 import { collectionPath, LEASES, sendForObject } from '../../../kube/resource.ts';
-import { createLogOnce } from '../../../telemetry/log-once.ts';
+import { createWarnOnce } from '../../../telemetry/log-once.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 
 const NODE_LEASES = 'kube-node-lease';
@@ -34,10 +34,8 @@ export class OtherNodes {
 
   constructor(dependencies: Pick<ClusterDependencies, 'client' | 'clock' | 'log' | 'nodeName' | 'aheadMs'>) {
     this.#dependencies = dependencies;
-    this.#warnOnce = createLogOnce((reason) => {
-      const what = 'PodDisruptionBudgets are asked as long as no controller is alive';
-      dependencies.log.warn({ reason }, `cannot see whether other nodes stay: ${what}`);
-    });
+    const what = 'PodDisruptionBudgets are asked as long as no controller is alive';
+    this.#warnOnce = createWarnOnce(dependencies.log, `cannot see whether other nodes stay: ${what}`);
   }
 
   /**
