@@ -4,7 +4,7 @@ import type { AgentConfig } from '../config/schema.ts';
 import type { StateFiles } from '../host/files/state-files.ts';
 import type { KubeletFinder } from '../host/kubelet/finder.ts';
 import { type ClusterAccess, openClusterAccess } from '../kube/access/cluster.ts';
-import { certifiedNodeName, nodeNameIn, ownName } from '../kube/certificate/own-name.ts';
+import { certifiedNodeName, nodeNameIn, ownName } from '../kube/own-identity.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
 
 /** The way to the API server of the configuration, and a client for it. */

@@ -5,7 +5,7 @@ import { phaseAtStart } from '../decide/shutdown/lost-record.ts';
 import { describeError } from '../errors.ts';
 import { within } from '../host/dbus/time-limit.ts';
 import { openStateFiles } from '../host/files/state-files.ts';
-import { createMemoryRelease } from '../host/memory.ts';
+import { createMemoryRelease } from '../host/memory-release.ts';
 import { Agent } from './agent.ts';
 import { ControlCommands } from './control-commands.ts';
 import { openControlSocket } from './control/socket.ts';
@@ -14,7 +14,7 @@ import { type AgentDependencies, type Foundation, type Opened, openMachine, open
 import { findNodeName, openApi, rememberNodeName } from './node-name.ts';
 import { readRecord } from './phase/record.ts';
 import { learnSoftReboots, markRunning, markSoftReboot, readBootId, unmarkRunning } from './shutdown/boot-id.ts';
-import { createLockReconciler, createShutdownLock } from './shutdown/lock.ts';
+import { createLockReconciler, createShutdownLock } from './shutdown/inhibitor-lock.ts';
 import { findStaticPods } from './static-pods/find-directory.ts';
 import { ManualRequests } from './static-pods/manual.ts';
 

@@ -6,7 +6,7 @@ import type { ControllerState } from './drain/controller-lease.ts';
 import type { StaticPodPass } from './drain/pod-pass.ts';
 import type { AgentRecord } from './phase/record.ts';
 import type { ShutdownDetector } from './shutdown/detector.ts';
-import type { LockReconciler } from './shutdown/lock.ts';
+import type { LockReconciler } from './shutdown/inhibitor-lock.ts';
 import { KUBELET_INTERCEPTOR } from '../api/names.ts';
 import { interceptorEntry } from '../decide/eviction/heartbeat.ts';
 import { targetKeyOf } from '../decide/eviction/request.ts';

@@ -45,9 +45,3 @@ export const VALIDATION_FAILED = 'ValidationFailed';
 export const NO_REQUESTERS = 'NoRequesters';
 /** Ours: the request was deleted, and finalizers hold it. */
 export const DELETED = 'Deleted';
-
-/** KEP-4563: after this time without a heartbeat the next interceptor becomes active, in milliseconds. */
-export const HEARTBEAT_DEADLINE_MS = 20 * 60_000;
-
-/** KEP-4563: the largest difference between the clocks of two actors that is tolerated, in milliseconds. */
-export const CLOCK_SKEW_MS = 10_000;

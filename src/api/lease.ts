@@ -15,6 +15,3 @@ export interface LeaseSpec {
 export interface Lease extends KubeObject {
   readonly spec?: LeaseSpec;
 }
-
-/** The only namespace of controller and agents' accounts: the admission policies name the accounts with it. */
-export const CONTROLLER_NAMESPACE = 'nodemaint-system';

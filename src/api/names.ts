@@ -6,6 +6,9 @@ export const EVICTION_REQUEST_GROUP = 'coordination.x-k8s.io';
 export const EVICTION_REQUEST_API_VERSION = `${EVICTION_REQUEST_GROUP}/v1alpha1`;
 export const CONFIG_API_VERSION = 'agent.nodemaintenance.x-k8s.io/v1alpha1';
 
+/** The only namespace of controller and agents' accounts: the admission policies name the accounts with it. */
+export const CONTROLLER_NAMESPACE = 'nodemaint-system';
+
 /** The interceptor of static pods; the agent implements it (KEP-4212, "kubelet: Static Pods"). */
 export const KUBELET_INTERCEPTOR = 'kubelet.k8s.io';
 /** The interceptor of DaemonSet pods (KEP-4212, "DaemonSet Controller"). */

@@ -2,7 +2,7 @@ import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { PodDisruptionBudget } from '../api/pod.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { EventRecorder } from '../kube/events.ts';
+import type { EventRecorder } from '../kube/event/recorder.ts';
 import type { ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ControllerMetrics } from '../telemetry/controller-metrics.ts';

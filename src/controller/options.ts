@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { CONTROLLER_NAMESPACE } from '../api/lease.ts';
+import { CONTROLLER_NAMESPACE } from '../api/names.ts';
 import { DURATION_HINT, parseDuration } from '../decide/duration.ts';
 import { DEFAULT_PROMISE_WORDS } from '../decide/eviction/api-answer.ts';
 import { DEFAULT_PATIENCE } from '../decide/eviction/imperative.ts';

@@ -1,8 +1,7 @@
-import { MIRROR_ANNOTATION } from '../api/names.ts';
+import { CONTROLLER_NAMESPACE, MIRROR_ANNOTATION } from '../api/names.ts';
 import type { KeptPods, PodType } from '../api/node-maintenance.ts';
 import type { Node, NodeCondition, Pod } from '../api/pod.ts';
 import { timeOf } from './time.ts';
-import { isOwnController } from './own-controller.ts';
 import { orderOfLeaving } from './plugin-pods.ts';
 
 /** Why static pods stay that no drain takes away; their names follow. */
@@ -146,4 +145,13 @@ export function targetNodeOf(pod: Pod): string | undefined {
     if (field?.values?.length === 1) return field.values[0];
   }
   return undefined;
+}
+
+/** The label of the controller's Deployment in manifests/, and its value. */
+const NAME_LABEL = 'app.kubernetes.io/name';
+const CONTROLLER_NAME = 'nodemaint-controller';
+
+/** Whether the pod is a replica of the nodemaint controller. It leaves after all other Default pods. */
+export function isOwnController({ metadata }: Pick<Pod, 'metadata'>): boolean {
+  return metadata.namespace === CONTROLLER_NAMESPACE && metadata.labels?.[NAME_LABEL] === CONTROLLER_NAME;
 }

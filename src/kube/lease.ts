@@ -1,6 +1,8 @@
-import { CONTROLLER_NAMESPACE, type Lease, type LeaseSpec } from '../api/lease.ts';
+import type { Lease, LeaseSpec } from '../api/lease.ts';
+import { CONTROLLER_NAMESPACE } from '../api/names.ts';
 import type { KubeClient } from './client.ts';
-import { collectionPath, LEASES, objectPath, sendForObject } from './resource.ts';
+import { collectionPath, LEASES, objectPath } from './resource.ts';
+import { sendForObject } from './request.ts';
 
 /** The name of a Lease and its namespace. */
 export interface LeaseName {

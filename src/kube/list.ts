@@ -1,7 +1,8 @@
 import type { KubeObject } from '../api/meta.ts';
 import { NodemaintError } from '../errors.ts';
 import type { KubeClient } from './client.ts';
-import { keyOf, sendForObject } from './resource.ts';
+import { keyOf } from './resource.ts';
+import { sendForObject } from './request.ts';
 
 /** A page of a list, as the API server answers. */
 export interface ObjectPage<T> {

@@ -1,6 +1,7 @@
 import { NodemaintError } from '../errors.ts';
 import type { KubeResponse } from './client.ts';
-import { type Resource, statusMessage } from './resource.ts';
+import type { Resource } from './resource.ts';
+import { statusMessage } from './request.ts';
 
 /** The permission that the API server's authorizer misses by its message, as the end of a sentence; else nothing. */
 export function missingPermission(message: string): string {

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import type { LastShutdown } from '../decide/presence/last-shutdown.ts';
-import type { MetricsText } from './http.ts';
+import type { MetricsText } from './http-server.ts';
 import { setCounts } from './labelled-counts.ts';
 import { createNoticeMetrics, type NoticeObserver } from './notice-metrics.ts';
 import { registerBuildInfo, registerProcess } from './process-metrics.ts';

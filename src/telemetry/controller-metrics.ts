@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { MaintenanceCounts } from '../show/counts/maintenances.ts';
 import type { NodeCounts } from '../show/counts/nodes.ts';
-import type { MetricsText } from './http.ts';
+import type { MetricsText } from './http-server.ts';
 import { setCounts } from './labelled-counts.ts';
 import { registerBuildInfo, registerProcess } from './process-metrics.ts';
 import { createQueueMetrics } from './queue-metrics.ts';

@@ -2,9 +2,9 @@
 import process from 'node:process';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createSystemBus } from '../../src/host/dbus/bus.ts';
-import { UnitLock } from '../../src/host/systemd/inhibitor.ts';
-import { Login1 } from '../../src/host/systemd/login1.ts';
-import { Systemd } from '../../src/host/systemd/systemd1.ts';
+import { UnitLock } from '../../src/host/systemd/inhibitor-unit.ts';
+import { Login1 } from '../../src/host/systemd/logind.ts';
+import { Systemd } from '../../src/host/systemd/manager.ts';
 
 const write = (_fields: object, message: string): void => console.error(message);
 const log = { debug: write, info: write, warn: write, error: write };

@@ -1,8 +1,8 @@
 /** The agent's side of a test on the rig: bus, logind and systemd clients that end with the test. */
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createSystemBus, type SystemBus } from '../../src/host/dbus/bus.ts';
-import { Login1 } from '../../src/host/systemd/login1.ts';
-import { Systemd } from '../../src/host/systemd/systemd1.ts';
+import { Login1 } from '../../src/host/systemd/logind.ts';
+import { Systemd } from '../../src/host/systemd/manager.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import type { Logind } from './rig.ts';
 

@@ -9,7 +9,7 @@ import {
   graceSecFor,
   graceWithin,
   tierDues,
-} from '../../src/decide/deadline/budget.ts';
+} from '../../src/decide/deadline/tiers.ts';
 import { effectiveDrainPlan } from '../../src/decide/maintenance/drain-plan.ts';
 
 const tier = (podType: BudgetTier['podType']): fc.Arbitrary<BudgetTier> =>

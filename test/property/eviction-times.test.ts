@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import type { EvictionRequest, InterceptorStatus } from '../../src/api/eviction-request.ts';
 import type { Pod } from '../../src/api/pod.ts';
 import { decideEvictionRequest } from '../../src/decide/eviction/request.ts';
-import { decideTimes } from '../../src/decide/eviction/times.ts';
+import { decideTimes } from '../../src/decide/eviction/admission-times.ts';
 import { decideHeartbeat } from '../../src/decide/eviction/heartbeat.ts';
 import { rfc3339 } from '../../src/decide/time.ts';
 

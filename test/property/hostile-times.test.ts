@@ -6,7 +6,7 @@ import { whyBlocking } from '../../src/decide/drain/blocking-pods.ts';
 import { decideHeartbeat } from '../../src/decide/eviction/heartbeat.ts';
 import { runtimePodsOf } from '../../src/decide/shutdown/runtime-pods.ts';
 import { endOf, MAX_GRACE_SEC } from '../../src/decide/pod.ts';
-import { decideShorterEnd } from '../../src/decide/deadline/terminating-pod.ts';
+import { decideShorterEnd } from '../../src/decide/deadline/shorter-grace.ts';
 import { preciseRfc3339, rfc3339, timeOf } from '../../src/decide/time.ts';
 
 const NOW = Date.parse('2026-07-01T12:00:00Z');

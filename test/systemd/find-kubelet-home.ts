@@ -3,7 +3,7 @@ import process from 'node:process';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createSystemBus } from '../../src/host/dbus/bus.ts';
 import { createKubeletFinder } from '../../src/host/kubelet/finder.ts';
-import { Systemd } from '../../src/host/systemd/systemd1.ts';
+import { Systemd } from '../../src/host/systemd/manager.ts';
 import { SILENT_LOG } from '../support/silent-log.ts';
 
 const [, , address = '', kubeconfig = ''] = process.argv;

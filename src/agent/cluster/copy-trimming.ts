@@ -2,7 +2,7 @@ import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { takesStaticPods } from '../../decide/drain/self-drain.ts';
 import { agentNodeOf, soleNodeOf } from '../../decide/maintenance/maintenance.ts';
 import { nodeStatusesOf, nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
-import { withoutManagers } from '../../kube/copy/transform.ts';
+import { withoutManagers } from '../../kube/cache/transform.ts';
 import type { Transform } from '../../kube/watch.ts';
 
 /** Whether the agent of the node has to do with the maintenance. */

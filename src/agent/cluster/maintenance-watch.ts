@@ -10,7 +10,7 @@ import { decideSource, type MaintenanceSource, readNodeNote } from '../../decide
 import { nodeLabel } from '../../decide/node-label.ts';
 import type { LeaseLife } from '../../decide/shutdown/drainer.ts';
 import { NODE_MAINTENANCES, NODES } from '../../kube/resource.ts';
-import { pick } from '../../kube/copy/transform.ts';
+import { pick } from '../../kube/cache/transform.ts';
 import { createObjectCache, type ObjectCache, type WatchScope } from '../../kube/watch.ts';
 
 /** The maintenances of the node as the note on its Node object has them, by name; undefined where it cannot say all of them. */

@@ -10,7 +10,7 @@ import {
 } from '../../api/names.ts';
 import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
-import type { Deadline } from '../../decide/deadline/budget.ts';
+import type { Deadline } from '../../decide/deadline/tiers.ts';
 import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import type { OwnState } from '../../decide/maintenance/agent-names.ts';
 import { effectiveDrainPlan } from '../../decide/maintenance/drain-plan.ts';
@@ -20,7 +20,8 @@ import { nodeLabel } from '../../decide/node-label.ts';
 import type { Phase, Shutdown } from '../../decide/shutdown/phase.ts';
 import { preciseRfc3339 } from '../../decide/time.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
-import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, sendForObject } from '../../kube/resource.ts';
+import { collectionPath, NODE_MAINTENANCES, NODES, objectPath } from '../../kube/resource.ts';
+import { sendForObject } from '../../kube/request.ts';
 
 /** What of a shutdown its maintenance has. */
 type Wanted = Pick<Shutdown, 'maintenance' | 'reason' | 'deadline' | 'shutdownKind'>;

@@ -1,6 +1,7 @@
 import type { Node } from '../../api/pod.ts';
 import { describeError } from '../../errors.ts';
-import { NODES, objectPath, sendForObject } from '../../kube/resource.ts';
+import { NODES, objectPath } from '../../kube/resource.ts';
+import { sendForObject } from '../../kube/request.ts';
 import { createWarnOnce } from '../../telemetry/log-once.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 

@@ -9,7 +9,8 @@ import {
 } from '../../decide/presence/presence.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import { describeError } from '../../errors.ts';
-import { NODES, objectPath, sendForObject } from '../../kube/resource.ts';
+import { NODES, objectPath } from '../../kube/resource.ts';
+import { sendForObject } from '../../kube/request.ts';
 import { createWarnOnce, type LogOnce } from '../../telemetry/log-once.ts';
 import { buildVersion } from '../../version.ts';
 import { createWakeup, type Wakeup } from '../iteration/wakeup.ts';

@@ -4,19 +4,19 @@ import type { OwnNode } from '../cluster/own-node.ts';
 import { drainedFor, type Drainer, type DrainerFacts, type DrainPass } from './drainer.ts';
 import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
 import { isRunning } from '../static-pods/view.ts';
-import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
+import { CONTROLLER_NAMESPACE } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { agentNodeOf } from '../../decide/maintenance/maintenance.ts';
 import { nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
-import { isOwnController } from '../../decide/own-controller.ts';
-import { podTypeOf } from '../../decide/pod.ts';
+import { isOwnController, podTypeOf } from '../../decide/pod.ts';
 import { goesDownNow } from '../../decide/shutdown/machine-going-down.ts';
 import { effectiveDrains } from '../../decide/static-pod/parked.ts';
 import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
 import { describeError } from '../../errors.ts';
 import { deleteDisrupted } from '../../kube/eviction/evictor.ts';
-import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
+import { keyOf, objectPath, PODS } from '../../kube/resource.ts';
+import { sendForObject } from '../../kube/request.ts';
 import { createWarnOnce } from '../../telemetry/log-once.ts';
 
 /** A pass that takes longer ends. */

@@ -3,12 +3,12 @@
  * the node may be among those pods, and with it every controller that could be started: a cluster that went down as a
  * whole must not need one to come back.
  */
-import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
+import { CONTROLLER_NAMESPACE, HELD_FOR_LABEL } from '../../api/names.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import { HELD_FOR_LABEL } from '../../api/names.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { listAll } from '../../kube/list.ts';
-import { collectionPath, DAEMON_SETS, onNode, PODS, sendForObject } from '../../kube/resource.ts';
+import { collectionPath, DAEMON_SETS, onNode, PODS } from '../../kube/resource.ts';
+import { sendForObject } from '../../kube/request.ts';
 import { createLogOnce, type LogOnce } from '../../telemetry/log-once.ts';
 import type { ClusterDependencies } from '../cluster/dependencies.ts';
 

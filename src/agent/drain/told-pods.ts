@@ -7,7 +7,7 @@ import { type GoingDown, readySinceOf } from '../../decide/staying-pod/staying-p
 import { decideToldPods, isLookDue } from '../../decide/staying-pod/told-pods.ts';
 import { podKey } from '../../decide/static-pod/moves.ts';
 import { describeError } from '../../errors.ts';
-import { SandboxStops } from '../../host/cri/pod-stops.ts';
+import { SandboxStops } from '../../host/cri/sandbox-stops.ts';
 import { type ContainerRuntime, type PodSandbox, SilentRuntimeError } from '../../host/cri/runtime.ts';
 import { deletePod } from '../../kube/eviction/evictor.ts';
 import { keyOf } from '../../kube/resource.ts';

@@ -1,8 +1,8 @@
 import type { PhaseEvent } from '../../decide/shutdown/events.ts';
 import { notifyUsers } from '../../host/wall.ts';
-import type { EventRecorder } from '../../kube/events.ts';
+import type { EventRecorder } from '../../kube/event/recorder.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { AgentMetrics } from '../metrics/metrics.ts';
+import type { AgentMetrics } from '../metrics/serve.ts';
 
 /** Where events of the phases are announced, in addition to the log. */
 interface AnnouncerOptions {

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { replaceFile } from '../../host/files/durable-file.ts';
 import type { StateFiles } from '../../host/files/state-files.ts';
-import type { Systemd } from '../../host/systemd/systemd1.ts';
+import type { Systemd } from '../../host/systemd/manager.ts';
 
 interface BootPaths {
   /** The kernel's boot id. */

@@ -18,10 +18,10 @@ import type { PhaseFacts, Shutdown } from '../../decide/shutdown/phase.ts';
 import type { MachineCourse, Trigger } from '../../decide/shutdown/trigger.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
-import type { Login1 } from '../../host/systemd/login1.ts';
+import type { Login1 } from '../../host/systemd/logind.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { createLogOnce, createWarnOnce, type LogOnce } from '../../telemetry/log-once.ts';
-import type { Host } from './lock.ts';
+import type { Host } from './inhibitor-lock.ts';
 
 type Held = Pick<Shutdown, 'voidLogind' | 'namedBy'>;
 

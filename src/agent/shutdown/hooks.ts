@@ -6,7 +6,7 @@ import type { Transition, TransitionName } from '../../decide/shutdown/transitio
 import { rfc3339 } from '../../decide/time.ts';
 import { describeError, errorCodeOf } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
-import { runProgram } from '../../host/program.ts';
+import { runProgram } from '../../host/run-program.ts';
 import { describeRefusal, judgePath, type PathTrust } from '../../host/files/trusted-path.ts';
 import type { Log } from '../../telemetry/log.ts';
 

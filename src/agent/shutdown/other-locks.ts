@@ -10,7 +10,7 @@ import type { Phase } from '../../decide/shutdown/phase.ts';
 import type { Clock } from '../../host/clock.ts';
 import { readLogindConfig } from '../../host/systemd/logind-config.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { Host } from './lock.ts';
+import type { Host } from './inhibitor-lock.ts';
 
 /** Lists the inhibitor locks of other programs while a shutdown is held, and starts it when their time is over. */
 export interface OtherLocks {

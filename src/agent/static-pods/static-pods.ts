@@ -10,7 +10,7 @@ import {
 import type { MemberHold } from '../../decide/static-pod/member.ts';
 import { describeError } from '../../errors.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
-import { SandboxStops } from '../../host/cri/pod-stops.ts';
+import { SandboxStops } from '../../host/cri/sandbox-stops.ts';
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
 import type { KubeletUnit } from '../../host/kubelet/unit.ts';
 import type { ParkStep } from '../../static-pods/journal/journal.ts';

@@ -1,8 +1,7 @@
 /** Reads what `nodemaint check` needs to know of a cluster. */
 import { createHash, X509Certificate } from 'node:crypto';
-import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
+import { CONTROLLER_NAMESPACE, VERSION_ANNOTATION } from '../../api/names.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import { VERSION_ANNOTATION } from '../../api/names.ts';
 import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/controller-lease.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';

@@ -2,7 +2,7 @@ import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { transformNode } from '../../kube/copy/transform.ts';
+import { transformNode } from '../../kube/cache/transform.ts';
 import { NODE_MAINTENANCES, NODES } from '../../kube/resource.ts';
 import { Follower, type FollowStop } from '../follow/follower.ts';
 

@@ -1,7 +1,7 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { withoutManagers } from '../../kube/copy/transform.ts';
+import { withoutManagers } from '../../kube/cache/transform.ts';
 import { createRequesterClient } from '../../kube/eviction/requester.ts';
 import { printable } from '../../printable.ts';
 import { openUserCluster } from '../cluster/open-user-cluster.ts';

@@ -7,12 +7,11 @@ import { createSystemClock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { RequesterClient } from '../../kube/eviction/requester.ts';
 import { EVICTION_REQUESTS, PODS } from '../../kube/resource.ts';
-import { transformPod, withoutManagers } from '../../kube/copy/transform.ts';
+import { transformPod, withoutManagers } from '../../kube/cache/transform.ts';
 import { printable } from '../../printable.ts';
 import { Follower, type FollowStop } from '../follow/follower.ts';
 import { podState } from '../follow/maintenance/frame.ts';
-import { writeTimedLine } from '../follow/timed-line.ts';
-import type { Terminal } from '../terminal/terminal.ts';
+import { writeTimedLine, type Terminal } from '../terminal/terminal.ts';
 
 /** What watching needs from outside. */
 interface EvictWatchContext {

@@ -9,7 +9,7 @@ import { createSystemClock } from '../../host/clock.ts';
 import { createSystemBus } from '../../host/dbus/bus.ts';
 import { openStateFiles, type StateFiles } from '../../host/files/state-files.ts';
 import { createKubeletFinder, type KubeletFinder } from '../../host/kubelet/finder.ts';
-import { Systemd } from '../../host/systemd/systemd1.ts';
+import { Systemd } from '../../host/systemd/manager.ts';
 import { printable } from '../../printable.ts';
 import type { MoverPaths } from '../../static-pods/places.ts';
 import type { Log } from '../../telemetry/log.ts';

@@ -1,6 +1,6 @@
 import type { DrainPlanEntry, KeptPods } from '../../api/node-maintenance.ts';
 import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
-import { isOwnController } from '../../decide/own-controller.ts';
+import { isOwnController } from '../../decide/pod.ts';
 import {
   isHindered,
   previewDrain,

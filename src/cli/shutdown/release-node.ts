@@ -11,7 +11,7 @@ import { printable } from '../../printable.ts';
 import { readPresence } from '../../decide/presence/presence.ts';
 import { parseTimeout, usage } from '../arguments/parse.ts';
 import { type ClusterClients, parseNodes, withCluster } from '../cluster/cluster.ts';
-import { ownName } from '../../kube/certificate/own-name.ts';
+import { ownName } from '../../kube/own-identity.ts';
 import { type AwaitedNode, waitForNodes } from '../cluster/wait-for-nodes.ts';
 import { isConfirmed } from '../terminal/confirm.ts';
 import { EXIT } from '../terminal/exit-code.ts';

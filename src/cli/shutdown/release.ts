@@ -2,8 +2,8 @@ import { askAgent } from '../../agent/control/client.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createSystemBus } from '../../host/dbus/bus.ts';
-import { HOLDER_UNIT } from '../../host/systemd/inhibitor.ts';
-import { Systemd } from '../../host/systemd/systemd1.ts';
+import { HOLDER_UNIT } from '../../host/systemd/inhibitor-unit.ts';
+import { Systemd } from '../../host/systemd/manager.ts';
 import { createLog } from '../../telemetry/log.ts';
 
 /**

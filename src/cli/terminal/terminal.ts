@@ -1,5 +1,6 @@
 /** The only place that writes to the terminal: every text from outside is escaped here. */
-import { escaped, escapedLine } from '../../printable.ts';
+import { rfc3339 } from '../../decide/time.ts';
+import { escaped, escapedLine, printable } from '../../printable.ts';
 import { asCalled, type ProgramName } from './called-as.ts';
 import { type FrameLine, paint } from './paint.ts';
 
@@ -79,3 +80,8 @@ export type OutputFormat = 'table' | 'json' | 'yaml';
 
 /** How a command prints an object that it has changed: `name` as "nodemaintenance.nodemaintenance.x-k8s.io/x". */
 export type ObjectOutput = OutputFormat | 'name';
+
+/** Writes a line with the time in front of it. */
+export function writeTimedLine(terminal: Pick<Terminal, 'write' | 'now'>, text: string): void {
+  terminal.write(`${rfc3339(terminal.now())} ${printable(text)}\n`);
+}

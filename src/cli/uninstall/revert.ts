@@ -9,7 +9,7 @@ import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { deleteRequest, withdrawEntry } from '../../kube/eviction/requester-entry.ts';
 import { listAll } from '../../kube/list.ts';
-import { syncConditions } from '../../kube/maintenance/conditions.ts';
+import { syncConditions } from '../../kube/maintenance/node-conditions.ts';
 import { syncCordon } from '../../kube/maintenance/cordon.ts';
 import { collectionPath, EVICTION_REQUESTS, keyOf, NODES, PODS, type Resource } from '../../kube/resource.ts';
 

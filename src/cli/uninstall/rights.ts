@@ -1,6 +1,7 @@
-import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
+import { CONTROLLER_NAMESPACE } from '../../api/names.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import { objectPath, type Resource, sendForObject } from '../../kube/resource.ts';
+import { objectPath, type Resource } from '../../kube/resource.ts';
+import { sendForObject } from '../../kube/request.ts';
 import { listOf, type ReleaseContext } from './revert.ts';
 
 /** A RoleBinding or ClusterRoleBinding, as far as it is needed here. */

@@ -10,7 +10,7 @@ import {
   PODS,
   type Resource,
 } from '../../kube/resource.ts';
-import { transformBudget, transformNode, transformPod, withoutManagers } from '../../kube/copy/transform.ts';
+import { transformBudget, transformNode, transformPod, withoutManagers } from '../../kube/cache/transform.ts';
 import { createWatchGroup } from '../../kube/watch-group.ts';
 import { createObjectCache, type ObjectCache, type Transform, type WatchDependencies } from '../../kube/watch.ts';
 

@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { withoutManagers } from '../../kube/copy/transform.ts';
+import { withoutManagers } from '../../kube/cache/transform.ts';
 import { listAll } from '../../kube/list.ts';
 import { collectionPath, NODE_MAINTENANCES } from '../../kube/resource.ts';
 import type { MaintenanceIndex } from './maintenances.ts';

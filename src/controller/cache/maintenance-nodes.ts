@@ -10,7 +10,7 @@ import { selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { notedReason } from '../../decide/maintenance/node-note.ts';
 import { nodeStatusesOf } from '../../decide/maintenance/recorded-node.ts';
 import { namedNodesOf } from '../../decide/selector.ts';
-import { createGrouping } from '../../kube/copy/grouping.ts';
+import { createGrouping } from '../../kube/cache/grouping.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 import { isOtherText } from './nodes.ts';
 

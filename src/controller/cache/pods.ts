@@ -3,7 +3,7 @@ import { componentOf, isServing } from '../../decide/maintenance/control-plane-m
 import { isTerminal, targetNodeOf } from '../../decide/pod.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 import type { Clock } from '../../host/clock.ts';
-import { createGrouping } from '../../kube/copy/grouping.ts';
+import { createGrouping } from '../../kube/cache/grouping.ts';
 import { isOtherText } from './nodes.ts';
 import { annotatedSince, isAnnotatedInProgress } from '../../decide/background-eviction/annotation.ts';
 

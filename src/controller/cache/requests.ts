@@ -2,7 +2,7 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
-import { createGrouping } from '../../kube/copy/grouping.ts';
+import { createGrouping } from '../../kube/cache/grouping.ts';
 
 /** What a request was about before a change and is about after it. */
 export interface RequestChange {

@@ -3,11 +3,12 @@ import type { Pod } from '../../api/pod.ts';
 import { daemonSetOf, decideGate, isGated } from '../../decide/daemon-set/gate.ts';
 import { drainsOfNode } from '../../decide/maintenance/maintenance.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { createGrouping } from '../../kube/copy/grouping.ts';
+import { createGrouping } from '../../kube/cache/grouping.ts';
 import { deletePod } from '../../kube/eviction/evictor.ts';
 import type { Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
-import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
+import { keyOf, objectPath, PODS } from '../../kube/resource.ts';
+import { sendForObject } from '../../kube/request.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 

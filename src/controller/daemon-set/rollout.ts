@@ -5,14 +5,8 @@ import { deletePod } from '../../kube/eviction/evictor.ts';
 import { listAll } from '../../kube/list.ts';
 import type { Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
-import {
-  collectionPath,
-  CONTROLLER_REVISIONS,
-  DAEMON_SETS,
-  keyOf,
-  objectPath,
-  sendForObject,
-} from '../../kube/resource.ts';
+import { collectionPath, CONTROLLER_REVISIONS, DAEMON_SETS, keyOf, objectPath } from '../../kube/resource.ts';
+import { sendForObject } from '../../kube/request.ts';
 import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import type { DaemonSetGate } from './gate.ts';

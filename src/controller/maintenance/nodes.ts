@@ -9,7 +9,7 @@ import { drainPodOf } from '../../decide/pod.ts';
 import { type Undone, undoneAgain, undoneRestMs } from '../../decide/eviction/back-off.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';
 import { nodeStateOf } from '../../decide/maintenance/node-conditions.ts';
-import { type ConditionsIntent, syncConditions } from '../../kube/maintenance/conditions.ts';
+import { type ConditionsIntent, syncConditions } from '../../kube/maintenance/node-conditions.ts';
 import { needsCordonWrite, syncCordon } from '../../kube/maintenance/cordon.ts';
 import { after, type Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';

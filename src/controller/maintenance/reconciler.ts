@@ -11,7 +11,8 @@ import {
   type StatusOutcome,
 } from '../../kube/maintenance/status.ts';
 import type { Reconcile } from '../../kube/queue.ts';
-import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';
+import { NODE_MAINTENANCES, objectPath } from '../../kube/resource.ts';
+import { sendForObject } from '../../kube/request.ts';
 import type { ControllerContext } from '../context.ts';
 import { leftOverOf, removeFinished } from './completion.ts';
 import { reportCompletion, reportDrain, reportFastForwards } from './report-events.ts';

@@ -22,7 +22,8 @@ import { type Undone, undoneAgain, undoneRestMs } from '../../decide/eviction/ba
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
 import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import type { Reconcile } from '../../kube/queue.ts';
-import { EVICTION_REQUESTS, keyOf, objectPath, sendForObject } from '../../kube/resource.ts';
+import { EVICTION_REQUESTS, keyOf, objectPath } from '../../kube/resource.ts';
+import { sendForObject } from '../../kube/request.ts';
 import { requestKeyOf } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations, graceOptions, hasDeadline } from '../deadline.ts';

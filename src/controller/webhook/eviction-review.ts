@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { EVICTION_REQUEST_GROUP, INTERCEPTOR_DEADLINE_ANNOTATION } from '../../api/names.ts';
-import type { TimesDecision } from '../../decide/eviction/times.ts';
+import type { TimesDecision } from '../../decide/eviction/admission-times.ts';
 
 /** Characters of what is said of a body that is wrong; it quotes what it found. */
 const MAX_WRONG = 2_000;

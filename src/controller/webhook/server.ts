@@ -3,11 +3,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { text } from 'node:stream/consumers';
 import type { Node } from '../../api/pod.ts';
-import { decideTimes } from '../../decide/eviction/times.ts';
+import { decideTimes } from '../../decide/eviction/admission-times.ts';
 import { maintenanceWarnings } from '../../decide/maintenance/warnings.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
-import type { ServingCertificate } from '../../kube/certificate/serving-certificate.ts';
+import type { ServingCertificate } from './certificate-renewal.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { limitConnections, SERVER_TIMES } from '../../telemetry/server-limits.ts';
@@ -16,7 +16,7 @@ import {
   createOwnCertificate,
   type ReconcileCertificate,
   type ReconciledCertificate,
-} from './certificate.ts';
+} from './certificate-secret.ts';
 import { type NoReview, parseReview, refusalAnswer, reviewAnswer } from './eviction-review.ts';
 import { parseMaintenanceReview, warningsAnswer } from './maintenance-review.ts';
 

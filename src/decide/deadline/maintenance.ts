@@ -2,7 +2,7 @@ import { planOf } from '../maintenance/drain-plan.ts';
 import { DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import { type Deadline, type DueTiers, dueTiers, type GracefulPod, graceSecFor, othersUntil } from './budget.ts';
+import { type Deadline, type DueTiers, dueTiers, type GracefulPod, graceSecFor, othersUntil } from './tiers.ts';
 import { stageOf } from '../maintenance/maintenance.ts';
 import { parseNoticeTime } from '../notice-time.ts';
 import { drainPodOf, graceSecOf, isTerminal } from '../pod.ts';

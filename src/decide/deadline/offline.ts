@@ -1,5 +1,5 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import { type Deadline, dueTiers, type GracefulPod, graceSecFor } from './budget.ts';
+import { type Deadline, dueTiers, type GracefulPod, graceSecFor } from './tiers.ts';
 import { effectiveDrainPlan } from '../maintenance/drain-plan.ts';
 
 /** What a deadline means for a drain without an API server. */

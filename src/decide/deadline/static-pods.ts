@@ -1,5 +1,5 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import { type Deadline, type GracefulPod, graceSecFor, tierDues, tiersOf } from './budget.ts';
+import { type Deadline, type GracefulPod, graceSecFor, tierDues, tiersOf } from './tiers.ts';
 import { effectiveDrainPlan } from '../maintenance/drain-plan.ts';
 
 /** A static pod whose manifest is in place, or parked while its containers still run. */

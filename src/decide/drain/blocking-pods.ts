@@ -1,4 +1,5 @@
-import { CANCELED, type EvictionRequest, HEARTBEAT_DEADLINE_MS, PROGRESSING } from '../../api/eviction-request.ts';
+import { CANCELED, type EvictionRequest, PROGRESSING } from '../../api/eviction-request.ts';
+import { HEARTBEAT_DEADLINE_MS } from '../eviction/heartbeat-deadline.ts';
 import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import type { BlockingPod } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';

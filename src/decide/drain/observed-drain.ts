@@ -1,7 +1,7 @@
 import { planOf } from '../maintenance/drain-plan.ts';
 import type { DrainPlanEntry, NodeMaintenance, NodeStatus } from '../../api/node-maintenance.ts';
 import { agentNodeOf, stageOf } from '../maintenance/maintenance.ts';
-import type { Deadline } from '../deadline/budget.ts';
+import type { Deadline } from '../deadline/tiers.ts';
 import { dueTiersOf } from '../deadline/maintenance.ts';
 import { timeOf } from '../time.ts';
 import { decideVolumes, type NodeVolumes, type VolumeFacts } from '../volume/wait.ts';

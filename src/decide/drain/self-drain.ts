@@ -5,7 +5,7 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { DRAINED, type NodeMaintenance, type NodeStatus, WAIT_REASONS } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import type { Deadline } from '../deadline/budget.ts';
+import type { Deadline } from '../deadline/tiers.ts';
 import { earliestDeadline } from '../deadline/maintenance.ts';
 import { drainOfMaintenance } from './observed-drain.ts';
 import { reachesStaticPods } from '../maintenance/drain-plan.ts';

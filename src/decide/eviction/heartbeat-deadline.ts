@@ -1,5 +1,5 @@
 /** When an interceptor has to give way: after 20 minutes without a sign of life, or by the deadline of its node. */
-import { type EvictionRequest, HEARTBEAT_DEADLINE_MS } from '../../api/eviction-request.ts';
+import type { EvictionRequest } from '../../api/eviction-request.ts';
 import {
   DAEMON_SET_INTERCEPTOR,
   IMPERATIVE_INTERCEPTOR,
@@ -7,6 +7,9 @@ import {
   KUBELET_INTERCEPTOR,
 } from '../../api/names.ts';
 import { parseNoticeTime } from '../notice-time.ts';
+
+/** KEP-4563: after this time without a heartbeat the next interceptor becomes active, in milliseconds. */
+export const HEARTBEAT_DEADLINE_MS = 20 * 60_000;
 
 /** Built-in interceptors honour the deadline themselves; the request is not passed on from them. */
 const ENDING: readonly string[] = [KUBELET_INTERCEPTOR, DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR];

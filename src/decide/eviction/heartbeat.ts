@@ -1,4 +1,5 @@
-import { CLOCK_SKEW_MS, type EvictionRequest, type InterceptorStatus } from '../../api/eviction-request.ts';
+import type { EvictionRequest, InterceptorStatus } from '../../api/eviction-request.ts';
+import { CLOCK_SKEW_MS } from './trusted-times.ts';
 import type { PodEnd } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
 

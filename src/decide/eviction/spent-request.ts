@@ -2,13 +2,13 @@
  * EvictionRequests that can no longer make their pod leave. A request outlives what it was made for: somebody asks for a
  * static pod on a day without a maintenance, its interceptor stays silent, and control passes on to one that cannot end it.
  */
-import { CANCELED, type EvictionRequest, HEARTBEAT_DEADLINE_MS } from '../../api/eviction-request.ts';
+import { CANCELED, type EvictionRequest } from '../../api/eviction-request.ts';
+import { HEARTBEAT_DEADLINE_MS, othersDeadline } from './heartbeat-deadline.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 import { isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 import { timeOf } from '../time.ts';
 import { interceptorEntry } from './heartbeat.ts';
-import { othersDeadline } from './heartbeat-deadline.ts';
 import { ENDING_INTERCEPTOR, interceptorsOf } from './interceptors.ts';
 import { finishedAt, hasCondition, isFinished } from './request.ts';
 

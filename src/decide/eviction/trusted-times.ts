@@ -1,10 +1,13 @@
-import { CLOCK_SKEW_MS, type InterceptorStatus } from '../../api/eviction-request.ts';
+import type { InterceptorStatus } from '../../api/eviction-request.ts';
 import { timeOf } from '../time.ts';
+
+/** KEP-4563: the largest difference between the clocks of two actors that is tolerated, in milliseconds. */
+export const CLOCK_SKEW_MS = 10_000;
 
 /**
  * The entry without times that lie more than 10 s after `now` (milliseconds since the epoch), which nobody can have
  * written in good faith; expectedFinishTime is meant to lie in the future and stays. Admission refuses such times
- * (eviction-times.ts), but only while its webhook is there.
+ * (admission-times.ts), but only while its webhook is there.
  */
 export function trustedEntry(entry: InterceptorStatus, now: number): InterceptorStatus {
   const { startTime, heartbeatTime, completionTime, ...rest } = entry;

@@ -1,7 +1,6 @@
 import type { KeptPods } from '../../api/node-maintenance.ts';
 import { FORCE_ANNOTATION } from '../../api/names.ts';
 import type { ControlPlaneMember } from './control-plane-members.ts';
-import { inAdmissionOrder, type WaitingDrain } from './parallel.ts';
 
 /** Whether a drain leaves the control plane at work. */
 type ControlPlaneVerdict = { readonly kind: 'safe' } | { readonly kind: 'unsafe'; readonly message: string };
@@ -46,6 +45,23 @@ export function judgeControlPlane(
       : `draining ${names} leaves ${left.length} of ${members.length} members of the control plane at work, and etcd needs ${quorum}`;
   const faults = staying.flatMap(({ name, fault }) => (fault === undefined ? [] : [`${name}: ${fault}`]));
   return { kind: 'unsafe', message: faults.length === 0 ? harm : `${harm} (${faults.join('; ')})` };
+}
+
+/** A maintenance that wants to drain. */
+export interface WaitingDrain {
+  readonly name: string;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** Whether it has begun: what has begun is not stopped. */
+  readonly begun: boolean;
+  readonly nodes: readonly string[];
+}
+
+/** In the order in which they may begin: those that have begun, then the others by age. */
+export function inAdmissionOrder<T extends WaitingDrain>(drains: readonly T[]): readonly T[] {
+  return drains.toSorted((a, b) => {
+    return Number(b.begun) - Number(a.begun) || a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1);
+  });
 }
 
 /** A drain as the guard sees it. */

@@ -1,8 +1,7 @@
 import { counted } from '../counted.ts';
-import { type GuardedDrain, guardControlPlane } from './control-plane-guard.ts';
+import { type GuardedDrain, guardControlPlane, inAdmissionOrder, type WaitingDrain } from './control-plane-guard.ts';
 import type { ControlPlaneMember } from './control-plane-members.ts';
 import { firstNames } from '../name-list.ts';
-import { admitDrains, crowdedDrains } from './parallel.ts';
 
 /** A drain that may have to wait for others. */
 export interface ThrottledDrain extends GuardedDrain {
@@ -14,6 +13,40 @@ export interface ThrottledDrain extends GuardedDrain {
 const MAX_NAMED = 3;
 /** A node has a few: its shutdown, a notice, a person's. Each more of them is compared with all others in each pass. */
 const MAX_SOLE = 20;
+
+/**
+ * The maintenances that have to wait because too many drain their one node: of those that select it alone, `max` are looked
+ * at, in that order. One that selects several nodes never waits for that.
+ */
+function crowdedDrains(drains: readonly WaitingDrain[], max: number): ReadonlySet<string> {
+  const counts = new Map<string, number>();
+  const crowded = new Set<string>();
+  for (const { name, nodes } of inAdmissionOrder(drains)) {
+    const [node, ...others] = nodes;
+    if (node === undefined || others.length > 0) continue;
+    const count = (counts.get(node) ?? 0) + 1;
+    counts.set(node, count);
+    if (count > max) crowded.add(name);
+  }
+  return crowded;
+}
+
+/**
+ * The maintenances that may drain when no more than `max` nodes are to be under maintenance at once: those that have
+ * begun, then the others by age as long as their nodes fit. One that is larger than `max` begins when it is alone, for
+ * otherwise it never would.
+ */
+export function admitDrains(drains: readonly WaitingDrain[], max: number): ReadonlySet<string> {
+  const admitted = new Set<string>();
+  const busy = new Set<string>();
+  for (const { name, begun, nodes } of inAdmissionOrder(drains)) {
+    const after = new Set([...busy, ...nodes]);
+    if (!begun && after.size > max && busy.size > 0) continue;
+    admitted.add(name);
+    for (const node of nodes) busy.add(node);
+  }
+  return admitted;
+}
 
 /**
  * The drains that may not begin now, by name, and why: those that are too many for one node, then those that would take

@@ -4,7 +4,7 @@
  */
 import type { BlockingPod, WaitReason } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import { HEARTBEAT_DEADLINE_MS } from '../../api/eviction-request.ts';
+import { HEARTBEAT_DEADLINE_MS } from '../eviction/heartbeat-deadline.ts';
 import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import { type EvictionOutcome, isApiFailure } from '../eviction/api-answer.ts';
 import { MAX_RETRY_MS } from '../eviction/back-off.ts';

@@ -2,7 +2,7 @@
  * The phases of the node agent and the facts that move them. A phase carries its data, so that the record of a phase on
  * disk is all that a restarted agent needs. The rules of the transitions are in transition.ts.
  */
-import type { Deadline } from '../deadline/budget.ts';
+import type { Deadline } from '../deadline/tiers.ts';
 import type { OwnState } from '../maintenance/agent-names.ts';
 import type { ShutdownKind } from './kind.ts';
 import type { Stall, Stand } from '../wait/progress.ts';

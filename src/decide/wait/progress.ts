@@ -6,7 +6,7 @@ import type { EvictionRequest, InterceptorStatus } from '../../api/eviction-requ
 import { KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import { readInterceptorMessage, refusedBy } from '../interceptor/message.ts';
 import { DRAINED, type NodeMaintenance, type NodeStatus, WAIT_REASONS } from '../../api/node-maintenance.ts';
-import type { Deadline } from '../deadline/budget.ts';
+import type { Deadline } from '../deadline/tiers.ts';
 import { begunNode } from '../maintenance/recorded-node.ts';
 import { timeOf } from '../time.ts';
 

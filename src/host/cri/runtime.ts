@@ -12,7 +12,7 @@ import {
   type WireContainer,
   type WireSandbox,
 } from './connection.ts';
-import { podsWithProcesses } from '../pod-groups.ts';
+import { podsWithProcesses } from '../pod-cgroups.ts';
 
 /** A pod of the container runtime. */
 export interface PodSandbox {

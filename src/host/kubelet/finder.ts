@@ -7,7 +7,7 @@ import { NodemaintError } from '../../errors.ts';
 import { configurationFiles, readKubelet } from './config.ts';
 import { findKubeletProcesses, type KubeletProcess } from './processes.ts';
 import { readCgroupText, readCommandLine, readEachProcess } from '../process-facts.ts';
-import type { Systemd } from '../systemd/systemd1.ts';
+import type { Systemd } from '../systemd/manager.ts';
 
 /** The units in which kubelets usually run; patterns of the shell are among them. */
 const USUAL_UNITS: readonly string[] = [

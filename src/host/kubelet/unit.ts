@@ -1,7 +1,7 @@
 import type { KubeletUnitChoice } from '../../decide/machine/kubelet-unit.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { StateFiles } from '../files/state-files.ts';
-import type { Systemd } from '../systemd/systemd1.ts';
+import type { Systemd } from '../systemd/manager.ts';
 
 /** Stops the kubelet and starts it again. */
 export interface KubeletUnit {

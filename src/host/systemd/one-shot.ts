@@ -1,7 +1,7 @@
 /** Runs a unit of the type oneshot to its end. */
 import * as z from 'zod';
 import type { SystemBus } from '../dbus/bus.ts';
-import { Systemd } from './systemd1.ts';
+import { Systemd } from './manager.ts';
 
 const MANAGER = {
   destination: 'org.freedesktop.systemd1',

@@ -3,7 +3,8 @@ import { EVICT_WANTED_ANNOTATION, IMPERATIVE_INTERCEPTOR } from '../../api/names
 import type { Pod } from '../../api/pod.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { KubeClient } from '../client.ts';
-import { keyOf, objectPath, PODS, sendForObject } from '../resource.ts';
+import { keyOf, objectPath, PODS } from '../resource.ts';
+import { sendForObject } from '../request.ts';
 
 /** Sets or removes the mark. A mark that another writer has set stays: server-side apply removes only what it wrote. */
 export async function applyMark(

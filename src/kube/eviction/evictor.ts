@@ -1,9 +1,10 @@
 import type { Pod } from '../../api/pod.ts';
 import type { EvictionAnswer } from '../../decide/eviction/api-answer.ts';
-import { decideShorterEnd } from '../../decide/deadline/terminating-pod.ts';
+import { decideShorterEnd } from '../../decide/deadline/shorter-grace.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import type { KubeClient } from '../client.ts';
-import { objectPath, PODS, retryAfterMs, sendForObject, statusCauses, statusMessage } from '../resource.ts';
+import { objectPath, PODS } from '../resource.ts';
+import { retryAfterMs, sendForObject, statusCauses, statusMessage } from '../request.ts';
 
 /** What may be asked beside the end of the pod (DeleteOptions). */
 export interface EndOptions {

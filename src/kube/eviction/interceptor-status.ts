@@ -1,7 +1,8 @@
 import type { EvictionRequest, InterceptorStatus } from '../../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
 import type { KubeClient } from '../client.ts';
-import { EVICTION_REQUESTS, objectPath, sendForObject } from '../resource.ts';
+import { EVICTION_REQUESTS, objectPath } from '../resource.ts';
+import { sendForObject } from '../request.ts';
 
 /**
  * Writes the status entry of one interceptor by server-side apply, so that no other interceptor's entry is touched

@@ -1,7 +1,8 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { DEADLINE_ANNOTATION, INTERCEPTOR_DEADLINE_ANNOTATION, MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { KubeClient } from '../client.ts';
-import { EVICTION_REQUESTS, objectPath, sendForObject } from '../resource.ts';
+import { EVICTION_REQUESTS, objectPath } from '../resource.ts';
+import { sendForObject } from '../request.ts';
 
 /**
  * Takes the requester entry of maintenances and the annotations of a deadline off a request (KEP-4563, "Eviction Requester").

@@ -3,7 +3,8 @@ import { EVICTION_REQUEST_API_VERSION, EVICTION_REQUEST_GROUP } from '../../api/
 import type { Pod } from '../../api/pod.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from '../client.ts';
 import { missingName, notInstalled, refusal } from '../refusal.ts';
-import { EVICTION_REQUESTS, objectPath, PODS, type Resource, answeredStatus } from '../resource.ts';
+import { EVICTION_REQUESTS, objectPath, PODS, type Resource } from '../resource.ts';
+import { answeredStatus } from '../request.ts';
 
 /** Who asks for evictions, and where. */
 interface RequesterScope {

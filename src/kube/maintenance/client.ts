@@ -7,17 +7,8 @@ import { NodemaintError } from '../../errors.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from '../client.ts';
 import { missingName, notInstalled, refusal } from '../refusal.ts';
 import { type AskPage, readPages } from '../list.ts';
-import {
-  collectionPath,
-  NODE_MAINTENANCES,
-  NODES,
-  objectPath,
-  onNode,
-  PODS,
-  type Resource,
-  statusMessage,
-  answeredStatus,
-} from '../resource.ts';
+import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, onNode, PODS, type Resource } from '../resource.ts';
+import { statusMessage, answeredStatus } from '../request.ts';
 
 /**
  * Reads and changes maintenances for a person. Every function throws API_REFUSED with the server's own words and the

@@ -2,7 +2,8 @@ import type { Node } from '../../api/pod.ts';
 import { decideCordon, decideLoadBalancers } from '../../decide/maintenance/cordon.ts';
 import type { KubeClient } from '../client.ts';
 import { NodemaintError } from '../../errors.ts';
-import { NODES, objectPath, sendForObject, statusMessage } from '../resource.ts';
+import { NODES, objectPath } from '../resource.ts';
+import { sendForObject, statusMessage } from '../request.ts';
 
 /** Annotations that a node is to have; undefined for those that it is not to have. */
 export type Annotations = Readonly<Record<string, string | undefined>>;

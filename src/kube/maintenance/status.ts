@@ -6,7 +6,8 @@ import { statusChange } from '../../decide/drain/status-change.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../client.ts';
 import { createRecentWrites } from '../read-your-writes.ts';
-import { NODE_MAINTENANCES, objectPath, sendForObject } from '../resource.ts';
+import { NODE_MAINTENANCES, objectPath } from '../resource.ts';
+import { sendForObject } from '../request.ts';
 
 /** What became of a status. */
 export type StatusOutcome =

@@ -1,5 +1,5 @@
 /** The checks of `nodemaint check`: from the facts of a cluster to results and fixes. */
-import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
+import { CONTROLLER_NAMESPACE } from '../../api/names.ts';
 import { counted } from '../../decide/counted.ts';
 import { firstNames } from '../../decide/name-list.ts';
 import type { Check } from './node-checks.ts';

@@ -1,6 +1,5 @@
 /** What the manifests of this version install in a cluster, as far as `nodemaint check` looks for it. */
-import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
-import { EVICTION_REQUEST_GROUP, NODE_MAINTENANCE_GROUP } from '../../api/names.ts';
+import { CONTROLLER_NAMESPACE, EVICTION_REQUEST_GROUP, NODE_MAINTENANCE_GROUP } from '../../api/names.ts';
 
 /** A custom resource, and fields of its schema: the newest ones that this version needs. */
 export interface InstalledResource {

@@ -1,5 +1,5 @@
 /** What earlier versions put into a cluster and this one does not know any more. */
-import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
+import { CONTROLLER_NAMESPACE } from '../../api/names.ts';
 
 /** A list in which such objects may be, as kubectl names the resource. */
 interface LeftOverPlace {

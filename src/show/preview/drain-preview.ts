@@ -10,8 +10,8 @@ import { isControlPlane } from '../../decide/maintenance/control-plane-members.t
 import { effectiveDrainPlan, entryCovers } from '../../decide/maintenance/drain-plan.ts';
 import { isInProgress, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { firstNames } from '../../decide/name-list.ts';
-import { isOwnController } from '../../decide/own-controller.ts';
 import {
+  isOwnController,
   CARRIES_WAY,
   drainPodOf,
   graceSecOf,

@@ -1,8 +1,8 @@
 /** Answers of systemd and logind as values. */
 import * as fc from 'fast-check';
 import { BusCallError, type SystemBus } from '../../../src/host/dbus/bus.ts';
-import { Login1 } from '../../../src/host/systemd/login1.ts';
-import { Systemd } from '../../../src/host/systemd/systemd1.ts';
+import { Login1 } from '../../../src/host/systemd/logind.ts';
+import { Systemd } from '../../../src/host/systemd/manager.ts';
 import { createSteppingClock } from '../../support/stand-ins/stepping-clock.ts';
 import { mutatedValue } from '../mutate.ts';
 import { assertFinite, attempt, type FuzzInput, type FuzzTarget } from '../target.ts';

@@ -11,7 +11,7 @@ import { previewDrain } from '../../../src/show/preview/drain-preview.ts';
 import { drainView } from '../../../src/show/progress/drain-progress.ts';
 import { decideLabels } from '../../../src/decide/eviction/labels.ts';
 import { decideEvictionRequest } from '../../../src/decide/eviction/request.ts';
-import { decideTimes } from '../../../src/decide/eviction/times.ts';
+import { decideTimes } from '../../../src/decide/eviction/admission-times.ts';
 import { evictProgress } from '../../../src/show/progress/eviction-progress.ts';
 import { decideHeartbeat } from '../../../src/decide/eviction/heartbeat.ts';
 import { decideEvictionStep, rememberedAttempts } from '../../../src/decide/eviction/imperative.ts';
@@ -21,7 +21,7 @@ import { endOptionsOf, interceptorsUntil, shortenedGraceSec } from '../../../src
 import { maintenanceWarnings } from '../../../src/decide/maintenance/warnings.ts';
 import { decideNodeConditions } from '../../../src/decide/maintenance/node-conditions.ts';
 import { awaitingPodOf, drainPodsOfNode, resolveSelfDrains } from '../../../src/decide/drain/self-drain.ts';
-import { decideShorterEnd } from '../../../src/decide/deadline/terminating-pod.ts';
+import { decideShorterEnd } from '../../../src/decide/deadline/shorter-grace.ts';
 import { decideToldPods } from '../../../src/decide/staying-pod/told-pods.ts';
 import { nodesThatStay } from '../../../src/decide/disruption-budget/staying-node.ts';
 import { membersOfControlPlane } from '../../../src/decide/maintenance/control-plane-members.ts';

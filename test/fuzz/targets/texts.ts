@@ -13,7 +13,7 @@ import { parseNoticeTime } from '../../../src/decide/notice-time.ts';
 import { preciseRfc3339, rfc3339, timeOf } from '../../../src/decide/time.ts';
 import { parseStory } from '../../../src/agent/shutdown/story-files.ts';
 import { timelineOf } from '../../../src/show/story/timeline.ts';
-import { parseScheduledFile } from '../../../src/host/systemd/login1.ts';
+import { parseScheduledFile } from '../../../src/host/systemd/scheduled-file.ts';
 import { cgroupsIn } from '../../../src/host/process-facts.ts';
 import { mutatedText } from '../mutate.ts';
 import { assertFinite, attempt, type FuzzTarget, textTarget } from '../target.ts';

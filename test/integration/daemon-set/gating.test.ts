@@ -9,7 +9,8 @@ import { DEFAULT_DRAIN_PLAN } from '../../../src/decide/maintenance/drain-plan.t
 import { labelSelectorMatches } from '../../../src/decide/selector.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createMaintenanceStatusWriter } from '../../../src/kube/maintenance/status.ts';
-import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../../src/kube/resource.ts';
+import { NODE_MAINTENANCES, objectPath } from '../../../src/kube/resource.ts';
+import { sendForObject } from '../../../src/kube/request.ts';
 import { hasMutatingPolicies, withoutMutatingPolicies } from '../../control-plane/releases.ts';
 import { daemonSet } from '../../node/pods.ts';
 import {

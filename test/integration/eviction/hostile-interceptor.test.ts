@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION, NODE_LABEL } from '../../../src/api/names.ts';
 import type { KubeClient, KubeResponse, Patch } from '../../../src/kube/client.ts';
-import { statusMessage } from '../../../src/kube/resource.ts';
+import { statusMessage } from '../../../src/kube/request.ts';
 import {
   type AdmissionRig,
   assertAllowed,

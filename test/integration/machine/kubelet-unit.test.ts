@@ -11,7 +11,7 @@ import type { KubeletHome } from '../../../src/decide/machine/kubelet-unit.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createSystemBus, type SystemBus } from '../../../src/host/dbus/bus.ts';
 import { createKubeletUnit, type KubeletUnit } from '../../../src/host/kubelet/unit.ts';
-import { Systemd } from '../../../src/host/systemd/systemd1.ts';
+import { Systemd } from '../../../src/host/systemd/manager.ts';
 import { openTestState } from '../../support/agent/state.ts';
 import { type ServiceManager, startManager } from '../../systemd/manager.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';

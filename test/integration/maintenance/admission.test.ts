@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { NodeStatus, Stage } from '../../../src/api/node-maintenance.ts';
 import { summaryOf } from '../../../src/decide/drain/summary.ts';
-import { NODE_MAINTENANCES, NODES, objectPath, statusMessage } from '../../../src/kube/resource.ts';
+import { NODE_MAINTENANCES, NODES, objectPath } from '../../../src/kube/resource.ts';
+import { statusMessage } from '../../../src/kube/request.ts';
 import { hasMutatingPolicies, withoutMutatingPolicies } from '../../control-plane/releases.ts';
 import {
   type AdmissionRig,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Node } from '../../../src/api/pod.ts';
-import { NODES, objectPath, sendForObject } from '../../../src/kube/resource.ts';
+import { NODES, objectPath } from '../../../src/kube/resource.ts';
+import { sendForObject } from '../../../src/kube/request.ts';
 import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
 import { waitFor } from '../../support/wait-for.ts';

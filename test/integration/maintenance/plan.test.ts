@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { DrainPlanEntry } from '../../../src/api/node-maintenance.ts';
 import { effectiveDrainPlan, POD_TYPES } from '../../../src/decide/maintenance/drain-plan.ts';
-import { statusMessage } from '../../../src/kube/resource.ts';
+import { statusMessage } from '../../../src/kube/request.ts';
 import { withoutMutatingPolicies } from '../../control-plane/releases.ts';
 import { type AdmissionRig, assertRefused, buildAdmissionRig } from '../../support/rigs/admission.ts';
 import { createMaintenance, specOf } from '../../support/maintenance/calls.ts';

@@ -6,7 +6,8 @@ import { effectiveDrainPlan } from '../../../src/decide/maintenance/drain-plan.t
 import { nodeLabel } from '../../../src/decide/node-label.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { deleteDisrupted } from '../../../src/kube/eviction/evictor.ts';
-import { collectionPath, NODE_MAINTENANCES, objectPath, PODS, statusMessage } from '../../../src/kube/resource.ts';
+import { collectionPath, NODE_MAINTENANCES, objectPath, PODS } from '../../../src/kube/resource.ts';
+import { statusMessage } from '../../../src/kube/request.ts';
 import {
   type AdmissionRig,
   assertAllowed,

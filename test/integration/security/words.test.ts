@@ -14,8 +14,8 @@ import {
   NODES,
   objectPath,
   PODS,
-  statusMessage,
 } from '../../../src/kube/resource.ts';
+import { statusMessage } from '../../../src/kube/request.ts';
 import { byName, maintenanceOf, ownMaintenanceOf } from '../../support/maintenance/objects.ts';
 import { madeOwn } from '../../support/maintenance/node-writes.ts';
 import { type AdmissionRig, buildAdmissionRig, createRequest, type Rule, send } from '../../support/rigs/admission.ts';

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createOtherLocks } from '../../../src/agent/shutdown/other-locks.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
-import { UnitLock } from '../../../src/host/systemd/inhibitor.ts';
+import { UnitLock } from '../../../src/host/systemd/inhibitor-unit.ts';
 import { connectHost } from '../../logind/host.ts';
 import { startPolkit } from '../../logind/polkit.ts';
 import { holdLockFor, startLogind } from '../../logind/rig.ts';

@@ -7,7 +7,7 @@ import type { Message as BusMessage } from 'dbus-next';
 import { ShutdownDetector } from '../../../src/agent/shutdown/detector.ts';
 import { NodemaintError } from '../../../src/errors.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
-import { Login1 } from '../../../src/host/systemd/login1.ts';
+import { Login1 } from '../../../src/host/systemd/logind.ts';
 import { watchScheduledFile } from '../../../src/host/systemd/scheduled-file.ts';
 import { connectHost, type HostClients } from '../../logind/host.ts';
 import { type Logind, startLogind } from '../../logind/rig.ts';

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createSystemBus } from '../../../src/host/dbus/bus.ts';
-import { Systemd } from '../../../src/host/systemd/systemd1.ts';
+import { Systemd } from '../../../src/host/systemd/manager.ts';
 import { readAgentStatus } from '../../support/commands/nodemaint.ts';
 import { PROGRAM } from '../../support/commands/program.ts';
 import { startManager } from '../../systemd/manager.ts';

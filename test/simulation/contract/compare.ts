@@ -1,7 +1,7 @@
 /** What is compared of two API servers: the statuses of their answers, and the objects without what is each server's own. */
 import type { KubeObject, ObjectMeta } from '../../../src/api/meta.ts';
 import type { KubeResponse } from '../../../src/kube/client.ts';
-import { statusCauses, answeredStatus } from '../../../src/kube/resource.ts';
+import { statusCauses, answeredStatus } from '../../../src/kube/request.ts';
 import { sortedJson } from '../../../src/decide/json.ts';
 
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;

@@ -1,7 +1,8 @@
 /** Sends the same calls to the model and to another API server, and says where the two differ first. */
 import type { KubeObject } from '../../../src/api/meta.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
-import { collectionPath, statusMessage } from '../../../src/kube/resource.ts';
+import { collectionPath } from '../../../src/kube/resource.ts';
+import { statusMessage } from '../../../src/kube/request.ts';
 import type { Random } from '../../chaos/random.ts';
 import { KIND_RULES, placeOf } from '../api-server/kinds.ts';
 import type { ModelServer } from '../api-server/server.ts';

@@ -1,10 +1,10 @@
 /** logind and systemd of a machine in a fleet: a shutdown has a kind, or none that anybody knows, and can be called off. */
-import type { Host } from '../../../src/agent/shutdown/lock.ts';
+import type { Host } from '../../../src/agent/shutdown/inhibitor-lock.ts';
 import type { ShutdownKind } from '../../../src/decide/shutdown/kind.ts';
 import { NodemaintError } from '../../../src/errors.ts';
-import type { ShutdownLock } from '../../../src/host/systemd/inhibitor.ts';
-import type { Login1 } from '../../../src/host/systemd/login1.ts';
-import type { Systemd } from '../../../src/host/systemd/systemd1.ts';
+import type { ShutdownLock } from '../../../src/host/systemd/inhibitor-unit.ts';
+import type { Login1 } from '../../../src/host/systemd/logind.ts';
+import type { Systemd } from '../../../src/host/systemd/manager.ts';
 import type { AgentSystem } from '../machine/agent.ts';
 
 /** A shutdown that logind prepares. */

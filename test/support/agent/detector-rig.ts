@@ -4,8 +4,8 @@ import type { ScheduledShutdown, ShutdownRequester } from '../../../src/decide/s
 import type { ShutdownKind } from '../../../src/decide/shutdown/kind.ts';
 import type { PhaseFacts, Shutdown } from '../../../src/decide/shutdown/phase.ts';
 import type { Trigger } from '../../../src/decide/shutdown/trigger.ts';
-import type { Login1 } from '../../../src/host/systemd/login1.ts';
-import type { Systemd } from '../../../src/host/systemd/systemd1.ts';
+import type { Login1 } from '../../../src/host/systemd/logind.ts';
+import type { Systemd } from '../../../src/host/systemd/manager.ts';
 import { createSteppingClock, type SteppingClock } from '../stand-ins/stepping-clock.ts';
 import { createRecordingLog, type RecordingLog } from './recording-log.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { KubeClient, KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
-import { statusMessage } from '../../../src/kube/resource.ts';
+import { statusMessage } from '../../../src/kube/request.ts';
 import type { Actor, Scene } from './scene.ts';
 
 /** What refuses an attack, and how its refusal looks. */

@@ -12,8 +12,8 @@ import {
   objectPath,
   PODS,
   type Resource,
-  sendForObject,
 } from '../../../src/kube/resource.ts';
+import { sendForObject } from '../../../src/kube/request.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { startInstalledCluster } from '../commands/installed-cluster.ts';
 import { byName, maintenanceOf } from '../maintenance/objects.ts';

@@ -3,7 +3,8 @@ import type { EvictionRequest, EvictionRequestStatus } from '../../../src/api/ev
 import { EVICTION_REQUEST_API_VERSION } from '../../../src/api/names.ts';
 import { createKubeClient, type KubeClient, type KubeRequest, type KubeResponse } from '../../../src/kube/client.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
-import { collectionPath, EVICTION_REQUESTS, objectPath, statusMessage } from '../../../src/kube/resource.ts';
+import { collectionPath, EVICTION_REQUESTS, objectPath } from '../../../src/kube/resource.ts';
+import { statusMessage } from '../../../src/kube/request.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { waitFor } from '../wait-for.ts';
 import { startInstalledCluster } from '../commands/installed-cluster.ts';

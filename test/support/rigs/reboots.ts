@@ -5,14 +5,8 @@ import { DRAINED, type NodeMaintenance } from '../../../src/api/node-maintenance
 import type { Node, Pod } from '../../../src/api/pod.ts';
 import { isHealthy } from '../../../src/decide/maintenance/control-plane-members.ts';
 import type { KubeRequest } from '../../../src/kube/client.ts';
-import {
-  collectionPath,
-  NODE_MAINTENANCES,
-  NODES,
-  objectPath,
-  PODS,
-  sendForObject,
-} from '../../../src/kube/resource.ts';
+import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, PODS } from '../../../src/kube/resource.ts';
+import { sendForObject } from '../../../src/kube/request.ts';
 import { createAsNode } from '../maintenance/node-writes.ts';
 import { ownMaintenanceOf } from '../maintenance/objects.ts';
 import type { EvictionRig } from './eviction.ts';

@@ -8,7 +8,8 @@ import { runWebhook, WEBHOOK_PATH } from '../../../src/controller/webhook/server
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createKubeClient, type KubeClient, type KubeResponse } from '../../../src/kube/client.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
-import { collectionPath, EVICTION_REQUESTS, objectPath, statusMessage } from '../../../src/kube/resource.ts';
+import { collectionPath, EVICTION_REQUESTS, objectPath } from '../../../src/kube/resource.ts';
+import { statusMessage } from '../../../src/kube/request.ts';
 import type { Log } from '../../../src/telemetry/log.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { startInstalledCluster } from '../commands/installed-cluster.ts';

@@ -5,7 +5,7 @@ import { HandOver, type HandOverParts } from '../../../src/agent/drain/offline/h
 import { KnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
 import { GateRelease } from '../../../src/agent/drain/gates.ts';
 import { createParkTimes } from '../../../src/agent/static-pods/static-pods.ts';
-import { SandboxStops } from '../../../src/host/cri/pod-stops.ts';
+import { SandboxStops } from '../../../src/host/cri/sandbox-stops.ts';
 import { parseAgentConfig } from '../../support/agent/config.ts';
 import { asOfNow, momentOf } from '../../../src/host/clock.ts';
 import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';

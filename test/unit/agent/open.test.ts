@@ -12,16 +12,16 @@ import {
   openParts,
   watchMachine,
 } from '../../../src/agent/open.ts';
-import { createLockReconciler } from '../../../src/agent/shutdown/lock.ts';
+import { createLockReconciler } from '../../../src/agent/shutdown/inhibitor-lock.ts';
 import { findStaticPods } from '../../../src/agent/static-pods/find-directory.ts';
 import { ManualRequests } from '../../../src/agent/static-pods/manual.ts';
 import { loadAgentConfig } from '../../../src/config/load.ts';
 import type { AgentConfig } from '../../../src/config/schema.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
 import type { SystemBus } from '../../../src/host/dbus/bus.ts';
-import { createNoLock } from '../../../src/host/systemd/inhibitor.ts';
-import type { Login1 } from '../../../src/host/systemd/login1.ts';
-import type { Systemd } from '../../../src/host/systemd/systemd1.ts';
+import { createNoLock } from '../../../src/host/systemd/inhibitor-unit.ts';
+import type { Login1 } from '../../../src/host/systemd/logind.ts';
+import type { Systemd } from '../../../src/host/systemd/manager.ts';
 import type { ClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { createKubeClient } from '../../../src/kube/client.ts';
 import { parseAgentConfig } from '../../support/agent/config.ts';

@@ -19,7 +19,7 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ['src/cli/check/facts.ts properties[part]', 'the keys are our own'],
   ['src/controller/cache/maintenance-nodes.ts annotations[name]', 'the keys are our own'],
   ['src/controller/cache/maintenances.ts annotations[name]', 'the keys are our own'],
-  ['src/controller/webhook/certificate.ts data[key]', 'the keys are our own'],
+  ['src/controller/webhook/certificate-secret.ts data[key]', 'the keys are our own'],
   ['src/kube/leader/readiness.ts copies[name]', 'after Object.keys'],
   ['src/kube/maintenance/cordon.ts annotations[key]', 'is compared with a text'],
   ['src/decide/static-pod/control-plane-pod.ts labels[label]', 'is compared with a text; the keys are our own'],

@@ -10,15 +10,8 @@ import type { KubeClient } from '../../../kube/client.ts';
 import { syncCordon } from '../../../kube/maintenance/cordon.ts';
 import { deleteDisrupted } from '../../../kube/eviction/evictor.ts';
 import { listAll } from '../../../kube/list.ts';
-import {
-  collectionPath,
-  keyOf,
-  NODE_MAINTENANCES,
-  objectPath,
-  onNode,
-  PODS,
-  sendForObject,
-} from '../../../kube/resource.ts';
+import { collectionPath, keyOf, NODE_MAINTENANCES, objectPath, onNode, PODS } from '../../../kube/resource.ts';
+import { sendForObject } from '../../../kube/request.ts';
 import type { Log } from '../../../telemetry/log.ts';
 import type { OwnMaintenances } from '../../cluster/own-maintenances.ts';
 import type { OwnNode } from '../../cluster/own-node.ts';

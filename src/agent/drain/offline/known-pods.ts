@@ -6,7 +6,8 @@ import { describeError, NodemaintError } from '../../../errors.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { StateFiles } from '../../../host/files/state-files.ts';
 import type { KubeClient } from '../../../kube/client.ts';
-import { collectionPath, onNode, PODS, sendForObject } from '../../../kube/resource.ts';
+import { collectionPath, onNode, PODS } from '../../../kube/resource.ts';
+import { sendForObject } from '../../../kube/request.ts';
 import type { Log } from '../../../telemetry/log.ts';
 
 /** What is known of the pods of the node. */

@@ -9,7 +9,7 @@ import { NO_PODS, type OfflineView, type SeenPods } from '../../../decide/shutdo
 import { isFromManifest, type RuntimePod, runtimePodsOf } from '../../../decide/shutdown/runtime-pods.ts';
 import { describeError, NodemaintError } from '../../../errors.ts';
 import type { Clock } from '../../../host/clock.ts';
-import { SandboxStops } from '../../../host/cri/pod-stops.ts';
+import { SandboxStops } from '../../../host/cri/sandbox-stops.ts';
 import { type ContainerRuntime, isSilentWithoutPods } from '../../../host/cri/runtime.ts';
 import type { KubeletUnit } from '../../../host/kubelet/unit.ts';
 import { createWarnOnce } from '../../../telemetry/log-once.ts';

@@ -1,4 +1,5 @@
-import { type EvictionRequest, HEARTBEAT_DEADLINE_MS } from '../../../api/eviction-request.ts';
+import type { EvictionRequest } from '../../../api/eviction-request.ts';
+import { HEARTBEAT_DEADLINE_MS } from '../../../decide/eviction/heartbeat-deadline.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { interceptorEntry } from '../../../decide/eviction/heartbeat.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../../host/clock.ts';

@@ -5,7 +5,8 @@ import { nodesThatStay } from '../../../decide/disruption-budget/staying-node.ts
 import { goesDownNow, nodeGoneForGood } from '../../../decide/shutdown/machine-going-down.ts';
 import { describeError, NodemaintError } from '../../../errors.ts';
 import type { ObjectPage } from '../../../kube/list.ts';
-import { collectionPath, LEASES, sendForObject } from '../../../kube/resource.ts';
+import { collectionPath, LEASES } from '../../../kube/resource.ts';
+import { sendForObject } from '../../../kube/request.ts';
 import { createWarnOnce } from '../../../telemetry/log-once.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 

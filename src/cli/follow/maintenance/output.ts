@@ -1,8 +1,7 @@
 import type { DrainView } from '../../../show/progress/drain-progress.ts';
 import { printable } from '../../../printable.ts';
 import { formatStreamed } from '../../terminal/document.ts';
-import type { ObjectOutput, Terminal } from '../../terminal/terminal.ts';
-import { writeTimedLine } from '../timed-line.ts';
+import { type ObjectOutput, type Terminal, writeTimedLine } from '../../terminal/terminal.ts';
 import { createDrainChanges } from './changes.ts';
 
 /** Writes maintenances as they go on. */

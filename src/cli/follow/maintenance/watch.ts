@@ -4,7 +4,7 @@ import type { Pod } from '../../../api/pod.ts';
 import { nodeStatusesOf } from '../../../decide/maintenance/recorded-node.ts';
 import { drainView, type DrainView, type ShownPods, withSeen } from '../../../show/progress/drain-progress.ts';
 import { NODE_MAINTENANCES, PODS, EVICTION_REQUESTS } from '../../../kube/resource.ts';
-import { transformPod, withoutManagers } from '../../../kube/copy/transform.ts';
+import { transformPod, withoutManagers } from '../../../kube/cache/transform.ts';
 import type { ObjectCache } from '../../../kube/watch.ts';
 import { type FollowContext, Follower, type FollowStop } from '../follower.ts';
 import { NODE_LABEL } from '../../../api/names.ts';

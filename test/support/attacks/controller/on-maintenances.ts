@@ -1,7 +1,8 @@
 /** What an attacker tries on NodeMaintenances and on the Lease who has the token of the controller. */
 import type { Lease } from '../../../../src/api/lease.ts';
 import { AGENT_LABEL, BOOT_ANNOTATION, COMPLETION_FINALIZER, DEADLINE_ANNOTATION } from '../../../../src/api/names.ts';
-import { collectionPath, LEASES, NODE_MAINTENANCES, objectPath, sendForObject } from '../../../../src/kube/resource.ts';
+import { collectionPath, LEASES, NODE_MAINTENANCES, objectPath } from '../../../../src/kube/resource.ts';
+import { sendForObject } from '../../../../src/kube/request.ts';
 import { conditionWith } from '../../rigs/admission.ts';
 import {
   allowed,

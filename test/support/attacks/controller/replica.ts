@@ -1,10 +1,10 @@
 /** What the attacks with the controller's token find on the scene, and the token of one of its pods. */
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { CONTROLLER_NAMESPACE } from '../../../../src/api/lease.ts';
-import { AGENT_LABEL, BOOT_ANNOTATION, COMPLETION_FINALIZER } from '../../../../src/api/names.ts';
+import { CONTROLLER_NAMESPACE, AGENT_LABEL, BOOT_ANNOTATION, COMPLETION_FINALIZER } from '../../../../src/api/names.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { collectionPath, NODE_MAINTENANCES, objectPath, sendForObject } from '../../../../src/kube/resource.ts';
+import { collectionPath, NODE_MAINTENANCES, objectPath } from '../../../../src/kube/resource.ts';
+import { sendForObject } from '../../../../src/kube/request.ts';
 import type { ControlPlane } from '../../../control-plane/control-plane.ts';
 import { byName, maintenanceOf } from '../../maintenance/objects.ts';
 

@@ -3,7 +3,7 @@ import process from 'node:process';
 import { describe, it } from 'node:test';
 import { createAnnouncer } from '../../../../src/agent/shutdown/announce.ts';
 import type { PhaseEvent } from '../../../../src/decide/shutdown/events.ts';
-import type { EventRecorder } from '../../../../src/kube/events.ts';
+import type { EventRecorder } from '../../../../src/kube/event/recorder.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 
 const SIGNAL = AbortSignal.timeout(60_000);

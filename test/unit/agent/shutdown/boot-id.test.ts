@@ -11,7 +11,7 @@ import {
   unmarkRunning,
 } from '../../../../src/agent/shutdown/boot-id.ts';
 import type { ShutdownKind } from '../../../../src/decide/shutdown/kind.ts';
-import type { Systemd } from '../../../../src/host/systemd/systemd1.ts';
+import type { Systemd } from '../../../../src/host/systemd/manager.ts';
 import { openTestState } from '../../../support/agent/state.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 

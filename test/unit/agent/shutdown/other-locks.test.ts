@@ -5,8 +5,8 @@ import { createOtherLocks, type OtherLocks } from '../../../../src/agent/shutdow
 import { delayOfOthersMs, type DelayLock } from '../../../../src/decide/shutdown/other-locks.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { readLogindConfig } from '../../../../src/host/systemd/logind-config.ts';
-import type { Login1 } from '../../../../src/host/systemd/login1.ts';
-import type { Systemd } from '../../../../src/host/systemd/systemd1.ts';
+import type { Login1 } from '../../../../src/host/systemd/logind.ts';
+import type { Systemd } from '../../../../src/host/systemd/manager.ts';
 import { DRAINING } from '../../../support/agent/phase-facts.ts';
 import { createRecordingLog, type RecordingLog } from '../../../support/agent/recording-log.ts';
 import { createSteppingClock, type SteppingClock } from '../../../support/stand-ins/stepping-clock.ts';

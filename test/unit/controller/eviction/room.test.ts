@@ -4,7 +4,7 @@ import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
 import { EvictionRoom } from '../../../../src/controller/eviction/room.ts';
-import { transformPod } from '../../../../src/kube/copy/transform.ts';
+import { transformPod } from '../../../../src/kube/cache/transform.ts';
 import { indexesOf } from '../../../support/maintenance/indexes.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseReview, refusalAnswer } from '../../../../src/controller/webhook/eviction-review.ts';
 import { parseMaintenanceReview } from '../../../../src/controller/webhook/maintenance-review.ts';
-import { decideTimes } from '../../../../src/decide/eviction/times.ts';
+import { decideTimes } from '../../../../src/decide/eviction/admission-times.ts';
 import { reviewOf } from '../../../support/rigs/webhook.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');

@@ -4,9 +4,9 @@ import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import { DEADLINE_ANNOTATION, INTERCEPTOR_DEADLINE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { parseReview } from '../../../../src/controller/webhook/eviction-review.ts';
-import { type GracefulPod, othersUntil } from '../../../../src/decide/deadline/budget.ts';
+import { type GracefulPod, othersUntil } from '../../../../src/decide/deadline/tiers.ts';
 import { decideEvictionRequest } from '../../../../src/decide/eviction/request.ts';
-import { decideTimes } from '../../../../src/decide/eviction/times.ts';
+import { decideTimes } from '../../../../src/decide/eviction/admission-times.ts';
 import { decideEvictionStep, NO_ATTEMPT } from '../../../../src/decide/eviction/imperative.ts';
 import { awaitingPodOf } from '../../../../src/decide/drain/self-drain.ts';
 

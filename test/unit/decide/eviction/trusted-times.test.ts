@@ -6,7 +6,7 @@ import type {
   EvictionRequestStatus,
   InterceptorStatus,
 } from '../../../../src/api/eviction-request.ts';
-import { decideTimes } from '../../../../src/decide/eviction/times.ts';
+import { decideTimes } from '../../../../src/decide/eviction/admission-times.ts';
 import { trustedEntry } from '../../../../src/decide/eviction/trusted-times.ts';
 
 const A = 'actor-a.example.com';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { MIRROR_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { type Consent, keepPodsOf, missingConsent } from '../../../../src/decide/kept-pods/consent.ts';
-import { transformPod } from '../../../../src/kube/copy/transform.ts';
+import { transformPod } from '../../../../src/kube/cache/transform.ts';
 
 const OWNED = {
   ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'r', uid: 'r', controller: true }],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type ThrottledDrain, throttleDrains } from '../../../../src/decide/maintenance/throttle.ts';
+import { admitDrains, type ThrottledDrain, throttleDrains } from '../../../../src/decide/maintenance/throttle.ts';
 
 /** A drain of the node n1 alone; a later one is younger. */
 function drain(name: string, createdAt: number, isShutdown: boolean): ThrottledDrain {
@@ -22,4 +22,18 @@ describe('the crowd of drains of one node', () => {
       assert.deepEqual([...throttleDrains([], drains, undefined).keys()], waiting);
     });
   }
+});
+
+describe('the limit of nodes that are drained at once', () => {
+  const of = (name: string, age: number, nodes: readonly string[]) => ({ ...drain(name, -age, false), nodes });
+  it('the limit admits those that have begun, then the older ones as long as they fit', () => {
+    const all = [of('young', 1, ['c']), of('old', 2, ['b']), { ...of('begun', 0, ['a']), begun: true }];
+    assert.deepEqual([...admitDrains(all, 2)], ['begun', 'old']);
+  });
+  it('the limit counts a node that two maintenances share once', () => {
+    assert.equal(admitDrains([of('x', 2, ['a', 'b']), of('y', 1, ['b'])], 2).size, 2);
+  });
+  it('the limit lets one that is larger than the limit begin when it is alone', () => {
+    assert.deepEqual([...admitDrains([of('large', 1, ['a', 'b', 'c'])], 2)], ['large']);
+  });
 });

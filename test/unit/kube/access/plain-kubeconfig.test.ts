@@ -4,7 +4,7 @@ import type { RequestOptions } from 'node:https';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { type ClusterAccess, loadClusterAccess, openClusterAccess } from '../../../../src/kube/access/cluster.ts';
-import { certifiedNodeName } from '../../../../src/kube/certificate/own-name.ts';
+import { certifiedNodeName } from '../../../../src/kube/own-identity.ts';
 import { parsePlainKubeconfig } from '../../../../src/kube/access/plain-kubeconfig.ts';
 import { createKubeClient } from '../../../../src/kube/client.ts';
 import { temporaryFolder } from '../../../support/folder.ts';

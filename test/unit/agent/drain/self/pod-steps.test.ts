@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { InterceptorSilence } from '../../../../../src/agent/drain/self/interceptor-silence.ts';
 import { PodSteps } from '../../../../../src/agent/drain/self/pod-steps.ts';
-import { CONTROLLER_NAMESPACE } from '../../../../../src/api/lease.ts';
+import { CONTROLLER_NAMESPACE } from '../../../../../src/api/names.ts';
 import type { EvictionRequest, EvictionRequestStatus } from '../../../../../src/api/eviction-request.ts';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../../../src/api/pod.ts';

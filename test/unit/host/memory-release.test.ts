@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createMemoryRelease } from '../../../src/host/memory.ts';
+import { createMemoryRelease } from '../../../src/host/memory-release.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { KubeClient, KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
-import { createEventRecorder, type EventRecorder } from '../../../src/kube/events.ts';
-import { SILENT_LOG } from '../../support/silent-log.ts';
+import type { KubeClient, KubeRequest, KubeResponse } from '../../../../src/kube/client.ts';
+import { createEventRecorder, type EventRecorder } from '../../../../src/kube/event/recorder.ts';
+import { SILENT_LOG } from '../../../support/silent-log.ts';
 
 const MINUTE_MS = 60_000;
 const SUBJECT = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker-1', uid: 'u-1' } };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubeClient, KubeRequest } from '../../../src/kube/client.ts';
-import { sendForObject } from '../../../src/kube/resource.ts';
+import { sendForObject } from '../../../src/kube/request.ts';
 
 const NEVER = new AbortController().signal;
 const APPLY: KubeRequest = {
@@ -38,12 +38,8 @@ describe('the answer to a write of one object', () => {
       let sent = 0;
       const send: KubeClient['send'] = () => {
         sent += 1;
-        const isBusy = sent <= busy;
-        return Promise.resolve({
-          status: isBusy ? status : 200,
-          headers: isBusy ? { 'retry-after': '0' } : {},
-          body: ok,
-        });
+        const answer = sent <= busy ? { status, headers: { 'retry-after': '0' } } : { status: 200, headers: {} };
+        return Promise.resolve({ ...answer, body: ok });
       };
       return { client: { ...refusing(''), send }, sent: () => sent };
     };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { decideStaticDeadline } from '../../../../src/decide/deadline/static-pods.ts';
-import { decideShorterEnd } from '../../../../src/decide/deadline/terminating-pod.ts';
+import { decideShorterEnd } from '../../../../src/decide/deadline/shorter-grace.ts';
 
 const NOW = Date.parse('2026-01-01T00:10:00Z');
 

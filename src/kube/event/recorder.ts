@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { rfc3339 } from '../decide/time.ts';
-import { describeError } from '../errors.ts';
-import { type Clock, type Moment, momentOf } from '../host/clock.ts';
-import type { Log } from '../telemetry/log.ts';
-import type { KubeClient } from './client.ts';
-import { eventBody, type EventSubject, type EventText, eventName, namespaceOf } from './event/text.ts';
-import { type Reconcile, WorkQueue } from './queue.ts';
-import { EVENTS, collectionPath, objectPath, sendForObject } from './resource.ts';
+import { rfc3339 } from '../../decide/time.ts';
+import { describeError } from '../../errors.ts';
+import { type Clock, type Moment, momentOf } from '../../host/clock.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { KubeClient } from '../client.ts';
+import { eventBody, type EventSubject, type EventText, eventName, namespaceOf } from './text.ts';
+import { type Reconcile, WorkQueue } from '../queue.ts';
+import { EVENTS, collectionPath, objectPath } from '../resource.ts';
+import { sendForObject } from '../request.ts';
 
 /** How many Events one object may have within a minute; further ones are left out. */
 const MAX_PER_MINUTE = 30;

@@ -5,9 +5,9 @@ import {
   createGivenCertificate,
   createOwnCertificate,
   type ReconcileCertificate,
-} from '../../../../src/controller/webhook/certificate.ts';
+} from '../../../../src/controller/webhook/certificate-secret.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
-import { issueServingCertificate } from '../../../../src/kube/certificate/x509.ts';
+import { issueServingCertificate } from '../../../../src/controller/webhook/certificate-issue.ts';
 import type { KubeClient, KubeRequest } from '../../../../src/kube/client.ts';
 
 type Stored = KubeObject & Record<string, unknown>;

@@ -11,8 +11,8 @@ import { isOwnLock } from '../../decide/shutdown/other-locks.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { type Clock, createSystemClock } from '../clock.ts';
-import type { Login1 } from './login1.ts';
-import type { Systemd } from './systemd1.ts';
+import type { Login1 } from './logind.ts';
+import type { Systemd } from './manager.ts';
 
 const { O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 export const HOLDER_UNIT = 'nodemaint-inhibitor.service';

@@ -11,14 +11,12 @@ import type { DelayLock } from '../../decide/shutdown/other-locks.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { BusCall } from '../dbus/connection.ts';
 import { BusCallError, type SystemBus } from '../dbus/bus.ts';
-import { SCHEDULED_FILE } from './scheduled-file.ts';
+import { DUE_MS, parseScheduledFile, SCHEDULED_FILE } from './scheduled-file.ts';
 
 const SERVICE = { destination: 'org.freedesktop.login1', path: '/org/freedesktop/login1' };
 const MANAGER = 'org.freedesktop.login1.Manager';
 /** The value of logind for "no time". */
 const USEC_INFINITY = 2n ** 64n - 1n;
-/** A shutdown that is scheduled for later than this is not the one that is being prepared. */
-const DUE_MS = 60_000;
 const DBUS = { destination: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus', interface: 'org.freedesktop.DBus' };
 const NO_OWNER = 'org.freedesktop.DBus.Error.NameHasNoOwner';
 /** The calls that request a shutdown (org.freedesktop.login1(5)); the numbers are SD_LOGIND_KEXEC_REBOOT and SD_LOGIND_SOFT_REBOOT. */
@@ -35,45 +33,9 @@ const inhibitorRows = z.array(z.tuple([words, words, words, words, z.uint32(), z
 const scheduledValue = z.tuple([words, z.bigint().nonnegative()]);
 const metadataValue = z.object({ type: words });
 const changedBody = z.tuple([z.literal(MANAGER), z.record(z.string(), z.unknown()), z.array(z.string())]);
-const SHORT_ESCAPES: ReadonlyMap<string, string> = new Map(
-  Object.entries({ a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }),
-);
 
 /** An inhibitor lock as logind lists it. */
 export type Inhibitor = DelayLock;
-
-/** Decodes systemd's C-style escapes, in which each byte beyond ASCII is an octal number. */
-function unescape(text: string): string {
-  const bytes = text.replaceAll(/\\(?:([0-7]{3})|x([0-9a-f]{2})|(.))/g, (_match, octal, hex, char: string) => {
-    if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal as string, 8));
-    if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex as string, 16));
-    return SHORT_ESCAPES.get(char) ?? char;
-  });
-  return bytes === text ? text : Buffer.from(bytes, 'latin1').toString('utf8');
-}
-
-/**
- * Parses the lines KEY=VALUE of the file in which logind keeps a scheduled shutdown; missing and invalid values are left
- * out. The result is empty for a shutdown that is not due at `now` (milliseconds since the epoch).
- */
-export function parseScheduledFile(text: string, now: number): ShutdownRequester {
-  const fields = new Map<string, string>();
-  for (const line of text.split('\n')) {
-    const at = line.indexOf('=');
-    if (at > 0) fields.set(line.slice(0, at), unescape(line.slice(at + 1)).trim());
-  }
-  if (Number(fields.get('USEC')) / 1000 > now + DUE_MS) return {};
-  const kind = shutdownKind(fields.get('MODE'));
-  const uid = /^\d{1,10}$/.test(fields.get('UID') ?? '') ? Number(fields.get('UID')) : undefined;
-  const tty = fields.get('TTY');
-  const wall = fields.get('WALL_MESSAGE');
-  return {
-    ...(kind === undefined ? {} : { kind }),
-    ...(uid === undefined ? {} : { uid }),
-    ...(tty === undefined || tty === '' ? {} : { tty }),
-    ...(wall === undefined || wall === '' ? {} : { wall }),
-  };
-}
 
 function typeOf(metadata: unknown): string | undefined {
   return metadataValue.safeParse(metadata).data?.type;

@@ -25,7 +25,7 @@ export interface AgentMetrics {
 export async function openAgentMetrics(address: string | undefined, log: Log): Promise<AgentMetrics> {
   if (address === undefined) return { announced: () => undefined, serve: () => Promise.resolve() };
   const { createAgentMetrics } = await import('../../telemetry/agent-metrics.ts');
-  const { serveHttp } = await import('../../telemetry/http.ts');
+  const { serveHttp } = await import('../../telemetry/http-server.ts');
   const registry = createAgentMetrics();
   const { notices, gauges, contentType } = registry;
   return {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { syncConditions } from '../../../../src/kube/maintenance/conditions.ts';
+import { syncConditions } from '../../../../src/kube/maintenance/node-conditions.ts';
 import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
 
 const SIGNAL = new AbortController().signal;

@@ -2,10 +2,10 @@
 import { X509Certificate } from 'node:crypto';
 import type { RequestOptions } from 'node:https';
 import * as z from 'zod';
-import { NodemaintError } from '../../errors.ts';
-import type { KubeClient } from '../client.ts';
-import { sendForObject } from '../resource.ts';
-import type { ClusterAccess } from '../access/cluster.ts';
+import { NodemaintError } from '../errors.ts';
+import type { KubeClient } from './client.ts';
+import { sendForObject } from './request.ts';
+import type { ClusterAccess } from './access/cluster.ts';
 
 const REVIEW = z.object({ status: z.object({ userInfo: z.object({ username: z.string().min(1).max(1024) }) }) });
 

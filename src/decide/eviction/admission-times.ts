@@ -1,7 +1,7 @@
-import { CLOCK_SKEW_MS, type EvictionRequest, type InterceptorStatus } from '../../api/eviction-request.ts';
+import type { EvictionRequest, InterceptorStatus } from '../../api/eviction-request.ts';
+import { CLOCK_SKEW_MS, trustedEntry } from './trusted-times.ts';
 import { isFinished, lastHeard } from './request.ts';
 import { giveWayAt } from './heartbeat-deadline.ts';
-import { trustedEntry } from './trusted-times.ts';
 import { rfc3339 } from '../time.ts';
 
 /** Whether a write of a request's status is in keeping with the present time; the message says why not. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
-import { transformPod, withoutManagers } from '../../../../src/kube/copy/transform.ts';
+import { transformPod, withoutManagers } from '../../../../src/kube/cache/transform.ts';
 
 function pod(name: string, more: object = {}): Pod {
   const annotations = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SandboxStops } from '../../../../src/host/cri/pod-stops.ts';
+import { SandboxStops } from '../../../../src/host/cri/sandbox-stops.ts';
 import type { ContainerRuntime } from '../../../../src/host/cri/runtime.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { openAgentMetrics } from '../../../../src/agent/metrics/metrics.ts';
+import { openAgentMetrics } from '../../../../src/agent/metrics/serve.ts';
 import { openNoticeMemory } from '../../../../src/agent/notices/memory.ts';
 import { Notices } from '../../../../src/agent/notices/notices.ts';
 import type { AgentStatus } from '../../../../src/agent/control/status.ts';

@@ -6,8 +6,11 @@ import {
   renewalReason,
   type ServingCertificate,
   trustedAuthorities,
-} from '../../../../src/kube/certificate/serving-certificate.ts';
-import { type IssuedCertificate, issueServingCertificate } from '../../../../src/kube/certificate/x509.ts';
+} from '../../../../src/controller/webhook/certificate-renewal.ts';
+import {
+  type IssuedCertificate,
+  issueServingCertificate,
+} from '../../../../src/controller/webhook/certificate-issue.ts';
 
 const HOSTS = ['nodemaint-webhook.nodemaint-system.svc', '127.0.0.1'];
 const NOW = Date.parse('2026-05-01T12:00:00Z');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { podsWithProcesses } from '../../../src/host/pod-groups.ts';
+import { podsWithProcesses } from '../../../src/host/pod-cgroups.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const SIGNAL = new AbortController().signal;

@@ -1,11 +1,8 @@
 /**
  * systemd, process 1, over D-Bus: it tells whether the machine is going down, and it starts and stops the unit that holds
  * the lock. Other units are started, stopped or restarted only if a shutdown could not finish otherwise: the target of a
- * shutdown that logind prepares, the kubelet, logind. Also reports the state of the agent's own unit to systemd.
+ * shutdown that logind prepares, the kubelet, logind.
  */
-import { execFile } from 'node:child_process';
-import process from 'node:process';
-import { promisify } from 'node:util';
 import * as z from 'zod';
 import { SHUTDOWN_KINDS, type ShutdownKind } from '../../decide/shutdown/kind.ts';
 import type { KubeletService } from '../../decide/machine/kubelet-trust.ts';
@@ -23,7 +20,6 @@ const SIGKILL = 9;
 const ENDED = ['inactive', 'failed'];
 const FIRST_POLL_MS = 20;
 const MAX_POLL_MS = 500;
-const NOTIFY_TIMEOUT_MS = 5_000;
 const MAX_SERVICES = 32;
 const PID = z.int().min(0);
 /** The answer of ListUnitsByPatterns: a row per unit, with its name first and its object path seventh. */
@@ -218,19 +214,4 @@ export class Systemd {
 function unexpectedState(name: string, activeState: string, states: readonly string[]): NodemaintError {
   const message = `unit ${name} is ${activeState} and did not become ${states.join(' or ')}`;
   return new NodemaintError('DBUS_CALL_FAILED', message);
-}
-
-/**
- * Reports the state of the agent's unit to systemd, for example `{READY: '1', STATUS: '…'}`, by systemd-notify, because
- * Node.js has no Unix datagram sockets. Does nothing outside of a unit; a failure is not an error.
- */
-export async function notifySystemd(state: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> {
-  if ((process.env['NOTIFY_SOCKET'] ?? '') === '') return;
-  // A line break would start another assignment.
-  const assignments = Object.entries(state).map(([key, value]) => `${key}=${value.replaceAll(/[\r\n]+/g, ' ')}`);
-  try {
-    await promisify(execFile)('systemd-notify', assignments, { signal, timeout: NOTIFY_TIMEOUT_MS });
-  } catch {
-    signal.throwIfAborted();
-  }
 }

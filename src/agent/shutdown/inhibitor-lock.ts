@@ -9,10 +9,10 @@ import { delayProblem, winningDelay } from '../../decide/machine/logind-delay.ts
 import { holdsLock, type Phase } from '../../decide/shutdown/phase.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
-import { createNoLock, HOLDER_UNIT, type ShutdownLock, UnitLock } from '../../host/systemd/inhibitor.ts';
-import type { Login1 } from '../../host/systemd/login1.ts';
+import { createNoLock, HOLDER_UNIT, type ShutdownLock, UnitLock } from '../../host/systemd/inhibitor-unit.ts';
+import type { Login1 } from '../../host/systemd/logind.ts';
 import { readLogindConfig } from '../../host/systemd/logind-config.ts';
-import type { Systemd } from '../../host/systemd/systemd1.ts';
+import type { Systemd } from '../../host/systemd/manager.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { AgentStatus } from '../control/status.ts';
 

@@ -2,7 +2,8 @@ import type { Node } from '../../api/pod.ts';
 import { decideNodeConditions, type NodeState } from '../../decide/maintenance/node-conditions.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import type { KubeClient } from '../client.ts';
-import { NODES, objectPath, sendForObject } from '../resource.ts';
+import { NODES, objectPath } from '../resource.ts';
+import { sendForObject } from '../request.ts';
 import { type Annotations, differentAnnotations } from './cordon.ts';
 
 /** A node, what it is in the middle of, and annotations that are to change with its conditions. */

@@ -1,17 +1,13 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
+import { CONTROLLER_NAMESPACE } from '../../api/names.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { collectionPath, objectPath, type Resource, sendForObject } from '../../kube/resource.ts';
-import {
-  hostsOf,
-  renewalReason,
-  type ServingCertificate,
-  trustedAuthorities,
-} from '../../kube/certificate/serving-certificate.ts';
-import { issueServingCertificate } from '../../kube/certificate/x509.ts';
+import { collectionPath, objectPath, type Resource } from '../../kube/resource.ts';
+import { sendForObject } from '../../kube/request.ts';
+import { hostsOf, renewalReason, type ServingCertificate, trustedAuthorities } from './certificate-renewal.ts';
+import { issueServingCertificate } from './certificate-issue.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** The name of the Secret, of the ValidatingWebhookConfiguration, and of the field manager of its caBundle. */

@@ -7,12 +7,12 @@ import {
   createShutdownLock,
   type Host,
   type LockReconciler,
-} from '../../../../src/agent/shutdown/lock.ts';
+} from '../../../../src/agent/shutdown/inhibitor-lock.ts';
 import type { AgentConfig } from '../../../../src/config/schema.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
-import { HOLDER_UNIT, type ShutdownLock } from '../../../../src/host/systemd/inhibitor.ts';
-import type { Login1 } from '../../../../src/host/systemd/login1.ts';
-import type { Systemd } from '../../../../src/host/systemd/systemd1.ts';
+import { HOLDER_UNIT, type ShutdownLock } from '../../../../src/host/systemd/inhibitor-unit.ts';
+import type { Login1 } from '../../../../src/host/systemd/logind.ts';
+import type { Systemd } from '../../../../src/host/systemd/manager.ts';
 import { parseAgentConfig } from '../../../support/agent/config.ts';
 import { SHUTDOWN } from '../../../support/agent/phase-facts.ts';
 import { createRecordingLog, type RecordingLog } from '../../../support/agent/recording-log.ts';
