@@ -1,23 +1,20 @@
 import { MAINTENANCE_REQUESTER } from '../api/names.ts';
-import type { PodType } from '../api/node-maintenance.ts';
+import type { NodeMaintenance, PodType } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
-import { drainOf } from '../decide/daemon-set/gate.ts';
 import type { EvictionTarget } from '../decide/eviction/imperative.ts';
 import { otherRequesters } from '../decide/eviction/requester.ts';
 import { isSpent } from '../decide/eviction/spent-request.ts';
-import { drainsOfNode, drainsOn, type NodeDrain } from '../decide/maintenance/maintenance.ts';
+import { drainTargeting } from '../decide/node/leaving.ts';
 import { podTypeOf } from '../decide/pod.ts';
 import type { ControllerContext } from './context.ts';
 
 /**
- * The drain that targets the pod now, if any. The status of a maintenance may still name a node that has just left its
- * selector: that drain does not count.
+ * The drain that targets the pod now, if any. The status of a maintenance may still name a node that has just left its selector,
+ * or whose Node was deleted: that drain does not count.
  */
-export function drainOfPod({ maintenances, nodes }: ControllerContext, pod: Pod): NodeDrain | undefined {
+export function drainOfPod({ maintenances, nodes }: ControllerContext, pod: Pod): NodeMaintenance | undefined {
   const { nodeName = '' } = pod.spec;
-  const node = nodes.get(nodeName);
-  const all = maintenances.on(nodeName);
-  return drainOf(pod, node === undefined ? drainsOfNode(all, nodeName) : drainsOn(all, node));
+  return drainTargeting(pod, nodes.get(nodeName), maintenances.on(nodeName));
 }
 
 /** Whether nobody but a drain asked for the eviction, and none targets the pod now: the request is being taken back. */

@@ -32,7 +32,7 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
       }
       const drain = drainOfPod(context, pod);
       if (drain === undefined) return { kind: 'silent' };
-      const why = drain.reason === '' ? drain.maintenance : drain.reason;
+      const why = drain.spec.reason || drain.metadata.name;
       const name = daemonSet.replace(/^.*\//, '');
       const now = clock.now();
       if (pod.metadata.deletionTimestamp === undefined && !deleted.has(pod)) {
@@ -44,7 +44,7 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
         await deletePod(client, pod, graceOptions(context, pod), signal);
         deleted.add(pod);
         ungated.removed(pod);
-        log.info({ pod: keyOf(pod), maintenance: drain.maintenance, returns }, 'deleted DaemonSet pod');
+        log.info({ pod: keyOf(pod), maintenance: drain.metadata.name, returns }, 'deleted DaemonSet pod');
       }
       return {
         kind: 'working',

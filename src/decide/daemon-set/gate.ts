@@ -1,7 +1,6 @@
 import { MAINTENANCE_GATE } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
-import { targetsCover } from '../maintenance/drain-plan.ts';
-import type { NodeDrain } from '../maintenance/maintenance.ts';
+import { covers, type NodeDrain } from '../maintenance/maintenance.ts';
 import { drainPodOf, podTypeOf, targetNodeOf } from '../pod.ts';
 
 /** Whether the pod waits for the end of a maintenance. */
@@ -14,11 +13,6 @@ export function daemonSetOf(pod: Pod): string | undefined {
   if (podTypeOf(pod) !== 'DaemonSet') return undefined;
   const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
   return owner === undefined ? undefined : `${pod.metadata.namespace ?? 'default'}/${owner.name}`;
-}
-
-/** The drain that targets the pod, if any (KEP-4212, "DaemonSet Controller"). */
-export function drainOf(pod: Pod, drains: readonly NodeDrain[]): NodeDrain | undefined {
-  return drains.find(({ drainTargets }) => targetsCover(drainTargets, drainPodOf(pod)));
 }
 
 /** What is to be done about a DaemonSet pod that has no node yet. */
@@ -41,7 +35,7 @@ export function decideGate(pod: Pod, drainsOf: (node: string) => readonly NodeDr
   if (bound || pod.metadata.deletionTimestamp !== undefined) return 'leave';
   // Whatever it is: nobody else would ever take the gate away.
   if (daemonSetOf(pod) === undefined || node === undefined) return isGated(pod) ? 'release' : 'leave';
-  const targeted = drainOf(pod, drainsOf(node)) !== undefined;
+  const targeted = covers(drainsOf(node), drainPodOf(pod));
   if (isGated(pod)) return targeted ? 'hold' : 'release';
   return targeted ? 'remove' : 'leave';
 }

@@ -42,6 +42,15 @@ function targets(maintenance: NodeMaintenance, node: Node, pod: Pod): boolean {
   return covers(drainsOfNode([maintenance], node.metadata.name), drainPodOf(pod)) && !carries(pod, node);
 }
 
+/** The first drain whose recorded targets cover the pod; none where its Node does not exist. */
+export function drainTargeting(
+  pod: Pod,
+  node: Node | undefined,
+  all: readonly NodeMaintenance[],
+): NodeMaintenance | undefined {
+  return node === undefined ? undefined : drainingOn(all, node).find((each) => targets(each, node, pod));
+}
+
 /** Whether a targeted pod stays for others that need it, or for volumes. */
 function stays(pod: Pod, drain: NodeMaintenance, seen: DrainedNode, now: number): boolean {
   if (drainPodOf(pod).order === undefined) return false;

@@ -4,7 +4,7 @@ import { DrainObserver } from '../../../src/controller/maintenance/observer.ts';
 import type { ControllerContext } from '../../../src/controller/context.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import { decideLeaving, targetedPods } from '../../../src/decide/node/leaving.ts';
-import { decideGate, drainOf } from '../../../src/decide/daemon-set/gate.ts';
+import { decideGate } from '../../../src/decide/daemon-set/gate.ts';
 import { budgetCovers } from '../../../src/decide/disruption-budget/covers.ts';
 import { effectiveDrainPlan, targetsCover } from '../../../src/decide/maintenance/drain-plan.ts';
 import { previewDrain } from '../../../src/show/preview/drain-preview.ts';
@@ -123,7 +123,6 @@ function evictions({ maintenances, requests, pods, budgets }: World): void {
     ended: new Set(),
   });
   for (const pod of pods) {
-    drainOf(pod, drainsOfNode(maintenances, pod.spec.nodeName ?? ''));
     decideGate(pod, (node) => drainsOfNode(maintenances, node));
     for (const budget of budgets) budgetCovers(budget, pod);
     const options = endOptionsOf(pod, pods, maintenances, NOW);

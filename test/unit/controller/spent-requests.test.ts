@@ -150,17 +150,13 @@ describe('the request of a drain', () => {
     return scene.calls();
   };
 
-  it('the request of a drain replaces one that was canceled for whatever reason', async () => {
-    const scene = createEvictionScene();
-    scene.put({ ...request([], 0), status: canceled }, pod());
-    assert.deepEqual(await ask(scene), ['DELETE evictionrequests/u']);
-  });
-
-  it('the request of a drain replaces one that was canceled because it names another pod than that of its UID', async () => {
-    const scene = createEvictionScene();
-    const target = { pod: { name: 'nobody', uid: 'u' } };
-    scene.put({ ...request([], 0), spec: { target, requesters: [] }, status: canceled }, pod());
-    assert.deepEqual(await ask(scene), ['DELETE evictionrequests/u']);
+  it('the request of a drain replaces one that was canceled, also because it names another pod than that of its UID', async () => {
+    for (const name of ['web', 'nobody']) {
+      const scene = createEvictionScene();
+      const spec = { target: { pod: { name, uid: 'u' } }, requesters: [] };
+      scene.put({ ...request([], 0), spec, status: canceled }, pod());
+      assert.deepEqual(await ask(scene), ['DELETE evictionrequests/u']);
+    }
   });
 
   it('the request of a drain is neither made nor changed while the former one is deleted but held', async () => {
@@ -184,5 +180,20 @@ describe('a request that only drains have made', () => {
     scene.drain(ALL);
     await step(key);
     assert.ok(scene.calls().includes('POST web/eviction'));
+  });
+
+  it('its pod is not evicted where its node is gone, or the drain keeps such pods', async () => {
+    for (const what of ['no node', 'kept']) {
+      const scene = createEvictionScene();
+      const made = request([IMPERATIVE], 0);
+      const target: Pod = { ...pod(), spec: { nodeName: 'n', volumes: [{ name: 'v', emptyDir: {} }] } };
+      const key = scene.put({ ...made, spec: { ...made.spec, requesters: [{ name: MAINTENANCE_REQUESTER }] } }, target);
+      scene.drain(ALL);
+      const drain = scene.maintenances.get('m') ?? assert.fail();
+      if (what === 'kept') scene.maintenances.set('m', { ...drain, spec: { ...drain.spec, keepPods: ['EmptyDir'] } });
+      if (what === 'no node') scene.nodes.delete('n');
+      await scene.loop(createImperativeEviction(scene.context))(key);
+      assert.deepEqual(scene.calls(), [], what);
+    }
   });
 });

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { EvictionRequest } from '../../../api/eviction-request.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../../api/names.ts';
 import type { Pod } from '../../../api/pod.ts';
-import { drainOf } from '../../../decide/daemon-set/gate.ts';
 import { isApiFailure } from '../../../decide/eviction/api-answer.ts';
 import {
   afterAttempt,
@@ -14,9 +13,10 @@ import {
 } from '../../../decide/eviction/imperative.ts';
 import { ownRequest } from '../../../decide/eviction/own-request.ts';
 import type { EvictionSettings } from '../../../decide/eviction/settings.ts';
-import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
+import { covers, type NodeDrain } from '../../../decide/maintenance/maintenance.ts';
 import type { PodStep } from '../../../decide/node/plan.ts';
 import { API_SERVER, type Wait, type Waiting, waitOfOutcome } from '../../../decide/node/waits.ts';
+import { drainPodOf } from '../../../decide/pod.ts';
 import { rfc3339 } from '../../../decide/time.ts';
 import { NodemaintError } from '../../../errors.ts';
 import { asOfNow, type Moment, momentOf } from '../../../host/clock.ts';
@@ -157,8 +157,7 @@ export class PodSteps {
   ): Promise<Waiting> {
     const { client, clock, log } = this.#dependencies;
     const wait = { wait: 'returning', what: keyOf(pod), on: 'nodemaint agent' } as const;
-    if (drainOf(pod, recorded) === undefined)
-      return { ...wait, message: 'its drain targets are not in the status yet' };
+    if (!covers(recorded, drainPodOf(pod))) return { ...wait, message: 'its drain targets are not in the status yet' };
     const { inMs, returns } = this.#ungated.due(pod);
     const message = `has come back ${returns} times, is deleted again`;
     if (inMs > 0) return { ...wait, message, expectedAt: clock.now() + inMs };
