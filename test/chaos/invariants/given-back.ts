@@ -7,7 +7,7 @@ import {
   MAINTENANCE_GATE,
   MAINTENANCE_REQUESTER,
 } from '../../../src/api/names.ts';
-import { isFinished } from '../../../src/decide/eviction/request.ts';
+import { isFinished, isMadeByDrain } from '../../../src/decide/eviction/request.ts';
 import { isInProgress, selectsNode } from '../../../src/decide/maintenance/maintenance.ts';
 import { targetNodeOf } from '../../../src/decide/pod.ts';
 import { REFUSED_LABEL } from '../objects.ts';
@@ -86,7 +86,9 @@ export function checkLeftOvers(world: Present, cordonedByPerson: boolean): Viola
   for (const request of world.requests()) {
     const { metadata, spec } = request;
     const { length } = spec.requesters ?? [];
-    if (length === 0 && metadata.deletionTimestamp === undefined)
+    // One of a person that is canceled is kept for an hour.
+    const isKept = isFinished(request) && !isMadeByDrain(request);
+    if (length === 0 && metadata.deletionTimestamp === undefined && !isKept)
       found.push(given('a request without requesters is left', metadata.name));
     if (metadata.annotations?.[INTERCEPTOR_DEADLINE_ANNOTATION] !== undefined) {
       found.push(given('a request keeps a deadline', metadata.name));
