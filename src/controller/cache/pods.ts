@@ -61,7 +61,6 @@ export interface PodIndex extends ObjectCache<Pod> {
   on(node: string): readonly Pod[];
   /** The pods that wait to be scheduled on this node and on no other, as those of DaemonSets do. */
   meantFor(node: string): readonly Pod[];
-  isEmpty(node: string): boolean;
   /** The pod of the EvictionRequest of this key, NAMESPACE/UID. */
   ofRequest(key: string): Pod | undefined;
   /** The pods that are annotated as being evicted in the background, and since when, in milliseconds since the epoch. */
@@ -89,7 +88,6 @@ export function createPodIndex(cache: ObjectCache<Pod>, clock: Pick<Clock, 'now'
     on: (node) => found(bound.under(node)),
     meantFor: (node) => found(unbound.under(node)),
     inBackground,
-    isEmpty: (node) => bound.under(node).size === 0,
     ofRequest: (key) => cache.get(byRequest.get(key) ?? ''),
     note: (key) => {
       const pod = cache.get(key);

@@ -1,7 +1,7 @@
 import { CANCELED, EVICTED, type EvictionRequest, PROGRESSING } from '../../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
-import { decideLabels } from '../../decide/eviction/labels.ts';
+import { decideLabels } from '../../decide/eviction/metadata.ts';
 import { isMarked, isTakenOver } from '../../decide/eviction/imperative.ts';
 import { decideEvictionRequest, type EvictionDecision, finishedAt, isFinished } from '../../decide/eviction/request.ts';
 import { writeMark } from '../../kube/eviction/evict-mark.ts';

@@ -1,10 +1,8 @@
 import { CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
-import { identityOf, recordedNode } from '../../decide/maintenance/recorded-node.ts';
-import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import type { Node } from '../../api/pod.ts';
+import { identityOf } from '../../decide/maintenance/recorded-node.ts';
 import { isKeptByAll, keptBy } from '../../decide/kept-pods/kept-pods.ts';
 import { drainsOn, stageOf } from '../../decide/maintenance/maintenance.ts';
-import { volumesOn } from '../../decide/volume/wait.ts';
+import { areVolumesLeft } from '../../decide/volume/wait.ts';
 import { drainPodOf } from '../../decide/pod.ts';
 import { type Undone, undoneAgain, undoneRestMs } from '../../decide/eviction/back-off.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';
@@ -56,24 +54,6 @@ function isReverted({ node: { metadata, spec }, state }: NodeIntent): boolean {
   return wasCordoned && spec?.unschedulable !== true && state.maintenances.length > 0;
 }
 
-/** Whether all pods of the node are gone but those that each of its drains keeps. */
-function isEmptied({ pods }: ControllerContext, known: readonly NodeMaintenance[], name: string): boolean {
-  if (pods.isEmpty(name)) return true;
-  const drains = known.filter((each) => stageOf(each) === 'Drain');
-  return drains.some(keepsSome) && pods.on(name).every((pod) => isKeptByAll(drains, drainPodOf(pod)));
-}
-
-function keepsSome(maintenance: NodeMaintenance): boolean {
-  return keptBy(maintenance).length > 0;
-}
-
-/** Whether volumes are on the node for which its drains wait: they have not said yet that they no longer do. */
-function keepsVolumes(context: ControllerContext, known: readonly NodeMaintenance[], node: Node): boolean {
-  if (context.options.maxVolumeTime === 0 || volumesOn(node).length === 0) return false;
-  const left = known.flatMap(({ status }) => recordedNode(status, node.metadata)?.volumesInUse ?? []);
-  return left.length === 0 || left.some(({ givenUp }) => givenUp !== true);
-}
-
 /** One step of one node, by its name: its cordon and its conditions are what the maintenances in progress make of them. */
 function createNodeReconciler(context: ControllerContext, refusals: Refusals): Reconcile {
   /** Of the nodes that people uncordon during a maintenance, by their names. */
@@ -87,8 +67,10 @@ function createNodeReconciler(context: ControllerContext, refusals: Refusals): R
       }
       // Of a status of very many nodes, they have what concerns this one.
       const known = context.maintenances.on(name);
-      const isEmpty = isEmptied(context, known, name) && !keepsVolumes(context, known, node);
-      const state = nodeStateOf(known, node, isEmpty);
+      const drains = known.filter((each) => stageOf(each) === 'Drain');
+      const isEmpty = context.pods.on(name).every((pod) => isKeptByAll(drains, drainPodOf(pod)));
+      const isLeft = context.options.maxVolumeTime > 0 && areVolumesLeft(node, known);
+      const state = nodeStateOf(known, node, isEmpty && !isLeft);
       const wanting = state.maintenances.flatMap((each) => known.find(({ metadata }) => metadata.name === each) ?? []);
       const annotations = { [NODE_NOTE_ANNOTATION]: nodeNote(wanting, identityOf(node.metadata)) };
       const leavesOut = context.options.excludeFromLoadBalancers && drainsOn(wanting, node).length > 0;
@@ -122,7 +104,7 @@ function createNodeReconciler(context: ControllerContext, refusals: Refusals): R
 /** The loop over nodes, by their names. */
 export function nodeLoop(context: ControllerContext, refusals: Refusals): Loop<Changes> {
   const { nodes, maintenances } = context;
-  const keepsPods = (name: string): boolean => maintenances.on(name).some(keepsSome);
+  const keepsPods = (name: string): boolean => maintenances.on(name).some((each) => keptBy(each).length > 0);
   return {
     name: 'nodes',
     parallel: PARALLEL,

@@ -7,7 +7,7 @@ import type {
   NodeMaintenanceStatus,
 } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import { whyLeft } from '../../decide/drain/blocking-pods.ts';
+import { whyLeft, whyRefused } from '../../decide/drain/blocking-pods.ts';
 import { reachedTargets } from '../../decide/drain/observed-drain.ts';
 import { estimateDrain } from '../../decide/drain/estimate.ts';
 import { targetsCover } from '../../decide/maintenance/drain-plan.ts';
@@ -29,7 +29,7 @@ import { whyNobodyEnds } from '../../decide/presence/no-agent.ts';
 import { requestKeyOf } from '../cache/pods.ts';
 import { type EvictionRoom, LIMITED_AGAIN_MS } from '../eviction/room.ts';
 import type { ControllerContext } from '../context.ts';
-import { type Refusals, refusedPod } from './refusals.ts';
+import type { Refusals } from './refusals.ts';
 import { type Draining, DrainVerdicts } from './drain-verdicts.ts';
 import { nodesThatStay } from '../../decide/disruption-budget/staying-node.ts';
 import { nodeGoneForGood } from '../../decide/shutdown/machine-going-down.ts';
@@ -147,7 +147,7 @@ export class DrainObserver {
     const since = goesDownSince([maintenance], identity, object);
     const why = (pod: Pod): BlockingPod | undefined => {
       const refusal = this.#refused?.of(requestKeyOf(pod));
-      const known = refusal && refusedPod(pod, refusal);
+      const known = refusal && whyRefused(pod, refusal);
       const stay = { stays: stays(pod), volumes: node.volumes };
       return whyLeft(pod, { ...stay, known, request: requestOf(pod), node: object, began, since }, now);
     };

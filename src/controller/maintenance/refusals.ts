@@ -1,9 +1,4 @@
 import { describeError, errorCodeOf } from '../../errors.ts';
-import type { BlockingPod } from '../../api/node-maintenance.ts';
-import type { Pod } from '../../api/pod.ts';
-import { refusedBy } from '../../decide/interceptor/message.ts';
-import { isInPodGroup } from '../../decide/pod.ts';
-import { rfc3339 } from '../../decide/time.ts';
 import type { Clock } from '../../host/clock.ts';
 
 /** The CRD takes no longer message of a pod that blocks. */
@@ -63,14 +58,4 @@ export class Refusals {
     this.#known.set(key, { message, sinceAt: before?.sinceAt ?? this.#clock.now() });
     if (before?.message !== message) this.#onChange(key);
   }
-}
-
-/** A pod that cannot leave because its EvictionRequest is refused or, where it is of a group and has none, its eviction. */
-export function refusedPod(pod: Pod, { message, sinceAt }: Refusal): BlockingPod {
-  const { name, namespace = 'default' } = pod.metadata;
-  const isGrouped = isInPodGroup(pod);
-  const what = isGrouped ? 'it cannot be evicted' : 'its EvictionRequest cannot be written';
-  const why = `${what}: ${message}`.slice(0, MAX_MESSAGE);
-  const reason = isGrouped && refusedBy(message) === 'budget' ? 'PodDisruptionBudget' : 'EvictionRefused';
-  return { namespace, name, reason, message: why, since: rfc3339(sinceAt) };
 }

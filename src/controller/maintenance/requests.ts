@@ -1,19 +1,11 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
-import {
-  DEADLINE_ANNOTATION,
-  EVICTION_REQUEST_API_VERSION,
-  INTERCEPTOR_DEADLINE_ANNOTATION,
-  MAINTENANCE_REQUESTER,
-  MAINTENANCE_UID_LABEL,
-  NODE_LABEL,
-} from '../../api/names.ts';
+import { EVICTION_REQUEST_API_VERSION, MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import { copiedLabels, decideLabels } from '../../decide/eviction/labels.ts';
+import { decideLabels, drainMetadata, isCurrent } from '../../decide/eviction/metadata.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
-import { isRequestedBy } from '../../decide/eviction/requester.ts';
+import { whatUndoes } from '../../decide/eviction/requester.ts';
 import { isReplaceable } from '../../decide/eviction/spent-request.ts';
-import { nodeAnnotation, nodeLabel } from '../../decide/node-label.ts';
 import { decideLeaving, type Leaving } from '../../decide/node/leaving.ts';
 import { drainBegan } from '../../decide/maintenance/recorded-node.ts';
 import { isInPodGroup, isTerminal, podTypeOf } from '../../decide/pod.ts';
@@ -52,31 +44,6 @@ interface RequestNote {
   readonly undone: Undone | undefined;
 }
 
-/** The labels and annotations that a drain gives the request of the pod. */
-function metadataOf(
-  context: ControllerContext,
-  pod: Pod,
-  { known, by }: { readonly known: EvictionRequest | undefined; readonly by: NodeMaintenance },
-): { readonly labels: Readonly<Record<string, string>>; readonly annotations: Readonly<Record<string, string>> } {
-  const { nodeName: node = '' } = pod.spec;
-  // That of the maintenance that asked first.
-  const asker = known?.metadata.labels?.[MAINTENANCE_UID_LABEL] ?? by.metadata.uid;
-  const own = { [NODE_LABEL]: nodeLabel(node), ...(asker === undefined ? {} : { [MAINTENANCE_UID_LABEL]: asker }) };
-  return {
-    labels: { ...copiedLabels(pod), ...own },
-    annotations: { ...deadlineAnnotations(context, pod, known), ...nodeAnnotation(node) },
-  };
-}
-
-/** Whether the request says already what a drain has to say; the labels of its pod are kept by the loop over requests. */
-function isCurrent(known: EvictionRequest, annotations: Readonly<Record<string, string>>): boolean {
-  const present = new Map(Object.entries(known.metadata.annotations ?? {}));
-  // A deadline that is gone must not cut interceptors short: the apply without it takes its annotations away.
-  const wanted = { [DEADLINE_ANNOTATION]: undefined, [INTERCEPTOR_DEADLINE_ANNOTATION]: undefined, ...annotations };
-  const isSame = Object.entries(wanted).every(([name, text]) => present.get(name) === text);
-  return isSame && isRequestedBy(known, MAINTENANCE_REQUESTER);
-}
-
 /**
  * Gives a pod that is terminating less time where a deadline asks for it. Returns whether the pod needs no EvictionRequest:
  * it leaves already. A static pod does not, whatever becomes of its mirror pod.
@@ -88,18 +55,6 @@ async function isLeaving(context: ControllerContext, pod: Pod, signal: AbortSign
   const isShorter = await shortenEnd(client, pod, { options: graceOptions(context, pod), now: clock.now() }, signal);
   if (isShorter) log.info({ pod: keyOf(pod) }, 'shortened the end of a terminating pod for a deadline');
   return true;
-}
-
-/**
- * What somebody does against the request: takes our entry out of it, which anybody may who may delete the pod and which cancels
- * it without another requester, or deletes it.
- */
-function undoing(known: EvictionRequest | undefined, last: Applied | undefined): string | undefined {
-  if (known === undefined) return last === undefined ? undefined : 'somebody deletes it';
-  const isOther = last === undefined || last.uid !== known.metadata.uid;
-  if (isOther || isRequestedBy(known, MAINTENANCE_REQUESTER) || known.metadata.deletionTimestamp !== undefined)
-    return undefined;
-  return `somebody takes the entry ${MAINTENANCE_REQUESTER} of this drain out of its requesters`;
 }
 
 /** What the drains of its node want of the pod, by our copies or by maintenances that were read; nothing of one that is gone. */
@@ -184,7 +139,7 @@ export class DrainRequests {
     const { applied, undone } = this.#notes.get(key) ?? {};
     const lateMs = (applied?.at ?? -Infinity) + COPY_LATE_MS - now;
     if (known === undefined && lateMs > 0) return { againMs: lateMs };
-    const what = undoing(known, applied);
+    const what = whatUndoes(known, applied);
     if (what !== undefined) {
       const restMs = undoneRestMs(undone, now);
       if (restMs > 0) return { againMs: restMs, refused: `${what}; to end the drain, complete the maintenance` };
@@ -230,7 +185,8 @@ export class DrainRequests {
       return;
     }
     const { namespace = 'default', name, uid = '' } = pod.metadata;
-    const { labels, annotations } = metadataOf(this.#context, pod, { known, by });
+    const deadline = deadlineAnnotations(this.#context, pod, known);
+    const { labels, annotations } = drainMetadata(pod, { known, by, deadline });
     // Where there are other labels, the apply takes those away that it set before and that the pod no longer has.
     if (known !== undefined && isCurrent(known, annotations) && !decideLabels(known, pod).hasOthers) return;
     const body: EvictionRequest = {

@@ -44,14 +44,21 @@ function keyFits(certificate: X509Certificate, key: string): boolean {
   }
 }
 
+/** Why the certificate cannot be served; undefined where it can. Its names and its end are the affair of who issues it. */
+export function unusableReason(serving: Pick<ServingCertificate, 'certificate' | 'key'>): string | undefined {
+  const [certificate] = certificatesOf(serving.certificate);
+  if (certificate === undefined) return 'it cannot be read';
+  return keyFits(certificate, serving.key) ? undefined : 'its key does not fit';
+}
+
 /**
  * Why a new certificate is needed instead of this one: it cannot be used, is not for all of the `hosts`, or has less than
  * a third of its life left at `now` (milliseconds since the epoch). Undefined where it goes on.
  */
 export function renewalReason(serving: ServingCertificate, hosts: readonly string[], now: number): string | undefined {
   const [certificate] = certificatesOf(serving.certificate);
-  if (certificate === undefined) return 'it cannot be read';
-  if (!keyFits(certificate, serving.key)) return 'its key does not fit';
+  const unusable = unusableReason(serving);
+  if (certificate === undefined || unusable !== undefined) return unusable;
   const authorities = certificatesOf(serving.authorities);
   if (!authorities.some((each) => certificate.checkIssued(each) && certificate.verify(each.publicKey))) {
     return 'its authority is not there';

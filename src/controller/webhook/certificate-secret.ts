@@ -1,4 +1,3 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { CONTROLLER_NAMESPACE } from '../../api/names.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { NodemaintError } from '../../errors.ts';
@@ -6,7 +5,7 @@ import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { collectionPath, objectPath, type Resource } from '../../kube/resource.ts';
 import { sendForObject } from '../../kube/request.ts';
-import { hostsOf, renewalReason, type ServingCertificate, trustedAuthorities } from './certificate-renewal.ts';
+import { hostsOf, renewalReason, type ServingCertificate, trustedAuthorities, unusableReason } from './certificate-renewal.ts';
 import { issueServingCertificate } from './certificate-issue.ts';
 import type { Log } from '../../telemetry/log.ts';
 
@@ -150,16 +149,6 @@ export function createOwnCertificate(
   };
 }
 
-/** Why this certificate cannot be served; undefined where it can. Its names and its end are the affair of who issues it. */
-function whyUnusable({ certificate, key }: ServingCertificate): string | undefined {
-  try {
-    const isPair = new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
-    return isPair ? undefined : 'tls.key does not fit tls.crt';
-  } catch {
-    return 'tls.crt or tls.key cannot be read';
-  }
-}
-
 /**
  * The certificate that another program, such as cert-manager, keeps in the Secret `nodemaint-webhook` and makes the API
  * servers trust. It is only read, once a minute like one of our own, and writes nothing.
@@ -170,8 +159,8 @@ export function createGivenCertificate(client: KubeClient): ReconcileCertificate
     const secret = await readSecret(client, signal);
     if (secret === undefined) throw refused(' is not there; --webhook-certificate=secret leaves it to others');
     const serving = servingOf(secret);
-    const why = whyUnusable(serving);
-    if (why !== undefined) throw refused(`: ${why}`);
+    const why = unusableReason(serving);
+    if (why !== undefined) throw refused(` has a certificate that cannot be served: ${why}`);
     // Who issues it knows when the API servers trust it.
     return { serving, trustChanged: false };
   };

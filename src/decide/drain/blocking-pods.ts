@@ -7,7 +7,7 @@ import { refusedBy } from '../interceptor/message.ts';
 import { hasCondition } from '../eviction/request.ts';
 import { interceptorEntry } from '../eviction/heartbeat.ts';
 import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';
-import { endOf, graceSecOf, podTypeOf, readyConditionOf } from '../pod.ts';
+import { endOf, graceSecOf, isInPodGroup, podTypeOf, readyConditionOf } from '../pod.ts';
 import { whyReturning } from '../staying-pod/returning-pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
 import { describeVolumes, type NodeVolumes, waitsForVolumes } from '../volume/wait.ts';
@@ -121,6 +121,22 @@ function whyStaying({ metadata }: Pod, volumes: NodeVolumes | undefined, now: nu
   const { name, namespace = 'default' } = metadata;
   const message = `it stays for ${describeVolumes([volumes])}`;
   return { namespace, name, reason: 'VolumesInUse', message: message.slice(0, 1024), since: rfc3339(volumes.since) };
+}
+
+/**
+ * Why a pod cannot leave whose EvictionRequest is refused or, where it is of a group and has none, its eviction; `sinceAt` is in
+ * milliseconds since the epoch.
+ */
+export function whyRefused(
+  pod: Pod,
+  { message, sinceAt }: { readonly message: string; readonly sinceAt: number },
+): BlockingPod {
+  const { name, namespace = 'default' } = pod.metadata;
+  const isGrouped = isInPodGroup(pod);
+  const what = isGrouped ? 'it cannot be evicted' : 'its EvictionRequest cannot be written';
+  const why = `${what}: ${message}`.slice(0, 1024);
+  const reason = isGrouped && refusedBy(message) === 'budget' ? 'PodDisruptionBudget' : 'EvictionRefused';
+  return { namespace, name, reason, message: why, since: rfc3339(sinceAt) };
 }
 
 /** What is known of a targeted pod that is still there. */

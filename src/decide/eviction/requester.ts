@@ -54,6 +54,22 @@ export function decideRequesterStep(pod: Pod, request: EvictionRequest | undefin
   return { kind: 'replace', message: messageOf(request, CANCELED) };
 }
 
+/**
+ * What somebody does against the request that a drain wrote last: takes our entry out of it, which anybody may who may delete the
+ * pod and which cancels it without another requester, or deletes it. Undefined where nobody does.
+ */
+export function whatUndoes(
+  known: EvictionRequest | undefined,
+  written: { readonly uid: string | undefined } | undefined,
+): string | undefined {
+  if (written === undefined) return undefined;
+  if (known === undefined) return 'somebody deletes it';
+  const { uid, deletionTimestamp } = known.metadata;
+  if (written.uid !== uid || deletionTimestamp !== undefined || isRequestedBy(known, MAINTENANCE_REQUESTER))
+    return undefined;
+  return `somebody takes the entry ${MAINTENANCE_REQUESTER} of this drain out of its requesters`;
+}
+
 /** What a person should know before waiting for such a pod; undefined for a pod that the Eviction API can evict. */
 export function evictionWarning(pod: Pod): string | undefined {
   const { name } = pod.metadata;

@@ -6,6 +6,7 @@
 import type { NodeMaintenance, NodeStatus, VolumesInUse } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { isKept, keptBy } from '../kept-pods/kept-pods.ts';
+import { recordedNode } from '../maintenance/recorded-node.ts';
 import { usesDriver } from '../plugin-pods.ts';
 import { drainPodOf } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
@@ -75,6 +76,13 @@ export function decideVolumes(
 /** Whether the drain of the node has to wait for volumes. */
 export function waitsForVolumes(volumes: NodeVolumes | undefined): volumes is NodeVolumes {
   return volumes !== undefined && volumes.names.length > 0 && !volumes.isGivenUp;
+}
+
+/** Whether volumes are on the node of which its maintenances have not said that they are given up. */
+export function areVolumesLeft(node: Node, maintenances: readonly NodeMaintenance[]): boolean {
+  if (volumesOn(node).length === 0) return false;
+  const left = maintenances.flatMap(({ status }) => recordedNode(status, node.metadata)?.volumesInUse ?? []);
+  return left.length === 0 || left.some(({ givenUp }) => givenUp !== true);
 }
 
 /** Since when the status of a node says that its volumes are waited for. */

@@ -1,7 +1,6 @@
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
-import { targetsCover } from '../../../src/decide/maintenance/drain-plan.ts';
-import { drainsOfNode, selectsNode, stageOf } from '../../../src/decide/maintenance/maintenance.ts';
+import { covers, drainsOfNode, selectsNode, stageOf } from '../../../src/decide/maintenance/maintenance.ts';
 import { drainPodOf, targetNodeOf } from '../../../src/decide/pod.ts';
 
 /** The objects of a history at one moment. */
@@ -22,14 +21,10 @@ export function isCovered({ nodes, maintenances }: Moment, pod: Pod): boolean {
   const node = nodes.find(({ metadata }) => metadata.name === name);
   if (node === undefined) return false;
   const selecting = maintenances.filter((maintenance) => selectsNode(maintenance, node));
-  const view = drainPodOf(pod);
-  return drainsOfNode(selecting, node.metadata.name).some(({ drainTargets }) => targetsCover(drainTargets, view));
+  return covers(drainsOfNode(selecting, node.metadata.name), drainPodOf(pod));
 }
 
 /** Whether the status of a maintenance in the Drain stage has targets for the pod: agents go by it, not by the selector. */
 export function isTargeted({ maintenances }: Moment, pod: Pod): boolean {
-  const view = drainPodOf(pod);
-  return drainsOfNode(maintenances, targetNodeOf(pod) ?? '').some(({ drainTargets }) =>
-    targetsCover(drainTargets, view),
-  );
+  return covers(drainsOfNode(maintenances, targetNodeOf(pod) ?? ''), drainPodOf(pod));
 }

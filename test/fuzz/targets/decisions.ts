@@ -9,7 +9,7 @@ import { budgetCovers } from '../../../src/decide/disruption-budget/covers.ts';
 import { effectiveDrainPlan, targetsCover } from '../../../src/decide/maintenance/drain-plan.ts';
 import { previewDrain } from '../../../src/show/preview/drain-preview.ts';
 import { drainView } from '../../../src/show/progress/drain-progress.ts';
-import { decideLabels } from '../../../src/decide/eviction/labels.ts';
+import { decideLabels } from '../../../src/decide/eviction/metadata.ts';
 import { decideEvictionRequest } from '../../../src/decide/eviction/request.ts';
 import { decideTimes } from '../../../src/decide/eviction/admission-times.ts';
 import { evictProgress } from '../../../src/show/progress/eviction-progress.ts';

@@ -14,9 +14,9 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
  * limit that is raised has a line in CHANGELOG.md that says what was taken out for it.
  */
 const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: number }>> = {
-  'lines in src': { limit: 44_767, target: 31_000 },
+  'lines in src': { limit: 44_759, target: 31_000 },
   'files in src': { limit: 446, target: 300 },
-  'lines in test': { limit: 76_732, target: 65_000 },
+  'lines in test': { limit: 76_731, target: 65_000 },
   'words in docs': { limit: 42_354, target: 45_000 },
   'admission policies': { limit: 14, target: 14 },
   'labels and annotations of our own': { limit: 21, target: 15 },

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { createGroupedEvictions } from '../../../../src/controller/eviction/grouped-pods.ts';
-import { Refusals, refusedPod } from '../../../../src/controller/maintenance/refusals.ts';
+import { Refusals } from '../../../../src/controller/maintenance/refusals.ts';
+import { whyRefused } from '../../../../src/decide/drain/blocking-pods.ts';
 import { DrainRequests } from '../../../../src/controller/maintenance/requests.ts';
 import { requestKeyOf } from '../../../../src/controller/cache/pods.ts';
 import { EvictionRoom } from '../../../../src/controller/eviction/room.ts';
@@ -46,7 +47,7 @@ describe('a pod of a PodGroup that a drain takes', () => {
     assert.deepEqual(pauses, [2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
     assert.deepEqual(scene.calls(), Array(6).fill('POST a/eviction'));
     const refusal = refusals.of(key) ?? assert.fail();
-    assert.equal(refusedPod(MEMBER, refusal).reason, 'PodDisruptionBudget');
+    assert.equal(whyRefused(MEMBER, refusal).reason, 'PodDisruptionBudget');
 
     scene.evictionAnswer = () => ({ status: 201 });
     await step();

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { decideWakeUps } from '../../../../src/decide/disruption-budget/covers.ts';
-import { decideLabels } from '../../../../src/decide/eviction/labels.ts';
+import { decideLabels } from '../../../../src/decide/eviction/metadata.ts';
 import {
   afterAttempt,
   decideEvictionStep,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
-import { decideLabels } from '../../../../src/decide/eviction/labels.ts';
+import { decideLabels } from '../../../../src/decide/eviction/metadata.ts';
 
 describe('the labels of an EvictionRequest', () => {
   it('a label that its pod lacks is seen whatever its name, also one that every object inherits', () => {

@@ -1,7 +1,16 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
-import { NODE_LABEL, OWN_LABEL_PREFIX } from '../../api/names.ts';
+import {
+  DEADLINE_ANNOTATION,
+  INTERCEPTOR_DEADLINE_ANNOTATION,
+  MAINTENANCE_REQUESTER,
+  MAINTENANCE_UID_LABEL,
+  NODE_LABEL,
+  OWN_LABEL_PREFIX,
+} from '../../api/names.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { nodeAnnotation, nodeLabel } from '../node-label.ts';
+import { isRequestedBy } from './requester.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -21,7 +30,7 @@ interface LabelDecision {
  * The labels that an EvictionRequest takes over from its target, for the selectors of interceptors (KEP-4563, "Label
  * Synchronization": the target's labels win). Ours are left out: a pod's label must not make it another node's.
  */
-export function copiedLabels(pod: Pod): Labels {
+function copiedLabels(pod: Pod): Labels {
   const ofPod = Object.entries(pod.metadata.labels ?? {}).filter(([key]) => !key.startsWith(OWN_LABEL_PREFIX));
   const node = pod.spec.nodeName ?? '';
   return { ...Object.fromEntries(ofPod), ...(node === '' ? {} : { [NODE_LABEL]: nodeLabel(node) }) };
@@ -40,4 +49,30 @@ export function decideLabels(request: EvictionRequest, pod: Pod): LabelDecision 
       Object.entries(annotations).some(([key, value]) => known[key] !== value),
     hasOthers: Object.keys(present).some((key) => !Object.hasOwn(wanted, key) && !key.startsWith(OWN_LABEL_PREFIX)),
   };
+}
+
+/** The labels and annotations that a drain gives the request of a pod, of which `deadline` are those of a deadline. */
+export function drainMetadata(
+  pod: Pod,
+  {
+    known,
+    by,
+    deadline,
+  }: { readonly known: EvictionRequest | undefined; readonly by: NodeMaintenance; readonly deadline: Labels },
+): { readonly labels: Labels; readonly annotations: Labels } {
+  // That of the maintenance that asked first.
+  const asker = known?.metadata.labels?.[MAINTENANCE_UID_LABEL] ?? by.metadata.uid;
+  return {
+    labels: { ...copiedLabels(pod), ...(asker === undefined ? {} : { [MAINTENANCE_UID_LABEL]: asker }) },
+    annotations: { ...deadline, ...nodeAnnotation(pod.spec.nodeName ?? '') },
+  };
+}
+
+/** Whether the request says already what a drain has to say; the labels of its pod are kept by the loop over requests. */
+export function isCurrent(known: EvictionRequest, annotations: Labels): boolean {
+  const present = new Map(Object.entries(known.metadata.annotations ?? {}));
+  // A deadline that is gone must not cut interceptors short: the apply without it takes its annotations away.
+  const wanted = { [DEADLINE_ANNOTATION]: undefined, [INTERCEPTOR_DEADLINE_ANNOTATION]: undefined, ...annotations };
+  const isSame = Object.entries(wanted).every(([name, text]) => present.get(name) === text);
+  return isSame && isRequestedBy(known, MAINTENANCE_REQUESTER);
 }
