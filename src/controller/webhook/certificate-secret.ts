@@ -5,8 +5,14 @@ import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { collectionPath, objectPath, type Resource } from '../../kube/resource.ts';
 import { sendForObject } from '../../kube/request.ts';
-import { hostsOf, renewalReason, type ServingCertificate, trustedAuthorities, unusableReason } from './certificate-renewal.ts';
-import { issueServingCertificate } from './certificate-issue.ts';
+import {
+  hostsOf,
+  renewalReason,
+  type ServingCertificate,
+  trustedAuthorities,
+  unusableReason,
+} from '../../kube/certificate/renewal.ts';
+import { issueServingCertificate } from '../../kube/certificate/issue.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** The name of the Secret, of the ValidatingWebhookConfiguration, and of the field manager of its caBundle. */

@@ -7,7 +7,7 @@ import { decideTimes } from '../../decide/eviction/admission-times.ts';
 import { maintenanceWarnings } from '../../decide/maintenance/warnings.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
-import type { ServingCertificate } from './certificate-renewal.ts';
+import type { ServingCertificate } from '../../kube/certificate/renewal.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { limitConnections, SERVER_TIMES } from '../../telemetry/server-limits.ts';

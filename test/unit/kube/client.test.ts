@@ -5,7 +5,7 @@ import { createServer } from 'node:https';
 import { type AddressInfo, Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { issueServingCertificate } from '../../../src/controller/webhook/certificate-issue.ts';
+import { issueServingCertificate } from '../../../src/kube/certificate/issue.ts';
 import type { ClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { createKubeClient, type KubeClient } from '../../../src/kube/client.ts';
 

@@ -7,7 +7,7 @@ import {
   type ReconcileCertificate,
 } from '../../../../src/controller/webhook/certificate-secret.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
-import { issueServingCertificate } from '../../../../src/controller/webhook/certificate-issue.ts';
+import { issueServingCertificate } from '../../../../src/kube/certificate/issue.ts';
 import type { KubeClient, KubeRequest } from '../../../../src/kube/client.ts';
 
 type Stored = KubeObject & Record<string, unknown>;

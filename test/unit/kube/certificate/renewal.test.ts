@@ -6,11 +6,8 @@ import {
   renewalReason,
   type ServingCertificate,
   trustedAuthorities,
-} from '../../../../src/controller/webhook/certificate-renewal.ts';
-import {
-  type IssuedCertificate,
-  issueServingCertificate,
-} from '../../../../src/controller/webhook/certificate-issue.ts';
+} from '../../../../src/kube/certificate/renewal.ts';
+import { type IssuedCertificate, issueServingCertificate } from '../../../../src/kube/certificate/issue.ts';
 
 const HOSTS = ['nodemaint-webhook.nodemaint-system.svc', '127.0.0.1'];
 const NOW = Date.parse('2026-05-01T12:00:00Z');
