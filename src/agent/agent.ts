@@ -3,13 +3,13 @@
  * event. What reads the facts changes nothing: what acts is a step with a name. Each iteration reads everything again, so a
  * lost signal, a restart or a reboot changes nothing.
  */
-import { askedRelease } from '../decide/machine/cluster-release.ts';
+import { askedRelease } from '../decide/shutdown/release.ts';
 import { nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
 import { loopPauseMs } from '../decide/shutdown/loop-pause.ts';
-import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
+import { turnWaitOf } from '../decide/reboot/turn.ts';
 import { type Phase, remakeAt } from '../decide/shutdown/phase.ts';
 import type { Transition } from '../decide/shutdown/transition.ts';
-import { isOnItsWayBack } from '../decide/static-pod/member.ts';
+import { isOnItsWayBack } from '../decide/static-pod/control-plane-waits.ts';
 import { effectiveDrains, type RetentionFacts } from '../decide/static-pod/parked.ts';
 import { othersWarning } from './static-pods/static-pods.ts';
 import type { Cluster } from './cluster.ts';
@@ -18,7 +18,7 @@ import type { AgentStatus } from './control/status.ts';
 import { HandOver } from './drain/offline/hand-over.ts';
 import { passOverPods, type StaticPodPass } from './drain/pod-pass.ts';
 import { beside, type Iteration, StepRunner } from './iteration/step.ts';
-import type { AgentParts } from './open.ts';
+import type { AgentParts } from './parts.ts';
 import { type CallingOff, PhaseMachine } from './phase/phase-machine.ts';
 import type { AgentRecord } from './phase/record.ts';
 import { endsPhase, readPhaseFacts } from './shutdown/facts.ts';

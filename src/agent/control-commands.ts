@@ -6,7 +6,7 @@ import type { Agent } from './agent.ts';
 import type { ControlRequest } from './control/protocol.ts';
 import type { Wakeup } from './iteration/wakeup.ts';
 import type { ShutdownDetector } from './shutdown/detector.ts';
-import type { ManualRequests } from './static-pods/manual.ts';
+import type { ManualRequests } from './static-pods/manual-requests.ts';
 
 /** How long logind and systemd are asked about a trigger: the client waits for its answer for five seconds. */
 const ASK_MS = 2_000;

@@ -10,13 +10,13 @@ import { Agent } from './agent.ts';
 import { ControlCommands } from './control-commands.ts';
 import { openControlSocket } from './control/socket.ts';
 import { createWakeup } from './iteration/wakeup.ts';
-import { type AgentDependencies, type Foundation, type Opened, openMachine, openParts, watchMachine } from './open.ts';
+import { type AgentDependencies, type Foundation, type Opened, openMachine, openParts, watchMachine } from './parts.ts';
 import { findNodeName, openApi, rememberNodeName } from './node-name.ts';
 import { readRecord } from './phase/record.ts';
 import { learnSoftReboots, markRunning, markSoftReboot, readBootId, unmarkRunning } from './shutdown/boot-id.ts';
 import { createLockReconciler, createShutdownLock } from './shutdown/inhibitor-lock.ts';
 import { findStaticPods } from './static-pods/find-directory.ts';
-import { ManualRequests } from './static-pods/manual.ts';
+import { ManualRequests } from './static-pods/manual-requests.ts';
 
 /** The connections to the cluster wait so long at most for the first attempt to take the lock, as where the bus hangs. */
 const LOCK_FIRST_MS = 2_000;

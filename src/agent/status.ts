@@ -13,7 +13,7 @@ import { targetKeyOf } from '../decide/eviction/request.ts';
 import { hasDrained, nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
 import { drainWaits, WAIT_OF_REASON, WAITERS, type Waiting, waitOfSaid } from '../decide/node/waits.ts';
 import type { LastShutdown } from '../decide/presence/last-shutdown.ts';
-import { turnWaitOf } from '../decide/shutdown/machine-going-down.ts';
+import { turnWaitOf } from '../decide/reboot/turn.ts';
 import { podKey } from '../decide/static-pod/moves.ts';
 import { deadlineWords } from '../decide/shutdown/events.ts';
 import { describePhase, holdsLock, type Phase } from '../decide/shutdown/phase.ts';

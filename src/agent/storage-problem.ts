@@ -1,5 +1,5 @@
 import { storageEvent } from '../decide/shutdown/events.ts';
-import type { AgentParts } from './open.ts';
+import type { AgentParts } from './parts.ts';
 import type { StaticPodStore } from './static-pods/view.ts';
 
 type StorageParts = Pick<AgentParts, 'nodeName' | 'announce'> & {

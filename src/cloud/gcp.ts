@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { type Metadata, metadataError, parseJson, textOf } from './metadata.ts';
 import { type NoticeSource, timed } from './notice-source.ts';
-import { parseNoticeTime } from '../decide/notice-time.ts';
+import { parseNoticeTime } from '../decide/time.ts';
 import type { Notice } from '../decide/notice/notices.ts';
 
 const ROOT = '/computeMetadata/v1/instance';

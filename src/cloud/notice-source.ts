@@ -1,5 +1,5 @@
 import { metadataError } from './metadata.ts';
-import { parseNoticeTime } from '../decide/notice-time.ts';
+import { parseNoticeTime } from '../decide/time.ts';
 import type { Notice } from '../decide/notice/notices.ts';
 
 const MAX_QUOTE = 60;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { Lease } from '../../src/api/lease.ts';
-import { decideLease, type LeaseObservation, observeLease } from '../../src/decide/controller-lease.ts';
+import { decideLease, type LeaseObservation, observeLease } from '../../src/decide/leader/lease.ts';
 
 const LEASE_MS = 15_000;
 const DEADLINE_MS = 10_000;

@@ -1,4 +1,4 @@
-import { controllerAlive, type LeaseObservation, observeLease, writesNotes } from '../../decide/controller-lease.ts';
+import { controllerAlive, type LeaseObservation, observeLease, writesNotes } from '../../decide/leader/lease.ts';
 import { type EvictionSettings, evictionSettingsOf } from '../../decide/eviction/settings.ts';
 import type { ControllerLife, LeaseLife } from '../../decide/shutdown/drainer.ts';
 import { describeError, NodemaintError } from '../../errors.ts';

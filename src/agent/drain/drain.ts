@@ -4,9 +4,9 @@ import { isAlone } from '../../decide/shutdown/running-pods.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import { type Drainer, type DrainPass, EMPTY_PASS, type PassFacts, withLast, withDeadline } from './drainer.ts';
-import type { LastLook } from './last-look.ts';
-import type { ProgressObserver } from './observer.ts';
-import type { ToldPods } from './told-pods.ts';
+import type { LastLook } from './running-pods.ts';
+import type { ProgressObserver } from './take-over.ts';
+import type { ToldPods } from './terminating-pods.ts';
 
 /** Who drains the node with the API server, and who observes them. */
 interface ClusterHands {

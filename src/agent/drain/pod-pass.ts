@@ -4,11 +4,11 @@ import { isKeptByOthers, keepsParked } from '../../decide/static-pod/parked.ts';
 import type { DrainStep } from './drain.ts';
 import type { DrainPass, PassFacts } from './drainer.ts';
 import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
-import type { LostWay } from '../static-pods/lost-way.ts';
-import type { ManualRequests } from '../static-pods/manual.ts';
-import type { MemberWatch } from '../static-pods/member.ts';
+import type { LostWay } from '../static-pods/lost-api-server.ts';
+import type { ManualRequests } from '../static-pods/manual-requests.ts';
+import type { MemberWatch } from '../static-pods/control-plane-waits.ts';
 import type { StaticPodIntent, StaticPods } from '../static-pods/static-pods.ts';
-import type { UnrecordedMaintenances } from '../static-pods/unlisted-maintenances.ts';
+import type { UnrecordedMaintenances } from '../static-pods/unrecorded-maintenances.ts';
 import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import type { StaticPodView } from '../static-pods/view.ts';
 

@@ -1,4 +1,4 @@
-import { LONGEST_UNSEEN_MS, leftUnseen } from '../../decide/shutdown/offline-view.ts';
+import { LONGEST_UNSEEN_MS, leftUnseen } from '../../decide/shutdown/unseen-pods.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
 import type { Waiting } from '../../decide/node/waits.ts';
 

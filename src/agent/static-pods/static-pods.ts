@@ -7,7 +7,7 @@ import {
   type StaticPodAction,
   type StaticPodDecision,
 } from '../../decide/static-pod/moves.ts';
-import type { MemberHold } from '../../decide/static-pod/member.ts';
+import type { MemberHold } from '../../decide/static-pod/control-plane-waits.ts';
 import { describeError } from '../../errors.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
 import { SandboxStops } from '../../host/cri/sandbox-stops.ts';

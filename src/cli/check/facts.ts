@@ -2,7 +2,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { CONTROLLER_NAMESPACE, VERSION_ANNOTATION } from '../../api/names.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/controller-lease.ts';
+import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/leader/lease.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';

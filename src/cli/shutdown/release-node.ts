@@ -4,7 +4,7 @@ import { AGENT_STATUS_ANNOTATION, RELEASE_ANNOTATION } from '../../api/names.ts'
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { isTerminal } from '../../decide/pod.ts';
-import { askedRelease, hasGoneDown, heldShutdowns, releaseText } from '../../decide/machine/cluster-release.ts';
+import { askedRelease, hasGoneDown, heldShutdowns, releaseText } from '../../decide/shutdown/release.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { UserAccessFlags } from '../../kube/access/user.ts';
 import { printable } from '../../printable.ts';

@@ -3,7 +3,7 @@
  * second writer: this process opens the agent's control socket, which only one process can hold.
  */
 import path from 'node:path';
-import { carryOutManualRequests, ManualRequests } from '../../agent/static-pods/manual.ts';
+import { carryOutManualRequests, ManualRequests } from '../../agent/static-pods/manual-requests.ts';
 import { askAgent } from '../../agent/control/client.ts';
 import { openControlSocket } from '../../agent/control/socket.ts';
 import { openStore } from '../../agent/static-pods/find-directory.ts';

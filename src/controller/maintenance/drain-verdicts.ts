@@ -8,7 +8,7 @@ import { guardJoiningNodes, guardStaticPods } from '../../decide/maintenance/con
 import type { ControlPlaneMember } from '../../decide/maintenance/control-plane-members.ts';
 import { keptBy } from '../../decide/kept-pods/kept-pods.ts';
 import { agentNodeOf, stageOf } from '../../decide/maintenance/maintenance.ts';
-import { rebootNodeOf, takesTurns } from '../../decide/shutdown/machine-going-down.ts';
+import { rebootNodeOf, takesTurns } from '../../decide/reboot/turn.ts';
 import { throttleDrains, type ThrottledDrain } from '../../decide/maintenance/throttle.ts';
 import { hasBegun, identityOf, type NodeIdentity, recordedNodes } from '../../decide/maintenance/recorded-node.ts';
 import type { DrainPod } from '../../decide/pod.ts';

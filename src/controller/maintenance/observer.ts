@@ -32,7 +32,7 @@ import type { ControllerContext } from '../context.ts';
 import type { Refusals } from './refusals.ts';
 import { type Draining, DrainVerdicts } from './drain-verdicts.ts';
 import { nodesThatStay } from '../../decide/disruption-budget/staying-node.ts';
-import { nodeGoneForGood } from '../../decide/shutdown/machine-going-down.ts';
+import { nodeGoneForGood } from '../../decide/reboot/turn.ts';
 
 /** For so long a look at the nodes that stay is good for further nodes. */
 const STAYING_MS = 1_000;

@@ -5,7 +5,7 @@ import { isHealthy } from '../../decide/maintenance/control-plane-members.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { begunNode, drainBegan } from '../../decide/maintenance/recorded-node.ts';
 import { type AskedReboot, placesOf, REBOOT_TERM_MS, rebootsOverLimit } from '../../decide/reboot/limit.ts';
-import { rebootNodeOf, takesTurns, type TurnWait } from '../../decide/shutdown/machine-going-down.ts';
+import { rebootNodeOf, takesTurns, type TurnWait } from '../../decide/reboot/turn.ts';
 import { timeOf } from '../../decide/time.ts';
 import { controlPlaneMembers } from '../cache/control-plane.ts';
 import type { ControllerContext } from '../context.ts';

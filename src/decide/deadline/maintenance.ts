@@ -4,7 +4,7 @@ import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { type Deadline, type DueTiers, dueTiers, type GracefulPod, graceSecFor, othersUntil } from './tiers.ts';
 import { stageOf } from '../maintenance/maintenance.ts';
-import { parseNoticeTime } from '../notice-time.ts';
+import { parseNoticeTime } from '../time.ts';
 import { drainPodOf, graceSecOf, isTerminal } from '../pod.ts';
 
 /** The deadline of a maintenance; undefined where it has none that can be read. */

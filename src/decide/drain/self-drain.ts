@@ -17,7 +17,7 @@ import { agentNodeOf, isInProgress, soleNodeOf, stageOf } from '../maintenance/m
 import { NO_VOLUMES, type NodeVolumes } from '../volume/wait.ts';
 import { type DrainPod, isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 import { WHY_SELF } from '../shutdown/drainer.ts';
-import { goesBefore, isBeforeItsTurn, takesTurns, toldToGuard } from '../shutdown/machine-going-down.ts';
+import { goesBefore, isBeforeItsTurn, takesTurns, toldToGuard } from '../reboot/turn.ts';
 import { drainPodOn, type GoingDown } from '../staying-pod/staying-pods.ts';
 
 /** A maintenance that this node's agent may move on, and where it is. */

@@ -6,7 +6,7 @@ import {
   INTERCEPTOR_DEADLINE_ANNOTATION,
   KUBELET_INTERCEPTOR,
 } from '../../api/names.ts';
-import { parseNoticeTime } from '../notice-time.ts';
+import { parseNoticeTime } from '../time.ts';
 
 /** KEP-4563: after this time without a heartbeat the next interceptor becomes active, in milliseconds. */
 export const HEARTBEAT_DEADLINE_MS = 20 * 60_000;

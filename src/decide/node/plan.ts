@@ -23,7 +23,7 @@ import { isSpent } from '../eviction/spent-request.ts';
 import { agentNodeOf } from '../maintenance/maintenance.ts';
 import { drainBegan, identityOf, recordedNodes } from '../maintenance/recorded-node.ts';
 import { isOwnController, type DrainPod, endOf, podName, podTypeOf } from '../pod.ts';
-import { takesTurns, toldToGuard } from '../shutdown/machine-going-down.ts';
+import { takesTurns, toldToGuard } from '../reboot/turn.ts';
 import { evictionPausedUntil, goesDownSince } from '../staying-pod/returning-pod.ts';
 import { goingOf } from '../staying-pod/staying-pods.ts';
 import { describeVolumes, type NodeVolumes, recordedWait, waitsForVolumes } from '../volume/wait.ts';

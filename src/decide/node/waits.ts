@@ -11,10 +11,10 @@ import { MAX_RETRY_MS } from '../eviction/back-off.ts';
 import { endOf, type PodEnd, podName, podTypeOf } from '../pod.ts';
 import { readInterceptorMessage, refusedBy } from '../interceptor/message.ts';
 import type { ControllerLife } from '../shutdown/drainer.ts';
-import { LONGEST_UNSEEN_MS } from '../shutdown/offline-view.ts';
+import { LONGEST_UNSEEN_MS } from '../shutdown/unseen-pods.ts';
 import type { Phase } from '../shutdown/phase.ts';
 import { LONGEST_RUNNING_MS } from '../shutdown/running-pods.ts';
-import { MEMBER_WAIT_MS } from '../static-pod/member.ts';
+import { MEMBER_WAIT_MS } from '../static-pod/control-plane-waits.ts';
 import { KUBELET_WAIT_MS } from '../static-pod/moves.ts';
 import { AFTER_END_MS } from '../staying-pod/staying-pods.ts';
 

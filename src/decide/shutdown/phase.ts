@@ -5,7 +5,7 @@
 import type { Deadline } from '../deadline/tiers.ts';
 import type { OwnState } from '../maintenance/agent-names.ts';
 import type { ShutdownKind } from './kind.ts';
-import type { Stall, Stand } from '../wait/progress.ts';
+import type { Stall, Stand } from './take-over.ts';
 
 /** How the agent came to know that the node goes down. */
 export type Origin = 'logind' | 'unit-stop' | 'schedule' | 'trigger' | 'notice';

@@ -7,7 +7,7 @@ import { firstNames } from '../name-list.ts';
 import { maintenanceReason, shutdownNames } from '../maintenance/agent-names.ts';
 import { goingOnAlone, leftAlone } from './running-pods.ts';
 import { mayHandOver, type Phase, type PhaseFacts, remakeAt, type Shutdown, type ShutdownDeadline } from './phase.ts';
-import { patienceMs } from '../wait/progress.ts';
+import { patienceMs } from './take-over.ts';
 
 /** What may happen to the phase. */
 export const TRANSITIONS = [

@@ -3,8 +3,8 @@
  * pods have ended, keep the manifests parked, restore them. A manifest is always in at least one directory.
  */
 import { type ControlPlaneComponent, leaveRank } from './control-plane-pod.ts';
-import type { MemberHold } from './member.ts';
-import { LONGEST_UNSEEN_MS } from '../shutdown/offline-view.ts';
+import type { MemberHold } from './control-plane-waits.ts';
+import { LONGEST_UNSEEN_MS } from '../shutdown/unseen-pods.ts';
 
 /** A manifest, in place or parked. */
 export interface StaticPod {

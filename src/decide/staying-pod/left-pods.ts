@@ -1,7 +1,7 @@
 /** When a machine that goes down is let go: nothing is left on it but what cannot leave. */
 import type { Pod } from '../../api/pod.ts';
 import { endOf, isTerminal, podName, podTypeOf } from '../pod.ts';
-import type { OfflineView } from '../shutdown/offline-view.ts';
+import type { OfflineView } from '../shutdown/unseen-pods.ts';
 import { CAME_TOO_LATE, comesTooLate } from './returning-pod.ts';
 import { URL_PODS_LEFT } from '../static-pod/url-pods.ts';
 import {

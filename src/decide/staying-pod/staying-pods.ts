@@ -1,7 +1,7 @@
 /** Pods that a drain asks to leave like all others, and does not wait for, because they would never be gone. */
 import type { Node, Pod } from '../../api/pod.ts';
 import { CARRIES_WAY, type DrainPod, drainPodOf, endOf, podName, podTypeOf, readyConditionOf } from '../pod.ts';
-import { LONGEST_UNSEEN_MS } from '../shutdown/offline-view.ts';
+import { LONGEST_UNSEEN_MS } from '../shutdown/unseen-pods.ts';
 import { timeOf } from '../time.ts';
 import { isFromUrl, URL_PODS_LEFT } from '../static-pod/url-pods.ts';
 import { carriersOn } from '../presence/presence.ts';

@@ -7,7 +7,7 @@ import { open } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
 import type { ControlPlaneProgram } from '../../decide/static-pod/control-plane-pod.ts';
-import type { EtcdMember, EtcdView } from '../../decide/static-pod/member.ts';
+import type { EtcdMember, EtcdView } from '../../decide/static-pod/control-plane-waits.ts';
 import { describeError, errorCodeOf } from '../../errors.ts';
 import { printable, shortened } from '../../printable.ts';
 import { callService, type RemoteService } from '../cri/connection.ts';

@@ -1,5 +1,5 @@
 import { NOTES_BY_ANNOTATION, VERSION_ANNOTATION } from '../../api/names.ts';
-import { decideLease, type LeaseObservation, observeLease, releasedLease } from '../../decide/controller-lease.ts';
+import { decideLease, type LeaseObservation, observeLease, releasedLease } from '../../decide/leader/lease.ts';
 import { describeError } from '../../errors.ts';
 import { type Clock, type Moment, momentOf } from '../../host/clock.ts';
 import type { KubeClient } from '../client.ts';

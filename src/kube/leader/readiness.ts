@@ -1,4 +1,4 @@
-import { MAX_BEHIND_MS, observeReadiness, type Readiness } from '../../decide/leader-readiness.ts';
+import { MAX_BEHIND_MS, observeReadiness, type Readiness } from '../../decide/leader/readiness.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { ObjectCache } from '../watch.ts';

@@ -6,7 +6,7 @@ import type { RefusedKubelet } from '../../decide/machine/kubelet-trust.ts';
 import { chooseKubeletUnit, type KubeletHome } from '../../decide/machine/kubelet-unit.ts';
 import { type DelayLock, describeLock, isKubeletsLock, refusesShutdown } from '../../decide/shutdown/other-locks.ts';
 import type { ControlPlaneProgram } from '../../decide/static-pod/control-plane-pod.ts';
-import { type LeavingFacts, leavingStep, shortDelay } from '../../decide/static-pod/member.ts';
+import { type LeavingFacts, leavingStep, shortDelay } from '../../decide/static-pod/control-plane-waits.ts';
 import { staticPodUrlWarning } from '../../decide/static-pod/url-pods.ts';
 import { type DelaySetting, delayProblem, WANTED_DELAY_MS } from '../../decide/machine/logind-delay.ts';
 

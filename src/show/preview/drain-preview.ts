@@ -25,7 +25,7 @@ import {
 import { staticPodsStay } from '../../decide/presence/no-agent.ts';
 import { readPresence } from '../../decide/presence/presence.ts';
 import { controlPlaneProgram } from '../../decide/static-pod/control-plane-pod.ts';
-import { shortDelay } from '../../decide/static-pod/member.ts';
+import { shortDelay } from '../../decide/static-pod/control-plane-waits.ts';
 import { isFromUrl, URL_POD_STAYS } from '../../decide/static-pod/url-pods.ts';
 import { CORDON_TAINT } from '../../decide/staying-pod/returning-pod.ts';
 import { carries, describeStaying } from '../../decide/staying-pod/staying-pods.ts';

@@ -6,7 +6,7 @@ import type { Clock } from '../../../src/host/clock.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
 import { createRecordingLog } from '../../support/agent/recording-log.ts';
-import type { AgentDependencies } from '../../../src/agent/open.ts';
+import type { AgentDependencies } from '../../../src/agent/parts.ts';
 import { runAgent } from '../../../src/agent/start.ts';
 import { loadAgentConfig } from '../../../src/config/load.ts';
 import { makeTestFolder } from '../../support/folder.ts';

@@ -22,11 +22,11 @@ import { maintenanceWarnings } from '../../../src/decide/maintenance/warnings.ts
 import { decideNodeConditions } from '../../../src/decide/maintenance/node-conditions.ts';
 import { awaitingPodOf, drainPodsOfNode, resolveSelfDrains } from '../../../src/decide/drain/self-drain.ts';
 import { decideShorterEnd } from '../../../src/decide/deadline/shorter-grace.ts';
-import { decideToldPods } from '../../../src/decide/staying-pod/told-pods.ts';
+import { decideToldPods } from '../../../src/decide/staying-pod/terminating-pods.ts';
 import { nodesThatStay } from '../../../src/decide/disruption-budget/staying-node.ts';
 import { membersOfControlPlane } from '../../../src/decide/maintenance/control-plane-members.ts';
 import { goesDownUncounted } from '../../../src/decide/presence/presence.ts';
-import { nodeGoneForGood, rebootNodeOf, takesTurns } from '../../../src/decide/shutdown/machine-going-down.ts';
+import { nodeGoneForGood, rebootNodeOf, takesTurns } from '../../../src/decide/reboot/turn.ts';
 import { type AskedReboot, rebootsOverLimit } from '../../../src/decide/reboot/limit.ts';
 import { drainBegan } from '../../../src/decide/maintenance/recorded-node.ts';
 import { evictionPausedUntil, goesDownSince, whyReturning } from '../../../src/decide/staying-pod/returning-pod.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import type { Pod } from '../../../src/api/pod.ts';
-import { controllerAlive, type LeaseObservation, observeLease } from '../../../src/decide/controller-lease.ts';
+import { controllerAlive, type LeaseObservation, observeLease } from '../../../src/decide/leader/lease.ts';
 import { createKubeClient } from '../../../src/kube/client.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { CONTROLLER_LEASE, readLease, writeLease } from '../../../src/kube/lease.ts';

@@ -5,7 +5,7 @@ import { ControllerLease } from '../../../src/agent/drain/controller-lease.ts';
 import { NODE_NOTE_ANNOTATION } from '../../../src/api/names.ts';
 import type { Node } from '../../../src/api/pod.ts';
 import { DEFAULT_DRAIN_PLAN } from '../../../src/decide/maintenance/drain-plan.ts';
-import { writesNotes } from '../../../src/decide/controller-lease.ts';
+import { writesNotes } from '../../../src/decide/leader/lease.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { createKubeClient, type KubeClient } from '../../../src/kube/client.ts';

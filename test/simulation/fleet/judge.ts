@@ -4,7 +4,7 @@ import type { Node, Pod } from '../../../src/api/pod.ts';
 import { isReady, isTerminal } from '../../../src/decide/pod.ts';
 import { hasBegun, nodeStatusesOf } from '../../../src/decide/maintenance/recorded-node.ts';
 import { drainsOfNode, selectsNode, stageOf } from '../../../src/decide/maintenance/maintenance.ts';
-import { nodeGoneForGood } from '../../../src/decide/shutdown/machine-going-down.ts';
+import { nodeGoneForGood } from '../../../src/decide/reboot/turn.ts';
 import { WAITS } from '../../../src/decide/node/waits.ts';
 import { DEFAULT_VOLUME_WAIT_MS } from '../../../src/decide/volume/wait.ts';
 import type { KubeRequest } from '../../../src/kube/client.ts';

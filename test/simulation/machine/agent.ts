@@ -4,20 +4,20 @@
  */
 import { Agent } from '../../../src/agent/agent.ts';
 import { Cluster } from '../../../src/agent/cluster.ts';
-import { openDrain } from '../../../src/agent/drain.ts';
+import { openDrain } from '../../../src/agent/drain-parts.ts';
 import { KnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
-import { OfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
+import { OfflinePods } from '../../../src/agent/drain/offline/stop-pods.ts';
 import { createWakeup } from '../../../src/agent/iteration/wakeup.ts';
 import { openNoticeMemory } from '../../../src/agent/notices/memory.ts';
 import { Notices } from '../../../src/agent/notices/notices.ts';
-import type { AgentParts } from '../../../src/agent/open.ts';
+import type { AgentParts } from '../../../src/agent/parts.ts';
 import { readRecord } from '../../../src/agent/phase/record.ts';
 import { createAnnouncer } from '../../../src/agent/shutdown/announce.ts';
 import { ShutdownDetector } from '../../../src/agent/shutdown/detector.ts';
 import { createLockReconciler, type Host } from '../../../src/agent/shutdown/inhibitor-lock.ts';
 import { createOtherLocks } from '../../../src/agent/shutdown/other-locks.ts';
 import { openStoryRecorder } from '../../../src/agent/shutdown/story-recorder.ts';
-import { ManualRequests } from '../../../src/agent/static-pods/manual.ts';
+import { ManualRequests } from '../../../src/agent/static-pods/manual-requests.ts';
 import { StaticPods } from '../../../src/agent/static-pods/static-pods.ts';
 import type { NoticeSource } from '../../../src/cloud/notice-source.ts';
 import type { AgentConfig } from '../../../src/config/schema.ts';

@@ -1,12 +1,12 @@
 import { Agent } from '../../../src/agent/agent.ts';
 import { DrainStep } from '../../../src/agent/drain/drain.ts';
 import { type Drainer, type DrainPass, EMPTY_PASS } from '../../../src/agent/drain/drainer.ts';
-import { NOTHING_KNOWN } from '../../../src/agent/drain/observer.ts';
-import type { LastLook } from '../../../src/agent/drain/last-look.ts';
+import { NOTHING_KNOWN } from '../../../src/agent/drain/take-over.ts';
+import type { LastLook } from '../../../src/agent/drain/running-pods.ts';
 import { RuntimeSilence } from '../../../src/agent/drain/runtime-silence.ts';
 import { createOfflineDrainer } from '../../../src/agent/drain/offline/offline-drain.ts';
-import type { OfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
-import type { AgentParts } from '../../../src/agent/open.ts';
+import type { OfflinePods } from '../../../src/agent/drain/offline/stop-pods.ts';
+import type { AgentParts } from '../../../src/agent/parts.ts';
 import type { AgentRecord } from '../../../src/agent/phase/record.ts';
 import { parseAgentConfig } from './config.ts';
 import type { NodeDrain } from '../../../src/decide/maintenance/maintenance.ts';

@@ -1,6 +1,6 @@
 /** What the API server does not refuse a node or a user, and what the product itself sees to. */
 import assert from 'node:assert/strict';
-import { GateRelease } from '../../../src/agent/drain/gates.ts';
+import { GateRelease } from '../../../src/agent/daemon-set/gate.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { collectionPath, DAEMON_SETS, EVENTS, objectPath, PODS } from '../../../src/kube/resource.ts';
 import { SILENT_LOG } from '../silent-log.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { HandOver, type HandOverParts } from '../../../src/agent/drain/offline/hand-over.ts';
 import { KnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
-import { GateRelease } from '../../../src/agent/drain/gates.ts';
+import { GateRelease } from '../../../src/agent/daemon-set/gate.ts';
 import { createParkTimes } from '../../../src/agent/static-pods/static-pods.ts';
 import { SandboxStops } from '../../../src/host/cri/sandbox-stops.ts';
 import { parseAgentConfig } from '../../support/agent/config.ts';

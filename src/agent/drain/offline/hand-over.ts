@@ -17,7 +17,7 @@ import type { OwnMaintenances } from '../../cluster/own-maintenances.ts';
 import type { OwnNode } from '../../cluster/own-node.ts';
 import type { AgentRecord } from '../../phase/record.ts';
 import type { StaticPods } from '../../static-pods/static-pods.ts';
-import type { OfflinePods } from './offline-pods.ts';
+import type { OfflinePods } from './stop-pods.ts';
 
 interface HandOverCluster {
   readonly own: Pick<OwnMaintenances, 'state' | 'create'>;

@@ -6,7 +6,7 @@ import { decideOfflineDeadline } from '../../../decide/deadline/offline.ts';
 import { resolveDrain } from '../../../decide/drain/resolution.ts';
 import { drainEnd, manifestsRefused, nobodyEnds } from '../../../decide/staying-pod/left-pods.ts';
 import { type Left, leftPod } from '../../../decide/staying-pod/staying-pods.ts';
-import { NO_PODS, type SeenPods } from '../../../decide/shutdown/offline-view.ts';
+import { NO_PODS, type SeenPods } from '../../../decide/shutdown/unseen-pods.ts';
 import { isAlone } from '../../../decide/shutdown/running-pods.ts';
 import { podKey } from '../../../decide/static-pod/moves.ts';
 import type { Clock } from '../../../host/clock.ts';
@@ -14,7 +14,7 @@ import type { Manifest } from '../../../static-pods/manifest/manifest.ts';
 import type { StaticPods } from '../../static-pods/static-pods.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView } from '../../static-pods/view.ts';
 import { type Drainer, type DrainPass, EMPTY_PASS } from '../drainer.ts';
-import type { OfflinePods } from './offline-pods.ts';
+import type { OfflinePods } from './stop-pods.ts';
 import type { RuntimeSilence } from '../runtime-silence.ts';
 
 interface OfflineDrainDependencies {

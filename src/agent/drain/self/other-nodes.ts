@@ -2,7 +2,7 @@ import type { Lease } from '../../../api/lease.ts';
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import type { Node } from '../../../api/pod.ts';
 import { nodesThatStay } from '../../../decide/disruption-budget/staying-node.ts';
-import { goesDownNow, nodeGoneForGood } from '../../../decide/shutdown/machine-going-down.ts';
+import { goesDownNow, nodeGoneForGood } from '../../../decide/reboot/turn.ts';
 import { describeError, NodemaintError } from '../../../errors.ts';
 import type { ObjectPage } from '../../../kube/list.ts';
 import { collectionPath, LEASES } from '../../../kube/resource.ts';

@@ -8,7 +8,7 @@ import {
   EMPTY_PASS,
   type PassFacts,
 } from '../../../../src/agent/drain/drainer.ts';
-import type { DrainSight } from '../../../../src/agent/drain/observer.ts';
+import type { DrainSight } from '../../../../src/agent/drain/take-over.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { ControllerLife } from '../../../../src/decide/shutdown/drainer.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';

@@ -5,7 +5,7 @@ import { DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION, NOTES_BY_ANNOTATION } f
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { earliestDeadline } from '../../../../src/decide/deadline/maintenance.ts';
 import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/maintenance/drain-plan.ts';
-import { writesNotes } from '../../../../src/decide/controller-lease.ts';
+import { writesNotes } from '../../../../src/decide/leader/lease.ts';
 import { drainsOfNode } from '../../../../src/decide/maintenance/maintenance.ts';
 import { decideSource, nodeNote, readNodeNote } from '../../../../src/decide/maintenance/node-note.ts';
 import { drainOf, maintenanceOf, ownMaintenanceOf } from '../../../support/maintenance/objects.ts';

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseNoticeTime } from '../../../../src/decide/notice-time.ts';
+import { parseNoticeTime, preciseRfc3339 } from '../../../../src/decide/time.ts';
 import { decideNotices, type Notice, type NoticeOptions, withNotices } from '../../../../src/decide/notice/notices.ts';
 import { providerOf } from '../../../../src/decide/notice/provider.ts';
 import type { Phase, PhaseFacts } from '../../../../src/decide/shutdown/phase.ts';
-import { preciseRfc3339 } from '../../../../src/decide/time.ts';
 import { FACTS, phaseAfter } from '../../../support/agent/phase-facts.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');

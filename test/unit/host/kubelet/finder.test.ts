@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { createRefusalLog } from '../../../../src/agent/open.ts';
+import { createRefusalLog } from '../../../../src/agent/parts.ts';
 import type { KubeletFacts } from '../../../../src/decide/machine/kubelet-config.ts';
 import { createKubeletFinder } from '../../../../src/host/kubelet/finder.ts';
 import { endFakeKubelet, startFakeKubelet } from '../../../support/stand-ins/fake-kubelet.ts';

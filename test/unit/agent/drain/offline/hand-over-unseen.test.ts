@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { HandOver, type HandOverParts } from '../../../../../src/agent/drain/offline/hand-over.ts';
-import type { OfflineView } from '../../../../../src/decide/shutdown/offline-view.ts';
+import type { OfflineView } from '../../../../../src/decide/shutdown/unseen-pods.ts';
 import { DRAINING } from '../../../../support/agent/phase-facts.ts';
 import { RUNTIME_POD } from '../../../../support/agent/runtime-pod.ts';
 import { SILENT_LOG } from '../../../../support/silent-log.ts';

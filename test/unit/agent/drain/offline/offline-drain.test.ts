@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { DrainerFacts } from '../../../../../src/agent/drain/drainer.ts';
 import { RuntimeSilence } from '../../../../../src/agent/drain/runtime-silence.ts';
 import { createOfflineDrainer } from '../../../../../src/agent/drain/offline/offline-drain.ts';
-import { OfflinePods, type OfflineStop } from '../../../../../src/agent/drain/offline/offline-pods.ts';
+import { OfflinePods, type OfflineStop } from '../../../../../src/agent/drain/offline/stop-pods.ts';
 import type { DrainPlanEntry } from '../../../../../src/api/node-maintenance.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
 import type { RuntimePod } from '../../../../../src/decide/shutdown/runtime-pods.ts';
