@@ -87,7 +87,8 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
       if (step === 'remove' && inMs > 0) return { againMs: inMs };
       // Our copies of pods and maintenances are of different moments: a pod can be seen before the drain that holds it.
       const fresh = await context.readMaintenances(signal);
-      if (decideGate(pod, (node) => drainsOfNode(fresh, node)) === step) await act(step, pod, signal);
+      const isStill = decideGate(pod, (node) => drainsOfNode(fresh, node)) === step;
+      if (isStill && !ungated.hasRemoved(pod)) await act(step, pod, signal);
       return {};
     },
   };

@@ -1,5 +1,4 @@
 import { DAEMON_SET_INTERCEPTOR } from '../../api/names.ts';
-import type { Pod } from '../../api/pod.ts';
 import { daemonSetOf } from '../../decide/daemon-set/gate.ts';
 import { HEARTBEAT_EVERY_MS } from '../../decide/eviction/heartbeat.ts';
 import { endOf, graceSecOf } from '../../decide/pod.ts';
@@ -19,8 +18,6 @@ import { endingForMessage } from '../../decide/interceptor/message.ts';
  */
 export function createDaemonSetInterceptor(context: ControllerContext): Interceptor {
   const { client, clock, ungated, log } = context;
-  /** Copies of pods as they were deleted: the next copy shows that. */
-  const deleted = new WeakSet<Pod>();
   return {
     name: DAEMON_SET_INTERCEPTOR,
     actsWhileInactive: (request, pod) => actsWhileInactive(context, 'DaemonSet', { request, pod }),
@@ -35,14 +32,13 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
       const why = drain.spec.reason || drain.metadata.name;
       const name = daemonSet.replace(/^.*\//, '');
       const now = clock.now();
-      if (pod.metadata.deletionTimestamp === undefined && !deleted.has(pod)) {
+      if (pod.metadata.deletionTimestamp === undefined && !ungated.hasRemoved(pod)) {
         const { inMs, returns } = ungated.due(pod);
         if (inMs > 0) {
           const message = `${name} has come back ${returns} times in spite of the node maintenance (${why}): its pods cannot be held. It is deleted again at ${rfc3339(now + inMs)}.`;
           return { kind: 'working', message, againMs: inMs };
         }
         await deletePod(client, pod, graceOptions(context, pod), signal);
-        deleted.add(pod);
         ungated.removed(pod);
         log.info({ pod: keyOf(pod), maintenance: drain.metadata.name, returns }, 'deleted DaemonSet pod');
       }

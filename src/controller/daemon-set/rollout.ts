@@ -2,6 +2,7 @@ import type { ControllerRevision, DaemonSet } from '../../api/daemon-set.ts';
 import { daemonSetOf } from '../../decide/daemon-set/gate.ts';
 import { currentHash, decideRollout, hasSeveralTemplates } from '../../decide/daemon-set/rollout.ts';
 import { deletePod } from '../../kube/eviction/evictor.ts';
+import { SHOWN_MS } from '../../kube/eviction/ungated-daemon-sets.ts';
 import { listAll } from '../../kube/list.ts';
 import type { Loop } from '../../kube/loop/loops.ts';
 import type { Reconcile } from '../../kube/queue.ts';
@@ -11,8 +12,6 @@ import type { Changes } from '../changes.ts';
 import type { ControllerContext } from '../context.ts';
 import type { DaemonSetGate } from './gate.ts';
 
-/** Our copy of the pods shows a deletion long before. */
-const DELETED_MS = 30_000;
 /** The DaemonSet controller has not seen the last change of the template yet. */
 const NOT_SEEN_MS = 1_000;
 
@@ -50,7 +49,7 @@ function createDaemonSetRollout(context: ControllerContext, gate: Pick<DaemonSet
     const { daemonSet, hash } = rollout;
     if (hash === undefined) return { againMs: NOT_SEEN_MS };
     const now = clock.now();
-    for (const [uid, at] of deleted) if (clock.monotonic() - at > DELETED_MS) deleted.delete(uid);
+    for (const [uid, at] of deleted) if (clock.monotonic() - at > SHOWN_MS) deleted.delete(uid);
     const current = pods.map((pod) =>
       deleted.has(pod.metadata.uid ?? '') && pod.metadata.deletionTimestamp === undefined
         ? { ...pod, metadata: { ...pod.metadata, deletionTimestamp: new Date(now).toISOString() } }

@@ -29,9 +29,7 @@ export function noteRemoval(removals: readonly Removal[], removal: Removal): rea
 
 /** What is left when a pod of the DaemonSet waits at the gate of the node: the gate works there. */
 export function forgetGated(removals: readonly Removal[], daemonSet: string, node: string): readonly Removal[] {
-  return removals.some((removal) => isAt(removal, daemonSet, node))
-    ? removals.filter((removal) => !isAt(removal, daemonSet, node))
-    : removals;
+  return removals.filter((removal) => !isAt(removal, daemonSet, node));
 }
 
 /** What is left of the nodes that are still drained. */
@@ -39,11 +37,9 @@ export function forgetNodes(removals: readonly Removal[], isDrained: (node: stri
   return removals.every(({ node }) => isDrained(node)) ? removals : removals.filter(({ node }) => isDrained(node));
 }
 
-/** How many pods of a DaemonSet came back to a node; `present` is the UID of the one that is there now. */
-function returnsOf(removals: readonly Removal[], daemonSet: string, node: string, present?: string): number {
-  const uids = new Set(removals.filter((removal) => isAt(removal, daemonSet, node)).map(({ uid }) => uid));
-  if (present !== undefined) uids.add(present);
-  return Math.max(0, uids.size - 1);
+/** How many pods of a DaemonSet came back to a node. */
+function returnsOf(removals: readonly Removal[], daemonSet: string, node: string): number {
+  return Math.max(0, removals.filter((removal) => isAt(removal, daemonSet, node)).length - 1);
 }
 
 /** The DaemonSets, NAMESPACE/NAME, whose pods come back to the node however often they are removed. */
@@ -61,15 +57,15 @@ function removalDelayMs(returns: number): number {
 }
 
 /**
- * How long the removal of the pod of a DaemonSet from a node is still put off, in milliseconds; `present` is the pod's UID.
- * All times are of the monotonic clock of this process: a wall clock that is behind the API server's would put it off again
- * at each look.
+ * How long the removal of a pod is still put off, in milliseconds; `next` is that removal, as if it were now. All times are of the
+ * monotonic clock of this process: a wall clock that is behind the API server's would put it off again at each look.
  */
 export function removalWaitMs(
   removals: readonly Removal[],
-  { daemonSet, node, uid, at: now }: Removal,
+  next: Removal,
 ): { readonly inMs: number; readonly returns: number } {
-  const returns = returnsOf(removals, daemonSet, node, uid);
+  const { daemonSet, node, at: now } = next;
+  const returns = returnsOf(noteRemoval(removals, next), daemonSet, node);
   const last = removals.findLast((removal) => isAt(removal, daemonSet, node))?.at ?? -Infinity;
   return { inMs: Math.max(0, last + removalDelayMs(returns) - now), returns };
 }

@@ -17,6 +17,9 @@ function removalOf(pod: Pod, at: number): Removal | undefined {
   return { daemonSet, node, uid, at };
 }
 
+/** Our copies of a pod show its removal long before. */
+export const SHOWN_MS = 30_000;
+
 /** Remembers which DaemonSets come back to drained nodes; in memory only, a restarted process finds it out again. */
 export class UngatedDaemonSets {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -30,6 +33,11 @@ export class UngatedDaemonSets {
   removed(pod: Pod): void {
     const removal = removalOf(pod, this.#clock.monotonic());
     if (removal !== undefined) this.#removals = noteRemoval(this.#removals, removal);
+  }
+
+  /** Whether the pod was removed so lately that a copy of it may not show that yet. */
+  hasRemoved({ metadata }: Pod): boolean {
+    return this.#removals.some(({ uid, at }) => uid === metadata.uid && this.#clock.monotonic() < at + SHOWN_MS);
   }
 
   /** Notes that the pod waits at the gate, so that the gate works for its DaemonSet. */

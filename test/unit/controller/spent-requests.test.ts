@@ -5,6 +5,7 @@ import { createEvictionConcurrency } from '../../../src/kube/eviction/concurrenc
 import type { EvictionRequest, EvictionRequestStatus } from '../../../src/api/eviction-request.ts';
 import { MAINTENANCE_REQUESTER } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/api/pod.ts';
+import { createDaemonSetGate } from '../../../src/controller/daemon-set/gate.ts';
 import { createDaemonSetInterceptor } from '../../../src/controller/daemon-set/interceptor.ts';
 import { createImperativeEviction } from '../../../src/controller/eviction/imperative.ts';
 import { createEvictionRequestReconciler } from '../../../src/controller/eviction/reconciler.ts';
@@ -12,6 +13,7 @@ import { requestKeyOf } from '../../../src/controller/cache/pods.ts';
 import { EvictionRoom } from '../../../src/controller/eviction/room.ts';
 import { Refusals } from '../../../src/controller/maintenance/refusals.ts';
 import { DrainRequests } from '../../../src/controller/maintenance/requests.ts';
+import { podFor } from '../../support/daemon-set-pods.ts';
 import { createEvictionScene, type EvictionScene } from '../../support/eviction/scene.ts';
 
 const IMPERATIVE = 'imperative-eviction.k8s.io';
@@ -61,18 +63,31 @@ describe('a drain whose pod has a spent request', () => {
 
   it('a drain leaves the DaemonSet pod of a node alone that has just left its selector', async () => {
     const scene = createEvictionScene();
-    const key = scene.put(request([DAEMON_SET], 0), pod({ ownerReferences: [owner] }));
+    const put = (resourceVersion: string): string =>
+      scene.put(request([DAEMON_SET], 0), pod({ ownerReferences: [owner], resourceVersion }));
     const step = scene.loop(createDaemonSetInterceptor(scene.context));
     scene.drain(ALL);
     const drain = scene.maintenances.get('m') ?? assert.fail();
     const term = { matchExpressions: [{ key: 'drain', operator: 'Exists' as const }] };
     scene.maintenances.set('m', { ...drain, spec: { ...drain.spec, nodeSelector: { nodeSelectorTerms: [term] } } });
-    await step(key);
+    await step(put('1'));
     assert.deepEqual(scene.calls(), []);
     scene.nodes.set('n', { metadata: { name: 'n', labels: { drain: '' } } });
-    for (let events = 0; events < 3; events += 1) await step(key);
+    for (const version of ['2', '3', '4']) await step(put(version));
     const deletions = scene.calls().filter((call) => call.startsWith('DELETE'));
-    assert.deepEqual(deletions, ['DELETE pods/web'], 'once, until a copy shows another state of the pod');
+    assert.deepEqual(deletions, ['DELETE pods/web'], 'once, whatever else copies show before its end');
+  });
+
+  it('the gate does not delete a pod that was deleted while the maintenances were read', async () => {
+    const scene = createEvictionScene();
+    scene.drain(ALL);
+    scene.pods.set('default/web', podFor('n'));
+    scene.read = () => {
+      scene.context.ungated.removed(podFor('n'));
+      return [...scene.maintenances.values()];
+    };
+    await createDaemonSetGate(scene.context).reconcile('default/web', AbortSignal.timeout(10_000));
+    assert.deepEqual([scene.reads, scene.calls()], [1, []]);
   });
 
   it('a drain evicts a pod whose request is canceled and held by a finalizer, with the pauses of a budget', async () => {
