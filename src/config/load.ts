@@ -6,7 +6,7 @@ import process from 'node:process';
 import * as z from 'zod';
 import { CONFIG_API_VERSION } from '../api/names.ts';
 import { type AgentConfig, agentConfigSchema } from './schema.ts';
-import { mergePatch } from '../decide/merge-patch.ts';
+import { mergePatch } from '../decide/json.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../errors.ts';
 import { CONFIG_LIMITS, createYamlReader } from '../host/files/yaml.ts';
 

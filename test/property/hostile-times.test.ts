@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { whyBlocking } from '../../src/decide/drain/blocking-pods.ts';
 import { decideHeartbeat } from '../../src/decide/eviction/heartbeat.ts';
-import { runtimePodsOf } from '../../src/decide/shutdown/runtime-pods.ts';
+import { runtimePodsOf } from '../../src/decide/shutdown/running-pods.ts';
 import { endOf, MAX_GRACE_SEC } from '../../src/decide/pod.ts';
 import { decideShorterEnd } from '../../src/decide/deadline/shorter-grace.ts';
 import { preciseRfc3339, rfc3339, timeOf } from '../../src/decide/time.ts';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { effectiveDrainPlan, entryCovers } from '../../src/decide/maintenance/drain-plan.ts';
 import { effectiveKubelet } from '../../src/decide/machine/kubelet-config.ts';
-import { mergePatch } from '../../src/decide/merge-patch.ts';
+import { mergePatch } from '../../src/decide/json.ts';
 import {
   judgeKubeletShutdown,
   KUBELET_DROP_IN_TEXT,

@@ -1,6 +1,6 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { drainsAlone, isOffline } from '../../decide/shutdown/drainer.ts';
-import { isAlone } from '../../decide/shutdown/running-pods.ts';
+import { isAlone } from '../../decide/shutdown/completed-maintenance.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import { type Drainer, type DrainPass, EMPTY_PASS, type PassFacts, withLast, withDeadline } from './drainer.ts';

@@ -1,11 +1,5 @@
-import {
-  type Alone,
-  leftRunning,
-  leftUnknown,
-  LONGEST_RUNNING_MS,
-  type PodSource,
-  runningPods,
-} from '../../decide/shutdown/running-pods.ts';
+import { leftRunning, LONGEST_RUNNING_MS, type PodSource, runningPods } from '../../decide/shutdown/running-pods.ts';
+import { type Alone, leftUnknown } from '../../decide/shutdown/completed-maintenance.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import { describeError } from '../../errors.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';

@@ -10,7 +10,7 @@ import { EVICTION_REQUESTS, PODS } from '../../kube/resource.ts';
 import { transformPod, withoutManagers } from '../../kube/cache/transform.ts';
 import { printable } from '../../printable.ts';
 import { Follower, type FollowStop } from '../follow/follower.ts';
-import { podState } from '../follow/maintenance/frame.ts';
+import { podState } from '../follow/maintenance/drain-text.ts';
 import { writeTimedLine, type Terminal } from '../terminal/terminal.ts';
 
 /** What watching needs from outside. */

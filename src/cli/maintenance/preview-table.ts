@@ -1,8 +1,8 @@
 import type { DrainPreview, Finding, PreviewedPod, PreviewTier } from '../../show/preview/drain-preview.ts';
-import { tierName } from '../follow/maintenance/frame.ts';
+import { tierName } from '../follow/maintenance/drain-text.ts';
 import { printable } from '../../printable.ts';
 import { hangingLines } from '../terminal/paint.ts';
-import { tableRows } from '../terminal/text.ts';
+import { tableRows } from '../terminal/table.ts';
 import { counted } from '../../decide/counted.ts';
 import { firstNames } from '../../decide/name-list.ts';
 import { formatSpan } from '../../decide/duration.ts';

@@ -8,7 +8,7 @@ import { readFleet } from '../cluster/fleet.ts';
 import { formatDocument } from '../terminal/document.ts';
 import type { FrameLine, LineStyle } from '../terminal/paint.ts';
 import { columnsOf, type Terminal } from '../terminal/terminal.ts';
-import { tableRows } from '../terminal/text.ts';
+import { tableRows } from '../terminal/table.ts';
 import { formatAge } from '../../decide/duration.ts';
 
 /** The flags of `nodemaint nodes`. */

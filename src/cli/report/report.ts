@@ -11,7 +11,7 @@ import { loadAgentConfig } from '../../config/load.ts';
 import type { ShutdownStory } from '../../decide/story/story.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { formatSpan } from '../../decide/duration.ts';
-import { formatTable } from '../terminal/text.ts';
+import { formatTable } from '../terminal/table.ts';
 import { outcomeText } from './words.ts';
 
 /** The stories of this machine. */

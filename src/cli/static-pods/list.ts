@@ -8,7 +8,7 @@ import { createDisk } from '../../static-pods/disk/disk.ts';
 import { lastSteps, parkSteps, readJournal } from '../../static-pods/journal/journal.ts';
 import { formatDocument } from '../terminal/document.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { formatTable } from '../terminal/text.ts';
+import { formatTable } from '../terminal/table.ts';
 import { formatSpan } from '../../decide/duration.ts';
 import { openLocalNode, type StaticPodsFlags } from '../machine/local-node.ts';
 

@@ -1,7 +1,7 @@
 import { counted } from '../../decide/counted.ts';
 import type { AgentStatus } from '../../agent/control/status.ts';
 import { deadlineIn, rfc3339 } from '../../decide/time.ts';
-import { formatTable } from '../terminal/text.ts';
+import { formatTable } from '../terminal/table.ts';
 import { formatAge, formatSpan } from '../../decide/duration.ts';
 import { namesWithin } from '../../decide/name-list.ts';
 import { readInterceptorMessage, shortMessage } from '../../decide/interceptor/message.ts';

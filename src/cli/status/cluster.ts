@@ -20,7 +20,7 @@ import {
 import { formatObject, formatDocument } from '../terminal/document.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { followMaintenances } from '../follow/maintenance/follow.ts';
-import { drainLines } from '../follow/maintenance/frame.ts';
+import { drainLines } from '../follow/maintenance/drain-text.ts';
 import { readDrainRequests } from '../follow/maintenance/watch.ts';
 import { columnsOf, type ObjectOutput, type Terminal } from '../terminal/terminal.ts';
 import { overviewTable } from './overview.ts';

@@ -7,7 +7,7 @@ import { nodesOf } from '../../decide/maintenance/named-target.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { deadlineIn, timeOf } from '../../decide/time.ts';
 import { deadlineOf } from '../../decide/deadline/maintenance.ts';
-import { formatTable } from '../terminal/text.ts';
+import { formatTable } from '../terminal/table.ts';
 
 /** How the table is drawn: `columns` characters wide, at `now` in milliseconds since the epoch. */
 interface OverviewOptions {

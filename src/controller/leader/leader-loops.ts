@@ -12,7 +12,7 @@ import { createDaemonSetInterceptor } from '../daemon-set/interceptor.ts';
 import { rolloutLoop } from '../daemon-set/rollout.ts';
 import { createImperativeEviction } from '../eviction/imperative.ts';
 import { evictionRequestLoop } from '../eviction/loop.ts';
-import { EvictionRoom } from '../eviction/room.ts';
+import { EvictionRoom } from '../eviction/limits.ts';
 import { maintenanceLoop, requesterLoop } from '../maintenance/loops.ts';
 import { nodeLoop } from '../maintenance/nodes.ts';
 import { Refusals } from '../maintenance/refusals.ts';

@@ -10,7 +10,7 @@ import type { ControllerContext } from '../context.ts';
 import { MaintenanceReconciler } from './reconciler.ts';
 import type { Refusals } from './refusals.ts';
 import type { GroupedEvictions } from '../eviction/grouped-pods.ts';
-import type { EvictionRoom } from '../eviction/room.ts';
+import type { EvictionRoom } from '../eviction/limits.ts';
 import { DrainRequests } from './requests.ts';
 
 const PARALLEL_STEPS = 32;

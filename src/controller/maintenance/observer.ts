@@ -27,7 +27,7 @@ import { type DrainPod, drainPodOf } from '../../decide/pod.ts';
 import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
 import { whyNobodyEnds } from '../../decide/presence/no-agent.ts';
 import { requestKeyOf } from '../cache/pods.ts';
-import { type EvictionRoom, LIMITED_AGAIN_MS } from '../eviction/room.ts';
+import { type EvictionRoom, LIMITED_AGAIN_MS } from '../eviction/limits.ts';
 import type { ControllerContext } from '../context.ts';
 import type { Refusals } from './refusals.ts';
 import { type Draining, DrainVerdicts } from './drain-verdicts.ts';

@@ -17,7 +17,7 @@ import type { ControllerContext } from '../context.ts';
 import { leftOverOf, removeFinished } from './completion.ts';
 import { reportCompletion, reportDrain, reportFastForwards } from './report-events.ts';
 import { DrainObserver } from './observer.ts';
-import type { EvictionRoom } from '../eviction/room.ts';
+import type { EvictionRoom } from '../eviction/limits.ts';
 import type { Refusals } from './refusals.ts';
 
 /** Pods that block, and estimates, change with time alone. */

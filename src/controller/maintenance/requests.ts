@@ -21,7 +21,7 @@ import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations, graceOptions, hasDeadline } from '../deadline.ts';
 import { cleanUpRequest } from './request-cleanup.ts';
 import type { GroupedEvictions } from '../eviction/grouped-pods.ts';
-import { type EvictionRoom, LIMITED_AGAIN_MS } from '../eviction/room.ts';
+import { type EvictionRoom, LIMITED_AGAIN_MS } from '../eviction/limits.ts';
 import type { Refusals } from './refusals.ts';
 
 /** For what no change tells: an end that a deadline shortens, a pod that lives on, a request deleted while the watch was away. */

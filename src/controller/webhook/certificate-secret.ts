@@ -12,7 +12,7 @@ import {
   trustedAuthorities,
   unusableReason,
 } from '../../kube/certificate/renewal.ts';
-import { issueServingCertificate } from '../../kube/certificate/issue.ts';
+import { BACKDATED_MS, issueServingCertificate, LIFE_MS } from '../../kube/certificate/issue.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** The name of the Secret, of the ValidatingWebhookConfiguration, and of the field manager of its caBundle. */
@@ -29,11 +29,6 @@ const WEBHOOK_CONFIGURATIONS: Resource = {
   plural: 'validatingwebhookconfigurations',
   namespaced: false,
 };
-
-/** A certificate is valid for this long after it was issued. */
-const LIFE_MS = 365 * 24 * 60 * 60_000;
-/** A certificate is valid from this long before it was issued: the clocks of API servers may be behind. */
-const BACKDATED_MS = 60 * 60_000;
 
 /** The Secret of a certificate, with base64 in its data. */
 interface Secret extends KubeObject {

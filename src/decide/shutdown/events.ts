@@ -1,6 +1,6 @@
 import { deadlineAt } from '../time.ts';
 import { canceler, type Phase, remakeAt, type Shutdown } from './phase.ts';
-import { goesOnAlone } from './running-pods.ts';
+import { goesOnAlone } from './completed-maintenance.ts';
 import type { Transition } from './transition.ts';
 
 /** What a transition is announced as: a line of the log, an Event of the Node, and a line to logged-in users. */

@@ -1,10 +1,69 @@
-/** Pods whose containers run on a machine although the API server says that none is left to wait for, or that its drain has ended. */
+/** The pods of a machine as its container runtime shows them. */
+import type { PodType } from '../../api/node-maintenance.ts';
+import { boundedGraceSec, DEFAULT_GRACE_SEC, type DrainPod } from '../pod.ts';
 import { SEEN_ANNOTATION, SOURCE_ANNOTATION } from '../../api/names.ts';
 import { timeOf } from '../time.ts';
-import type { Phase, PhaseFacts, Shutdown } from './phase.ts';
-import type { LiveSandbox } from './runtime-pods.ts';
 
-/** A machine waits so long for them: nobody is known to end them, and the kubelet ends within it what it was told to. */
+/** A sandbox with life in it. */
+export interface LiveSandbox {
+  readonly id: string;
+  readonly namespace: string;
+  readonly podName: string;
+  readonly podUid: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly graceSec?: number;
+}
+
+/** What the API server once said of a pod, and the runtime does not know. */
+export type KnownPod = Pick<DrainPod, 'podType' | 'priority' | 'order'>;
+
+/** A pod that runs on the node, and how it is stopped. */
+export interface RuntimePod extends DrainPod {
+  readonly sandboxIds: readonly string[];
+  /** In seconds. */
+  readonly graceSec: number;
+}
+
+/**
+ * The DaemonSet controller writes it (apps/v1, DeprecatedTemplateGeneration). Anybody may write it on a pod of his own, and
+ * the runtime knows nothing better: such a pod, where the API server never told of it, leaves with the DaemonSets' pods.
+ */
+const DAEMON_SET_LABEL = 'pod-template-generation';
+
+/** Whether the kubelet has the pod from a manifest and not from the API server. */
+export function isFromManifest({ annotations }: Pick<LiveSandbox, 'annotations'>): boolean {
+  const source = annotations[SOURCE_ANNOTATION];
+  return source === 'file' || source === 'http';
+}
+
+function podTypeOf(sandbox: LiveSandbox): PodType {
+  if (isFromManifest(sandbox)) return 'Static';
+  return sandbox.labels[DAEMON_SET_LABEL] === undefined ? 'Default' : 'DaemonSet';
+}
+
+/**
+ * The pods behind the sandboxes. What the API server said of a pod goes first; of one that it never told the type is read
+ * from what the kubelet and the DaemonSet controller wrote on it, and its priority is taken for 0, so that it leaves early.
+ */
+export function runtimePodsOf(
+  sandboxes: readonly LiveSandbox[],
+  known: ReadonlyMap<string, KnownPod>,
+): readonly RuntimePod[] {
+  return [...Map.groupBy(sandboxes, ({ podUid }) => podUid)].flatMap(([uid, all]) => {
+    const [sandbox] = all;
+    if (sandbox === undefined) return [];
+    const { namespace, podName: name, labels } = sandbox;
+    const told = known.get(uid);
+    const podType = isFromManifest(sandbox) ? 'Static' : (told?.podType ?? podTypeOf(sandbox));
+    const graceSec = boundedGraceSec(all.find((each) => each.graceSec !== undefined)?.graceSec ?? DEFAULT_GRACE_SEC);
+    const sandboxIds = all.map(({ id }) => id);
+    const order = told?.order === undefined ? {} : { order: told.order };
+    return [{ namespace, name, uid, podType, priority: told?.priority ?? 0, ...order, labels, sandboxIds, graceSec }];
+  });
+}
+
+/** A machine waits so long for pods of which the API server has none: nobody is known to end them, and the kubelet ends within it what it was told to. */
 export const LONGEST_RUNNING_MS = 120_000;
 
 /** A pod as the container runtime has it. */
@@ -42,52 +101,4 @@ export function runningPods(
 export function leftRunning(names: readonly string[]): string {
   const forSec = LONGEST_RUNNING_MS / 1000;
   return `the API server had no pods here that were waited for, and for ${forSec} s these ran on in the container runtime: ${names.join(', ')}`;
-}
-
-type Draining = Extract<Phase, { readonly kind: 'draining' }>;
-
-/**
- * A drain that goes on without the cluster after somebody has completed the NodeMaintenance of its shutdown. Nobody can tell
- * whether that was a person who wants to end the drain, or a thief of the controller's token, so the pods get a short time to end
- * in their order (docs/adr/0011-maintenance-of-a-shutdown-ended-by-others.md).
- */
-export type Alone = Draining & { readonly completed: NonNullable<Shutdown['completed']> };
-
-/** Whether somebody has completed the NodeMaintenance of a shutdown whose drain goes on. */
-export function isAlone(phase: Phase): phase is Alone {
-  return phase.kind === 'draining' && phase.completed !== undefined;
-}
-
-/** The drain from now on: the time that is left is a deadline like any other. */
-export function goingOnAlone(phase: Draining, { now, sinceBootMs }: PhaseFacts): Alone {
-  const at = now + LONGEST_RUNNING_MS;
-  const deadline = at < (phase.deadline?.at ?? Infinity) ? { at, since: now } : phase.deadline;
-  return { ...phase, ...(deadline === undefined ? {} : { deadline }), mode: 'offline', completed: { sinceBootMs } };
-}
-
-/** Why the machine waits no longer, where the time of such a drain is over; else undefined. */
-export function leftAlone(
-  { maintenance, completed, deadline }: Shutdown,
-  { now, sinceBootMs, running }: PhaseFacts,
-): string | undefined {
-  if (completed === undefined) return undefined;
-  const isOver = sinceBootMs - completed.sinceBootMs >= LONGEST_RUNNING_MS || now >= (deadline?.at ?? Infinity);
-  if (!isOver) return undefined;
-  const names = running === undefined ? 'not known' : running.length === 0 ? 'none that is known' : running.join(', ');
-  return `${ended(maintenance)}; the agent went on for ${LONGEST_RUNNING_MS / 1000} s at most, and the pods that still ran are: ${names}`;
-}
-
-/** Why the machine goes down where the container runtime does not tell what runs in such a drain. */
-export function leftUnknown(maintenance: string, reason: string): string {
-  return `${ended(maintenance)}, and the container runtime does not tell what runs (${reason})`;
-}
-
-function ended(maintenance: string): string {
-  return `somebody has completed the NodeMaintenance ${maintenance}, which ends the drain`;
-}
-
-/** Why a drain goes on without the cluster whose NodeMaintenance somebody has completed, and for how long. */
-export function goesOnAlone(maintenance: string): string {
-  const forSec = LONGEST_RUNNING_MS / 1000;
-  return `somebody has completed the NodeMaintenance ${maintenance}, so the agent goes on without the cluster for ${forSec} s at most`;
 }

@@ -5,7 +5,7 @@
 import { printable, shortened } from '../../printable.ts';
 import { firstNames } from '../name-list.ts';
 import { maintenanceReason, shutdownNames } from '../maintenance/agent-names.ts';
-import { goingOnAlone, leftAlone } from './running-pods.ts';
+import { goingOnAlone, leftAlone } from './completed-maintenance.ts';
 import { mayHandOver, type Phase, type PhaseFacts, remakeAt, type Shutdown, type ShutdownDeadline } from './phase.ts';
 import { patienceMs } from './take-over.ts';
 

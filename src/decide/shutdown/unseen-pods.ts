@@ -1,4 +1,4 @@
-import type { RuntimePod } from './runtime-pods.ts';
+import type { RuntimePod } from './running-pods.ts';
 
 /** The pods that run on the node, as its container runtime showed them at one moment. */
 export interface SeenPods {

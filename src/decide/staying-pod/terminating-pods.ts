@@ -4,7 +4,7 @@
  */
 import type { Pod } from '../../api/pod.ts';
 import { endOf, graceSecOf, isTerminal, podName, podTypeOf } from '../pod.ts';
-import type { LiveSandbox } from '../shutdown/runtime-pods.ts';
+import type { LiveSandbox } from '../shutdown/running-pods.ts';
 import { staticUidOf } from '../static-pod/mirror-pod.ts';
 import { KUBELET_WAIT_MS } from '../static-pod/moves.ts';
 

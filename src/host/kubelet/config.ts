@@ -11,7 +11,7 @@ import {
   type KubeletFacts,
   type KubeletFlags,
 } from '../../decide/machine/kubelet-config.ts';
-import { mergePatch } from '../../decide/merge-patch.ts';
+import { mergePatch } from '../../decide/json.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { readBoundedFile } from '../files/bounded-file.ts';
 import { K3S, type KubeletProcess } from './processes.ts';

@@ -4,7 +4,7 @@
  * with the fields that are needed. Field numbers are those of k8s.io/api and k8s.io/kubelet 0.37, and never change.
  */
 import type { Pod } from '../../api/pod.ts';
-import { isFromManifest } from '../../decide/shutdown/runtime-pods.ts';
+import { isFromManifest } from '../../decide/shutdown/running-pods.ts';
 import { type PathTrust, requireTrustedPath, type WantedPath } from '../files/trusted-path.ts';
 import { callService, type RemoteService } from '../cri/connection.ts';
 import { field, message, method, repeated, stringMap } from '../protobuf.ts';

@@ -18,6 +18,11 @@ interface CertificateRequest {
   readonly notAfter: number;
 }
 
+/** A certificate is valid for this long after it was issued. */
+export const LIFE_MS = 365 * 24 * 60 * 60_000;
+/** A certificate is valid from this long before it was issued: the clocks of API servers may be behind. */
+export const BACKDATED_MS = 60 * 60_000;
+
 const CURVE = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const SIGNING = { name: 'ECDSA', hash: 'SHA-256' } as const;
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';

@@ -1,5 +1,5 @@
 /** The fields of an object, as server-side apply counts them: who has set which, and what goes when its owner leaves it out. */
-import { mergePatch } from '../../../src/decide/merge-patch.ts';
+import { mergePatch } from '../../../src/decide/json.ts';
 
 export type Json = Record<string, unknown>;
 type KeyedLists = Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject, ObjectMeta } from '../../../src/api/meta.ts';
 import type { KubeRequest } from '../../../src/kube/client.ts';
-import { mergePatch } from '../../../src/decide/merge-patch.ts';
+import { mergePatch } from '../../../src/decide/json.ts';
 import { type Answer, conflict, found, notFound, refused } from './answer.ts';
 import { isEnded } from './deletion.ts';
 import { fieldsOf, isWithin, type Json, mergeByKeys, type Owners, ownersAfter, withoutField } from './fields.ts';

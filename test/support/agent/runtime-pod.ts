@@ -1,4 +1,4 @@
-import type { RuntimePod } from '../../../src/decide/shutdown/runtime-pods.ts';
+import type { RuntimePod } from '../../../src/decide/shutdown/running-pods.ts';
 
 /** An ordinary pod as the container runtime shows it. */
 export const RUNTIME_POD: RuntimePod = {

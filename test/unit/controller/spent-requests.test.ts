@@ -10,7 +10,7 @@ import { createDaemonSetInterceptor } from '../../../src/controller/daemon-set/i
 import { createImperativeEviction } from '../../../src/controller/eviction/imperative.ts';
 import { createEvictionRequestReconciler } from '../../../src/controller/eviction/reconciler.ts';
 import { requestKeyOf } from '../../../src/controller/cache/pods.ts';
-import { EvictionRoom } from '../../../src/controller/eviction/room.ts';
+import { EvictionRoom } from '../../../src/controller/eviction/limits.ts';
 import { Refusals } from '../../../src/controller/maintenance/refusals.ts';
 import { DrainRequests } from '../../../src/controller/maintenance/requests.ts';
 import { podFor } from '../../support/daemon-set-pods.ts';

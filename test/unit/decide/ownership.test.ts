@@ -9,7 +9,7 @@ import type { Node, Pod } from '../../../src/api/pod.ts';
 import { decideCordon, decideLoadBalancers } from '../../../src/decide/maintenance/cordon.ts';
 import { decideNodeConditions, NODE_CONDITIONS } from '../../../src/decide/maintenance/node-conditions.ts';
 import { differentAnnotations } from '../../../src/kube/maintenance/cordon.ts';
-import { mergePatch } from '../../../src/decide/merge-patch.ts';
+import { mergePatch } from '../../../src/decide/json.ts';
 
 /** One object of each kind that we change. */
 interface World {

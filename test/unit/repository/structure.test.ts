@@ -42,7 +42,6 @@ const OF_SEVERAL_FILES = [
   'controller/work-by-change',
   'decide/ownership',
   'decide/shutdown/api-wait',
-  'decide/shutdown/completed-maintenance',
   'decide/shutdown/lost-maintenance',
   'host/systemd/lock-holder',
 ];

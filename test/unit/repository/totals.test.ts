@@ -15,7 +15,7 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
  */
 const TOTALS: Readonly<Record<Total, { readonly limit: number; readonly target: number }>> = {
   'lines in src': { limit: 44_759, target: 31_000 },
-  'files in src': { limit: 446, target: 300 },
+  'files in src': { limit: 445, target: 300 },
   'lines in test': { limit: 76_731, target: 65_000 },
   'words in docs': { limit: 42_354, target: 45_000 },
   'admission policies': { limit: 14, target: 14 },

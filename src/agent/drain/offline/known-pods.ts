@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Pod } from '../../../api/pod.ts';
-import type { KnownPod } from '../../../decide/shutdown/runtime-pods.ts';
+import type { KnownPod } from '../../../decide/shutdown/running-pods.ts';
 import { drainPodOf } from '../../../decide/pod.ts';
 import { describeError, NodemaintError } from '../../../errors.ts';
 import type { Clock } from '../../../host/clock.ts';

@@ -7,7 +7,7 @@ import { resolveDrain } from '../../../decide/drain/resolution.ts';
 import { drainEnd, manifestsRefused, nobodyEnds } from '../../../decide/staying-pod/left-pods.ts';
 import { type Left, leftPod } from '../../../decide/staying-pod/staying-pods.ts';
 import { NO_PODS, type SeenPods } from '../../../decide/shutdown/unseen-pods.ts';
-import { isAlone } from '../../../decide/shutdown/running-pods.ts';
+import { isAlone } from '../../../decide/shutdown/completed-maintenance.ts';
 import { podKey } from '../../../decide/static-pod/moves.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { Manifest } from '../../../static-pods/manifest/manifest.ts';

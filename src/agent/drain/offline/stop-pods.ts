@@ -6,7 +6,7 @@ import type { KnownPods, PodKnowledge } from './known-pods.ts';
 import { endingWait, type Waiting } from '../../../decide/node/waits.ts';
 import { type DrainPod, podName } from '../../../decide/pod.ts';
 import { NO_PODS, type OfflineView, type SeenPods } from '../../../decide/shutdown/unseen-pods.ts';
-import { isFromManifest, type RuntimePod, runtimePodsOf } from '../../../decide/shutdown/runtime-pods.ts';
+import { isFromManifest, type RuntimePod, runtimePodsOf } from '../../../decide/shutdown/running-pods.ts';
 import { describeError, NodemaintError } from '../../../errors.ts';
 import type { Clock } from '../../../host/clock.ts';
 import { SandboxStops } from '../../../host/cri/sandbox-stops.ts';

@@ -2,7 +2,7 @@ import type { DrainView } from '../../../show/progress/drain-progress.ts';
 import { printable } from '../../../printable.ts';
 import { formatStreamed } from '../../terminal/document.ts';
 import { type ObjectOutput, type Terminal, writeTimedLine } from '../../terminal/terminal.ts';
-import { createDrainChanges } from './changes.ts';
+import { createDrainChanges } from './change-lines.ts';
 
 /** Writes maintenances as they go on. */
 interface DrainOutput {

@@ -9,7 +9,7 @@ import type { ObjectCache } from '../../../kube/watch.ts';
 import { type FollowContext, Follower, type FollowStop } from '../follower.ts';
 import { NODE_LABEL } from '../../../api/names.ts';
 import { nodeLabel } from '../../../decide/node-label.ts';
-import { NOT_TAKEN_UP } from './frame.ts';
+import { NOT_TAKEN_UP } from './drain-text.ts';
 import { UNNOTICED_MS } from '../../../show/progress/eviction-progress.ts';
 import type { MaintenanceClient } from '../../../kube/maintenance/client.ts';
 

@@ -5,7 +5,7 @@ import { LastLook } from '../../../../src/agent/drain/running-pods.ts';
 import { SOURCE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Waiting } from '../../../../src/decide/node/waits.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
-import type { Alone } from '../../../../src/decide/shutdown/running-pods.ts';
+import type { Alone } from '../../../../src/decide/shutdown/completed-maintenance.ts';
 import { LONGEST_RUNNING_MS } from '../../../../src/decide/shutdown/running-pods.ts';
 import type { PodSandbox } from '../../../../src/host/cri/runtime.ts';
 import { createRecordingLog, type RecordingLog } from '../../../support/agent/recording-log.ts';

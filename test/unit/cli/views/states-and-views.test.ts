@@ -10,8 +10,8 @@ import { createLockReconciler } from '../../../../src/agent/shutdown/inhibitor-l
 import { AGENT_STATUS_ANNOTATION, CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance, NodeStatus } from '../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
-import { createDrainChanges } from '../../../../src/cli/follow/maintenance/changes.ts';
-import { drainLines } from '../../../../src/cli/follow/maintenance/frame.ts';
+import { createDrainChanges } from '../../../../src/cli/follow/maintenance/change-lines.ts';
+import { drainLines } from '../../../../src/cli/follow/maintenance/drain-text.ts';
 import { formatStatus } from '../../../../src/cli/status/agent-table.ts';
 import { overviewTable } from '../../../../src/cli/status/overview.ts';
 import { formatDocument } from '../../../../src/cli/terminal/document.ts';

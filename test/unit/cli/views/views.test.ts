@@ -4,7 +4,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
 import { drainOutput } from '../../../../src/cli/follow/maintenance/output.ts';
-import { drainLines } from '../../../../src/cli/follow/maintenance/frame.ts';
+import { drainLines } from '../../../../src/cli/follow/maintenance/drain-text.ts';
 import { formatPreview } from '../../../../src/cli/maintenance/preview-table.ts';
 import { nodesTable } from '../../../../src/cli/nodes/nodes.ts';
 import { historyTable } from '../../../../src/cli/report/report.ts';

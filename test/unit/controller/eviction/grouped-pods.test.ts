@@ -6,7 +6,7 @@ import { Refusals } from '../../../../src/controller/maintenance/refusals.ts';
 import { whyRefused } from '../../../../src/decide/drain/blocking-pods.ts';
 import { DrainRequests } from '../../../../src/controller/maintenance/requests.ts';
 import { requestKeyOf } from '../../../../src/controller/cache/pods.ts';
-import { EvictionRoom } from '../../../../src/controller/eviction/room.ts';
+import { EvictionRoom } from '../../../../src/controller/eviction/limits.ts';
 import { createEvictionConcurrency } from '../../../../src/kube/eviction/concurrency.ts';
 import { type Answer, createEvictionScene } from '../../../support/eviction/scene.ts';
 

@@ -4,7 +4,7 @@ import { createGroupedEvictions } from '../../../../src/controller/eviction/grou
 import { createEvictionConcurrency } from '../../../../src/kube/eviction/concurrency.ts';
 import { DEADLINE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
-import { EvictionRoom } from '../../../../src/controller/eviction/room.ts';
+import { EvictionRoom } from '../../../../src/controller/eviction/limits.ts';
 import { Refusals } from '../../../../src/controller/maintenance/refusals.ts';
 import { DrainRequests } from '../../../../src/controller/maintenance/requests.ts';
 import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';

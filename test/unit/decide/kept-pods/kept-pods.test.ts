@@ -9,7 +9,7 @@ import { type DrainResolution, resolveDrains } from '../../../../src/decide/drai
 import { decideRetention } from '../../../../src/decide/eviction/requester.ts';
 import { drainPodOf } from '../../../../src/decide/pod.ts';
 import { drainView } from '../../../../src/show/progress/drain-progress.ts';
-import { drainLines } from '../../../../src/cli/follow/maintenance/frame.ts';
+import { drainLines } from '../../../../src/cli/follow/maintenance/drain-text.ts';
 import { ownMaintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const NODE = 'n1';

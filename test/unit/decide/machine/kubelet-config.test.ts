@@ -9,7 +9,7 @@ import {
   type KubeletScope,
   parseKubeletFlags,
 } from '../../../../src/decide/machine/kubelet-config.ts';
-import { mergePatch } from '../../../../src/decide/merge-patch.ts';
+import { mergePatch } from '../../../../src/decide/json.ts';
 
 const NO_FLAGS = new Map<string, string>();
 const kubeletOf = (pid: number, ...argv: string[]): KubeletFacts => effectiveKubelet(pid, parseKubeletFlags(argv), {});

@@ -6,7 +6,7 @@ import { createOfflineDrainer } from '../../../../../src/agent/drain/offline/off
 import { OfflinePods, type OfflineStop } from '../../../../../src/agent/drain/offline/stop-pods.ts';
 import type { DrainPlanEntry } from '../../../../../src/api/node-maintenance.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
-import type { RuntimePod } from '../../../../../src/decide/shutdown/runtime-pods.ts';
+import type { RuntimePod } from '../../../../../src/decide/shutdown/running-pods.ts';
 import { type ContainerRuntime, type PodSandbox, SilentRuntimeError } from '../../../../../src/host/cri/runtime.ts';
 import { SILENT_LOG } from '../../../../support/silent-log.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';

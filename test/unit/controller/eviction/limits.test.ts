@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
-import { EvictionRoom } from '../../../../src/controller/eviction/room.ts';
+import { EvictionRoom } from '../../../../src/controller/eviction/limits.ts';
 import { transformPod } from '../../../../src/kube/cache/transform.ts';
 import { indexesOf } from '../../../support/maintenance/indexes.ts';
 

@@ -3,7 +3,7 @@ import type { DrainView, LeavingPod, NodeView } from '../../../show/progress/dra
 import { deadlineAt } from '../../../decide/time.ts';
 import { firstNames } from '../../../decide/name-list.ts';
 import { causeOf } from '../../../show/progress/blocking-causes.ts';
-import { causeText, keptText, requesterText, tierName, isUnrequested, podState } from './frame.ts';
+import { causeText, keptText, requesterText, tierName, isUnrequested, podState } from './drain-text.ts';
 import { printable } from '../../../printable.ts';
 
 /** Turns each view of a maintenance into the lines that are new since the last one. */

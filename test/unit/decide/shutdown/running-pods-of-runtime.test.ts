@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { KubeletUnitChoice } from '../../../../src/decide/machine/kubelet-unit.ts';
-import { type LiveSandbox, runtimePodsOf } from '../../../../src/decide/shutdown/runtime-pods.ts';
+import { type LiveSandbox, runtimePodsOf } from '../../../../src/decide/shutdown/running-pods.ts';
 import { createKubeletUnit, type KubeletUnit } from '../../../../src/host/kubelet/unit.ts';
 import { openTestState } from '../../../support/agent/state.ts';
 import { temporaryFolder } from '../../../support/folder.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { formatTable, tableRows } from '../../../../src/cli/terminal/text.ts';
+import { formatTable, tableRows } from '../../../../src/cli/terminal/table.ts';
 
 const CELLS = [
   ['NODE', 'STATE', 'REASON'],

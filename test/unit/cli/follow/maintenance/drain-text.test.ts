@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../../src/api/pod.ts';
-import { createDrainChanges } from '../../../../../src/cli/follow/maintenance/changes.ts';
-import { drainLines } from '../../../../../src/cli/follow/maintenance/frame.ts';
+import { createDrainChanges } from '../../../../../src/cli/follow/maintenance/change-lines.ts';
+import { drainLines } from '../../../../../src/cli/follow/maintenance/drain-text.ts';
 import { selectorOfNodes } from '../../../../../src/decide/maintenance/new-maintenance.ts';
 import { drainView, type DrainView } from '../../../../../src/show/progress/drain-progress.ts';
 
