@@ -93,12 +93,17 @@ export function maintenanceLoop(context: ControllerContext, drains: Drains): Loo
 /** The loop over the requests of drains, by their keys; `grouped` evicts pods that have none. */
 export function requesterLoop(context: ControllerContext, drains: Drains, grouped: GroupedEvictions): Loop<Changes> {
   const { requests, pods, nodes, maintenances } = context;
+  /** By the names of nodes: with this request the drain of the node begins. */
+  const firsts = new Map<string, string>();
   /** In the order of the plan: the requests that are to be made, and then those that are there. */
   const onNode = (name: string): readonly string[] => {
     const node = nodes.get(name);
     const seen = { pods: () => pods.on(name), maintenances: maintenances.on(name) };
-    const targeted = node === undefined ? [] : targetedPods({ node, ...seen });
-    return [...new Set([...targeted.map(requestKeyOf), ...requests.onNode(name)])];
+    const targeted = node === undefined ? [] : targetedPods({ node, ...seen }).map(requestKeyOf);
+    const [first] = targeted;
+    if (first === undefined) firsts.delete(name);
+    else firsts.set(name, first);
+    return [...new Set([...targeted, ...requests.onNode(name)])];
   };
   /** Pods that others need leave when these have gone, or the volumes of the node. */
   const needed = (name: string): readonly DueKey[] => {
@@ -107,14 +112,14 @@ export function requesterLoop(context: ControllerContext, drains: Drains, groupe
     return after(SOON_MS.least, staying.map(requestKeyOf));
   };
   const isFirst = (key: string): boolean => {
-    const { nodeName } = pods.ofRequest(key)?.spec ?? {};
-    return nodeName !== undefined && [...requests.onNode(nodeName)].length === 0;
+    const { nodeName = '' } = pods.ofRequest(key)?.spec ?? {};
+    return firsts.get(nodeName) === key && [...requests.onNode(nodeName)].length === 0;
   };
   return {
     name: 'requester',
     parallel: PARALLEL_REQUESTS,
     reconcile: new DrainRequests(context, { ...drains, grouped }).reconcile,
-    // With its first request the drain of a node begins.
+    // The first request of each node goes before the others of all nodes.
     order: { isUrgent: isFirst },
     concerns: {
       Request: ({ key }) => [key],

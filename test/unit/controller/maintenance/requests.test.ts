@@ -6,9 +6,11 @@ import { DEADLINE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { EvictionRoom } from '../../../../src/controller/eviction/limits.ts';
 import { Refusals } from '../../../../src/controller/maintenance/refusals.ts';
-import { DrainRequests } from '../../../../src/controller/maintenance/requests.ts';
+import { requesterLoop } from '../../../../src/controller/maintenance/loops.ts';
+import type { Changes } from '../../../../src/controller/changes.ts';
+import type { Loop } from '../../../../src/kube/loop/loops.ts';
 import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
-import { createEvictionScene } from '../../../support/eviction/scene.ts';
+import { createEvictionScene, type EvictionScene } from '../../../support/eviction/scene.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
@@ -35,6 +37,12 @@ const isActive = (cluster: MemoryCluster): boolean =>
 
 const blockingIn = (cluster: MemoryCluster): string =>
   JSON.stringify(cluster.get('Maintenance', 'm')?.status?.nodeStatuses?.[0]?.podsBlocking ?? []);
+
+function loopOf(scene: EvictionScene): Loop<Changes> {
+  const { context, clock } = scene;
+  const drains = { refused: new Refusals(clock, () => undefined), room: new EvictionRoom(context) };
+  return requesterLoop(context, drains, createGroupedEvictions(context, createEvictionConcurrency(clock)));
+}
 
 describe('the request that a drain makes', () => {
   it('the request has the labels of its pod from its creation, in one write', async () => {
@@ -114,14 +122,9 @@ describe('the pod of a request that a drain wants', () => {
     const drain = scene.maintenances.get('m') ?? assert.fail();
     scene.maintenances.set('m', { ...drain, metadata: { ...drain.metadata, ...annotations } });
     if (pod !== undefined) scene.pods.set('n/web', { ...pod, spec: { ...pod.spec, nodeName: 'n' } });
-    const refusals = new Refusals(scene.clock, () => undefined);
     scene.read = () => (isOver ? [] : [...scene.maintenances.values()]);
     scene.evictionAnswer = () => ({ status: 429, body: { message: 'not now' } });
-    const { reconcile } = new DrainRequests(scene.context, {
-      refused: refusals,
-      room: new EvictionRoom(scene.context),
-      grouped: createGroupedEvictions(scene.context, createEvictionConcurrency(scene.clock)),
-    });
+    const { reconcile } = loopOf(scene);
     let again: { readonly againMs?: number } = {};
     for (let at = 0; at < looks; at += 1) {
       scene.clock.pass(again.againMs ?? 0);
@@ -129,6 +132,19 @@ describe('the pod of a request that a drain wants', () => {
     }
     return { sent: scene.sent.length, reads: scene.reads, againMs: again.againMs };
   };
+
+  it('the first request of a node goes before the others of all nodes', () => {
+    const scene = createEvictionScene();
+    scene.drain([{ podType: 'Default', podPriority: 0 }]);
+    for (const uid of ['u', 'v'])
+      scene.pods.set(`n/${uid}`, { ...later({ uid, name: uid }), spec: { nodeName: 'n', priority: 0 } });
+    const { concerns, order } = loopOf(scene);
+    const keys = [...(concerns.Node?.({ name: 'n', maintenances: [], isOtherForRequests: true }) ?? [])].map(String);
+    assert.deepEqual(
+      keys.map((key) => order?.isUrgent?.(key)),
+      [true, false],
+    );
+  });
 
   it('no request is made for a pod that is gone, nor for another pod that has its name', async () => {
     for (const pod of [undefined, later({ uid: 'v' })])
