@@ -3,7 +3,6 @@ import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { decideWakeUps } from '../../../../src/decide/disruption-budget/covers.ts';
-import { decideLabels } from '../../../../src/decide/eviction/metadata.ts';
 import {
   afterAttempt,
   decideEvictionStep,
@@ -182,18 +181,5 @@ describe('the change of a PodDisruptionBudget', () => {
   });
   it('the change of a budget wakes no pod that another budget blocked', () => {
     assert.deepEqual(decideWakeUps('other', undefined, blocked), []);
-  });
-});
-
-describe('the labels of a request', () => {
-  it('the labels are those of the pod and its node, but none of ours from the pod', () => {
-    const target = pod({}, { labels: { app: 'a', 'nodemaintenance.x-k8s.io/node': 'stolen' } });
-    const given = { ...request(), metadata: { ...request().metadata, labels: { app: 'old', own: 'x' } } };
-    assert.deepEqual(decideLabels(given, target), {
-      annotations: {},
-      wanted: { app: 'a', 'nodemaintenance.x-k8s.io/node': 'n' },
-      differs: true,
-      hasOthers: true,
-    });
   });
 });
