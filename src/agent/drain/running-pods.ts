@@ -1,5 +1,6 @@
 import { leftRunning, LONGEST_RUNNING_MS, type PodSource, runningPods } from '../../decide/shutdown/running-pods.ts';
 import { type Alone, leftUnknown } from '../../decide/shutdown/completed-maintenance.ts';
+import { RESTARTED_MS } from '../../decide/shutdown/unseen-pods.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import { describeError } from '../../errors.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
@@ -22,9 +23,6 @@ type Sight =
 
 /** A pod that was bound just before the cordon may be missing in the copies by which the drain is over. */
 const COPIES_MS = 5_000;
-
-/** A container runtime that is started anew answers within this time. */
-const UNSEEN_MS = 10_000;
 
 /** The pass without its end: something is left to wait for. */
 function stillOpen({ left: _left, ...pass }: DrainPass, waiting: readonly Waiting[]): DrainPass {
@@ -108,7 +106,7 @@ export class LastLook {
     const sight = await this.#look(pass, phase.since, signal);
     if (sight.kind === 'unseen') {
       this.#unseenFrom = Math.max(this.#unseenFrom ?? now.monotonic, sinceBootMs);
-      if (now.monotonic - this.#unseenFrom >= UNSEEN_MS) {
+      if (now.monotonic - this.#unseenFrom >= RESTARTED_MS) {
         return { ...pass, drained: true, left: leftUnknown(phase.maintenance, sight.reason) };
       }
       const what = 'the pods of this node';

@@ -1,7 +1,7 @@
 import type { DrainPreview, Finding, PreviewedPod, PreviewTier } from '../../show/preview/drain-preview.ts';
 import { tierName } from '../follow/maintenance/drain-text.ts';
 import { printable } from '../../printable.ts';
-import { hangingLines } from '../terminal/paint.ts';
+import { hangingLines } from '../terminal/lines.ts';
 import { tableRows } from '../terminal/table.ts';
 import { counted } from '../../decide/counted.ts';
 import { firstNames } from '../../decide/name-list.ts';

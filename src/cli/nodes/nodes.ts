@@ -6,7 +6,7 @@ import type { AccessFlags } from '../cluster/open-user-cluster.ts';
 import { withCluster } from '../cluster/cluster.ts';
 import { readFleet } from '../cluster/fleet.ts';
 import { formatDocument } from '../terminal/document.ts';
-import type { FrameLine, LineStyle } from '../terminal/paint.ts';
+import type { FrameLine, LineStyle } from '../terminal/lines.ts';
 import { columnsOf, type Terminal } from '../terminal/terminal.ts';
 import { tableRows } from '../terminal/table.ts';
 import { formatAge } from '../../decide/duration.ts';

@@ -3,7 +3,7 @@ import { counted } from '../../decide/counted.ts';
 import { formatSpan } from '../../decide/duration.ts';
 import { printable } from '../../printable.ts';
 import type { Row, Span, Timeline } from '../../show/story/timeline.ts';
-import { cut } from '../terminal/paint.ts';
+import { cut } from '../terminal/lines.ts';
 import { axisStepMs, offsetText, outcomeText, partsOf, sentenceOf } from './words.ts';
 
 /** A text from outside as the content of an element or of an attribute in double quotes. */

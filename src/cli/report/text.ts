@@ -2,7 +2,7 @@ import { counted } from '../../decide/counted.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import { isOwnEnd, type Row, type Timeline } from '../../show/story/timeline.ts';
 import { printable } from '../../printable.ts';
-import { wrap } from '../terminal/paint.ts';
+import { wrap } from '../terminal/lines.ts';
 import { formatTable } from '../terminal/table.ts';
 import { formatSpan } from '../../decide/duration.ts';
 import { offsetText, outcomeText, partsOf, sentenceOf } from './words.ts';

@@ -2,7 +2,7 @@ import type { Check } from '../../show/checks/node-checks.ts';
 import { printable } from '../../printable.ts';
 import { formatDocument } from './document.ts';
 import { EXIT } from './exit-code.ts';
-import { type FrameLine, hangingLines, type LineStyle } from './paint.ts';
+import { type FrameLine, hangingLines, type LineStyle } from './lines.ts';
 import { columnsOf, type OutputFormat, type Terminal } from './terminal.ts';
 
 const STYLES = { ok: 'plain', warn: 'warn', fail: 'bad' } as const satisfies Record<Check['result'], LineStyle>;

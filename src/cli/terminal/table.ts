@@ -1,5 +1,5 @@
 import { printable } from '../../printable.ts';
-import { hangingLines } from './paint.ts';
+import { hangingLines } from './lines.ts';
 
 /** A last column that is narrower than this stands on lines of its own. */
 const LEAST_COLUMN = 24;

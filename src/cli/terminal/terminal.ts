@@ -2,7 +2,7 @@
 import { rfc3339 } from '../../decide/time.ts';
 import { escaped, escapedLine, printable } from '../../printable.ts';
 import { asCalled, type ProgramName } from './called-as.ts';
-import { type FrameLine, paint } from './paint.ts';
+import { type FrameLine, paint } from './lines.ts';
 
 /** What the program needs from the process: where to write, and when to stop. */
 export interface Terminal {

@@ -1,13 +1,11 @@
 import type { Pod } from '../../api/pod.ts';
+import { GROUPED_BUDGET_RETRY_MS } from '../../decide/eviction/back-off.ts';
 import { afterAttempt, NO_ATTEMPT } from '../../decide/eviction/imperative.ts';
 import { attemptToEvict } from '../../kube/eviction/attempt.ts';
 import { EvictionAttempts } from '../../kube/eviction/attempt-memory.ts';
 import type { EvictionConcurrency } from '../../kube/eviction/concurrency.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
-
-/** No budget that changes ends the pause. */
-const BUDGET_RETRY_MS = 30_000;
 
 /**
  * Evicts pods of a Workload or PodGroup for drains. An EvictionRequest does not support them (KEP-4563, "Validation"), so each
@@ -33,7 +31,7 @@ export function createGroupedEvictions(context: ControllerContext, underWay: Evi
       const { namespace = '', name } = pod.metadata;
       const leftMs = Math.max(memory.nextAt - clock.now(), underWay.pauseMs(namespace));
       if (leftMs > 0) return { againMs: leftMs, ...said.get(key) };
-      const given = { budgets: budgets.list(), budgetRetryMs: BUDGET_RETRY_MS, promiseWords };
+      const given = { budgets: budgets.list(), budgetRetryMs: GROUPED_BUDGET_RETRY_MS, promiseWords };
       const scope = { ...given, memory, options: graceOptions(context, pod) };
       const outcome = await underWay.during(namespace, () => attemptToEvict(client, pod, scope, signal));
       log.info({ pod: `${namespace}/${name}`, ...outcome }, 'asked for an eviction');

@@ -10,6 +10,13 @@ export const TERMINATING_RETRY_MS = 5_000;
 export const BUSY_RETRY_MS = 1_000;
 /** An answer that says nothing about the pod is waited for no longer than this, unless the API server asks for more. */
 export const MAX_POSTPONED_MS = 60_000;
+/**
+ * An agent may not read PodDisruptionBudgets, so nothing tells it that one has room again: it asks at least this often. The nodes
+ * of a whole cluster may do so at once.
+ */
+export const AGENT_BUDGET_RETRY_MS = 60_000;
+/** Of pods of a group, no budget that changes ends the pause. */
+export const GROUPED_BUDGET_RETRY_MS = 30_000;
 
 /** The pause before the next attempt: the given one, then twice as long each time, as long as the answer asks for at least. */
 export function pauseMs(firstMs: number, before: number, longestMs: number, askedMs = 0): number {

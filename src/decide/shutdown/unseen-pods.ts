@@ -17,6 +17,9 @@ export const NO_PODS: SeenPods = { kind: 'seen', pods: [], staticPods: [] };
 /** A machine whose pods cannot be seen for this long waits no longer: nobody could end them in order. */
 export const LONGEST_UNSEEN_MS = 120_000;
 
+/** A container runtime that is started anew answers within this time. */
+export const RESTARTED_MS = 10_000;
+
 /** Why the machine waits no longer for pods that cannot be seen; undefined while it still waits. */
 export function leftUnseen(reason: string, unseenMs: number): string | undefined {
   if (unseenMs < LONGEST_UNSEEN_MS) return undefined;

@@ -3,6 +3,7 @@ import type { EvictionRequest } from '../../../api/eviction-request.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../../api/names.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { isApiFailure } from '../../../decide/eviction/api-answer.ts';
+import { AGENT_BUDGET_RETRY_MS } from '../../../decide/eviction/back-off.ts';
 import {
   afterAttempt,
   decideEvictionStep,
@@ -47,11 +48,6 @@ interface OwnEntry {
   readonly begun: Moment;
 }
 
-/**
- * The agent may not read PodDisruptionBudgets, so nothing tells it that one has room again: it asks at least this often. The
- * nodes of a whole cluster may do so at once.
- */
-const BUDGET_RETRY_MS = 60_000;
 /** What is said of a pod whose mark only a controller could set. */
 const UNMARKED = 'is to be left to its controller (ControllerTakeOver), but no nodemaint controller is alive';
 /** How long a pass waits for a step; the step itself goes on, because a webhook may need longer and say yes in the end. */
@@ -203,7 +199,7 @@ export class PodSteps {
     if (step.kind === 'wait') return wait(step.progress.message, step.progress.expectedFinishAt);
     if (!(await scope.mayAct())) return wait('is left to the nodemaint controller, which is alive again');
     const { promiseWords } = settings;
-    const asked = { memory, options, promiseWords, budgets: [], budgetRetryMs: BUDGET_RETRY_MS };
+    const asked = { memory, options, promiseWords, budgets: [], budgetRetryMs: AGENT_BUDGET_RETRY_MS };
     const given = { ...asked, notAsked: why === undefined ? undefined : { why, now } };
     const outcome = await attemptToEvict(client, pod, given, signal);
     log.info({ pod: keyOf(pod), ...outcome }, 'asked for an eviction on own node');

@@ -6,7 +6,7 @@ import { tierText } from '../../../show/story/timeline.ts';
 import { type BlockingCause, causeOf, blockingOf } from '../../../show/progress/blocking-causes.ts';
 import type { DrainView, NodeView, TierView, LeavingPod } from '../../../show/progress/drain-progress.ts';
 import { printable } from '../../../printable.ts';
-import { type FrameLine, hangingLines, type LineStyle, wrap, shareBar } from '../../terminal/paint.ts';
+import { type FrameLine, hangingLines, type LineStyle, wrap, shareBar } from '../../terminal/lines.ts';
 import { formatSpan } from '../../../decide/duration.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../../api/names.ts';
 import type { ActiveInterceptor, EvictProgress } from '../../../show/progress/eviction-progress.ts';

@@ -12,7 +12,7 @@ import { formatReport } from '../../../../src/cli/report/text.ts';
 import { formatStatus } from '../../../../src/cli/status/agent-table.ts';
 import { overviewTable } from '../../../../src/cli/status/overview.ts';
 import { checkLines } from '../../../../src/cli/terminal/checks.ts';
-import type { FrameLine } from '../../../../src/cli/terminal/paint.ts';
+import type { FrameLine } from '../../../../src/cli/terminal/lines.ts';
 import { recordTerminal } from '../../../support/stand-ins/recorded-terminal.ts';
 import { CLOUD_FLEET, FLEET, MAINTENANCES, previewScene } from '../../../support/views/cluster.ts';
 import { drainScene, NOW, viewOf } from '../../../support/views/drain.ts';
