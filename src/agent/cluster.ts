@@ -6,7 +6,7 @@ import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
 import { AgentPresence, type PresenceSources } from './cluster/presence.ts';
 import { ControllerLease } from './drain/controller-lease.ts';
 import { KubeletInterceptor } from './static-pods/interceptor.ts';
-import { LostWay } from './static-pods/lost-api-server.ts';
+import { LostApiServer } from './static-pods/lost-api-server.ts';
 import { UnrecordedMaintenances } from './static-pods/unrecorded-maintenances.ts';
 import type { ClusterAccess } from '../kube/access/cluster.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -36,7 +36,7 @@ export class Cluster {
   readonly presence: AgentPresence;
   readonly unrecorded: UnrecordedMaintenances;
   readonly interceptor: KubeletInterceptor;
-  readonly lostWay: LostWay;
+  readonly lostWay: LostApiServer;
 
   /** Nothing is asked of the API server before its maintenances or its presence run. The clock of `machine` is this machine's. */
   constructor(
@@ -59,6 +59,6 @@ export class Cluster {
     this.unrecorded = new UnrecordedMaintenances(dependencies, this.maintenances, this.ownNode);
     this.interceptor = new KubeletInterceptor(dependencies, this);
     const heardAt = (): number | undefined => this.maintenances.heardAt();
-    this.lostWay = new LostWay({ ...dependencies, server: () => access.server, ownNode: this.ownNode, heardAt });
+    this.lostWay = new LostApiServer({ ...dependencies, server: () => access.server, ownNode: this.ownNode, heardAt });
   }
 }

@@ -8,13 +8,13 @@ import { createNodePods } from './cluster/on-demand-watch.ts';
 import { ControllerDrainer } from './drain/controller-drain.ts';
 import { DrainStep } from './drain/drain.ts';
 import { GateRelease } from './daemon-set/gate.ts';
-import { LastLook } from './drain/running-pods.ts';
+import { RunningPods } from './drain/running-pods.ts';
 import { ProgressObserver } from './drain/take-over.ts';
 import { createOfflineDrainer } from './drain/offline/offline-drain.ts';
 import type { OfflinePods } from './drain/offline/stop-pods.ts';
 import { RuntimeSilence } from './drain/runtime-silence.ts';
 import { SelfDrainer } from './drain/self/self-drain.ts';
-import { ToldPods } from './drain/terminating-pods.ts';
+import { TerminatingPods } from './drain/terminating-pods.ts';
 import { GiveBack } from './drain/uncordon.ts';
 import type { StaticPods } from './static-pods/static-pods.ts';
 
@@ -40,7 +40,7 @@ export function openDrain(parts: DrainParts, lifetime: AbortSignal): DrainStep {
   const silence = new RuntimeSilence(clock, parts.startRuntime);
   const offline = createOfflineDrainer({ pods: offlinePods, staticPods, silence, drainPlan, clock });
   const hands = cluster && openHands(parts, cluster, silence, lifetime);
-  return new DrainStep({ offline, lastLook: new LastLook(parts), cluster: hands }, drainPlan, clock);
+  return new DrainStep({ offline, runningPods: new RunningPods(parts), cluster: hands }, drainPlan, clock);
 }
 
 function openHands(
@@ -69,5 +69,5 @@ function openHands(
     dependencies,
     lifetime,
   );
-  return { byController, self, observer, told: new ToldPods({ ...shared, runtime, staticPods, silence }) };
+  return { byController, self, observer, told: new TerminatingPods({ ...shared, runtime, staticPods, silence }) };
 }

@@ -4,9 +4,9 @@ import { isAlone } from '../../decide/shutdown/completed-maintenance.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import { type Drainer, type DrainPass, EMPTY_PASS, type PassFacts, withLast, withDeadline } from './drainer.ts';
-import type { LastLook } from './running-pods.ts';
+import type { RunningPods } from './running-pods.ts';
 import type { ProgressObserver } from './take-over.ts';
-import type { ToldPods } from './terminating-pods.ts';
+import type { TerminatingPods } from './terminating-pods.ts';
 
 /** Who drains the node with the API server, and who observes them. */
 interface ClusterHands {
@@ -14,13 +14,13 @@ interface ClusterHands {
   /** Its work ends with `stop`, which is called in each pass in which others drain the node. */
   readonly self: Drainer & { stop(): void };
   readonly observer: Pick<ProgressObserver, 'observe' | 'note' | 'suspend' | 'stall' | 'isBusy' | 'state'>;
-  readonly told: Pick<ToldPods, 'after' | 'stop'>;
+  readonly told: Pick<TerminatingPods, 'after' | 'stop'>;
 }
 
 /** Who drains the node. */
 interface DrainHands {
   readonly offline: Drainer;
-  readonly lastLook: Pick<LastLook, 'after' | 'afterCompletion'>;
+  readonly runningPods: Pick<RunningPods, 'after' | 'afterCompletion'>;
   /** Undefined where no cluster is configured. */
   readonly cluster: ClusterHands | undefined;
 }
@@ -52,13 +52,13 @@ export class DrainStep {
   }
 
   async #passOffline(facts: PassFacts, signal: AbortSignal): Promise<DrainPass> {
-    const { cluster, offline, lastLook } = this.#hands;
+    const { cluster, offline, runningPods } = this.#hands;
     const { phase } = facts.record;
     for (const each of [cluster?.self, cluster?.told]) each?.stop();
     cluster?.observer.suspend();
     const pass = await offline.pass({ ...facts, maintenances: [] }, signal);
     // It goes by what the runtime says in any case, where it may end pods.
-    return isAlone(phase) ? await lastLook.afterCompletion(pass, phase, signal) : pass;
+    return isAlone(phase) ? await runningPods.afterCompletion(pass, phase, signal) : pass;
   }
 
   async #passInCluster(
@@ -83,7 +83,7 @@ export class DrainStep {
       observer.note(phase, describeError(error));
       throw error;
     }
-    const seen = await this.#hands.lastLook.after(withLast(own, facts), phase, signal);
+    const seen = await this.#hands.runningPods.after(withLast(own, facts), phase, signal);
     return await told.after(seen, facts, isSelf, signal);
   }
 }

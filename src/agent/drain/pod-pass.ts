@@ -4,7 +4,7 @@ import { isKeptByOthers, keepsParked } from '../../decide/static-pod/parked.ts';
 import type { DrainStep } from './drain.ts';
 import type { DrainPass, PassFacts } from './drainer.ts';
 import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
-import type { LostWay } from '../static-pods/lost-api-server.ts';
+import type { LostApiServer } from '../static-pods/lost-api-server.ts';
 import type { ManualRequests } from '../static-pods/manual-requests.ts';
 import type { MemberWatch } from '../static-pods/control-plane-waits.ts';
 import type { StaticPodIntent, StaticPods } from '../static-pods/static-pods.ts';
@@ -38,7 +38,7 @@ interface PassParts {
     | {
         readonly unrecorded: Pick<UnrecordedMaintenances, 'find'>;
         readonly interceptor: Pick<KubeletInterceptor, 'report'>;
-        readonly lostWay: Pick<LostWay, 'look' | 'carriers'>;
+        readonly lostWay: Pick<LostApiServer, 'look' | 'carriers'>;
       }
     | undefined;
 }

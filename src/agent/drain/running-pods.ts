@@ -10,7 +10,7 @@ import { createLogOnce, createWarnOnce, type LogOnce } from '../../telemetry/log
 import type { Waiting } from '../../decide/node/waits.ts';
 import type { DrainPass } from './drainer.ts';
 
-interface LastLookDependencies {
+interface RunningPodsDependencies {
   readonly runtime: Pick<ContainerRuntime, 'livePods'>;
   readonly clock: Clock;
   readonly log: Pick<Log, 'warn'>;
@@ -49,8 +49,8 @@ function waitingFor(
  * The look at the container runtime before the machine is let go by what the API server says of its pods. Nothing is asked
  * before the first pass that is over, or the first one after a completion by somebody else.
  */
-export class LastLook {
-  readonly #dependencies: LastLookDependencies;
+export class RunningPods {
+  readonly #dependencies: RunningPodsDependencies;
   /** Since when pods run in spite of the end of the drain. */
   #from: Moment | undefined;
   /** Since when the runtime has not answered after a completion by somebody else, on the monotonic clock. */
@@ -58,7 +58,7 @@ export class LastLook {
   readonly #warnUnseen: LogOnce;
   readonly #warnRunning: LogOnce;
 
-  constructor(dependencies: LastLookDependencies) {
+  constructor(dependencies: RunningPodsDependencies) {
     const { log } = dependencies;
     this.#dependencies = dependencies;
     const unseen =

@@ -52,7 +52,7 @@ const REMOVE_EVERY_MS = 15_000;
 const NODE_EVERY_MS = 60_000;
 
 /** The pods of this node that were told to end, whoever drains it with the API server: in the end somebody ends them, or nobody waits. */
-export class ToldPods {
+export class TerminatingPods {
   readonly #parts: ToldPodParts;
   readonly #stops;
   /** When the removal of an object was last tried, by UID, on the monotonic clock. */

@@ -24,7 +24,7 @@ interface LostWayParts extends Pick<ClusterDependencies, 'isOwn'> {
 }
 
 /** Gives back what carries the way to the API server, until that answers: then its drains decide again what is parked. */
-export class LostWay {
+export class LostApiServer {
   readonly #parts: LostWayParts;
   readonly #startedAt: number;
   /** Whether the server's address is this machine's, as was known last. */

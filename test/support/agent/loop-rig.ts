@@ -2,7 +2,7 @@ import { Agent } from '../../../src/agent/agent.ts';
 import { DrainStep } from '../../../src/agent/drain/drain.ts';
 import { type Drainer, type DrainPass, EMPTY_PASS } from '../../../src/agent/drain/drainer.ts';
 import { NOTHING_KNOWN } from '../../../src/agent/drain/take-over.ts';
-import type { LastLook } from '../../../src/agent/drain/running-pods.ts';
+import type { RunningPods } from '../../../src/agent/drain/running-pods.ts';
 import { RuntimeSilence } from '../../../src/agent/drain/runtime-silence.ts';
 import { createOfflineDrainer } from '../../../src/agent/drain/offline/offline-drain.ts';
 import type { OfflinePods } from '../../../src/agent/drain/offline/stop-pods.ts';
@@ -242,7 +242,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
     clock,
   });
   const look = (pass: DrainPass): Promise<DrainPass> => Promise.resolve(pass);
-  const lastLook: Pick<LastLook, 'after' | 'afterCompletion'> = { after: look, afterCompletion: look };
+  const runningPods: Pick<RunningPods, 'after' | 'afterCompletion'> = { after: look, afterCompletion: look };
   const hands = {
     byController,
     self: { ...byController, stop: () => undefined },
@@ -283,7 +283,7 @@ export function createLoopRig(initial: AgentRecord, clusterConfigured = true): L
     ...people,
     cluster: clusterConfigured ? cluster : undefined,
     ...manifests,
-    drain: new DrainStep({ offline, lastLook, cluster: hands }, [], clock),
+    drain: new DrainStep({ offline, runningPods, cluster: hands }, [], clock),
     ...loop,
   } as unknown as AgentParts;
   const agent = new Agent(parts, initial);

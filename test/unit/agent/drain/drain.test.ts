@@ -74,7 +74,7 @@ function stepOf(
   const self = { ...drainerOf('self'), stop };
   const hands = {
     offline: drainerOf('offline'),
-    lastLook: { after: look, afterCompletion: look },
+    runningPods: { after: look, afterCompletion: look },
     cluster: { byController: drainerOf('controller'), self, observer, told },
   };
   const step = new DrainStep(hands, [], createSystemClock());

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type DrainPass, EMPTY_PASS } from '../../../../src/agent/drain/drainer.ts';
-import { LastLook } from '../../../../src/agent/drain/running-pods.ts';
+import { RunningPods } from '../../../../src/agent/drain/running-pods.ts';
 import { SOURCE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Waiting } from '../../../../src/decide/node/waits.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
@@ -15,7 +15,7 @@ const SIGNAL = new AbortController().signal;
 const DRAINED: DrainPass = { ...EMPTY_PASS, drained: true };
 
 interface Scene {
-  readonly look: LastLook;
+  readonly look: RunningPods;
   readonly log: RecordingLog;
   readonly clock: SteppingClock;
   readonly phase: Phase;
@@ -50,7 +50,7 @@ function scene(deadlineAfterMs?: number): Scene {
       ? Promise.resolve(made.pods.map(sandboxOf))
       : Promise.reject(new Error(made.failure));
   };
-  const look = new LastLook({ runtime: { livePods }, clock, log });
+  const look = new RunningPods({ runtime: { livePods }, clock, log });
   const made: Scene = { look, log, clock, phase, pods: [], madeAfterMs: -1, failure: undefined, asked: 0 };
   return made;
 }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { createNodePods } from '../../../../src/agent/cluster/on-demand-watch.ts';
 import { type DrainPass, EMPTY_PASS, type PassFacts } from '../../../../src/agent/drain/drainer.ts';
 import { RuntimeSilence } from '../../../../src/agent/drain/runtime-silence.ts';
-import { ToldPods } from '../../../../src/agent/drain/terminating-pods.ts';
+import { TerminatingPods } from '../../../../src/agent/drain/terminating-pods.ts';
 import { DEADLINE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { type ContainerRuntime, type PodSandbox, SilentRuntimeError } from '../../../../src/host/cri/runtime.ts';
@@ -63,7 +63,7 @@ function open(world: World) {
     onChange: () => undefined,
   };
   const [since, silence] = [clock.now(), new RuntimeSilence(clock)];
-  const step = new ToldPods({
+  const step = new TerminatingPods({
     runtime,
     staticPods: {
       kubelet: () => Promise.resolve(world.isKubeletUp === false ? { kind: 'down', since } : { kind: 'up' }),

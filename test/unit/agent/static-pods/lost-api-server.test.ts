@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { LostWay } from '../../../../src/agent/static-pods/lost-api-server.ts';
+import { LostApiServer } from '../../../../src/agent/static-pods/lost-api-server.ts';
 import type { StaticPodView } from '../../../../src/agent/static-pods/view.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
@@ -17,7 +17,14 @@ function open(isOwn: boolean) {
   const server = new URL('https://127.0.0.1:6443');
   const heardAt = (): number => world.heardAt;
   const ownNode = { observe: () => Promise.resolve({ kind: 'unknown' as const }) };
-  const way = new LostWay({ server: () => server, ownNode, clock, log, heardAt, isOwn: () => Promise.resolve(isOwn) });
+  const way = new LostApiServer({
+    server: () => server,
+    ownNode,
+    clock,
+    log,
+    heardAt,
+    isOwn: () => Promise.resolve(isOwn),
+  });
   const parked = [{ file: 'proxy.yaml', maintenance: 'm', parkedAt: clock.now(), graceSec: 30 }];
   const view = { inPlace: [], ended: [], parked, live: undefined } as unknown as StaticPodView;
   const given = async (phase: Phase = { kind: 'watching' }): Promise<readonly string[]> => [
@@ -54,7 +61,7 @@ describe('the way to the API server', () => {
     };
     const server = new URL('https://10.0.0.7:6443');
     const [clock, log] = [createSteppingClock(), createRecordingLog()];
-    const way = new LostWay({ server: () => server, ownNode: { observe }, clock, log, heardAt: () => undefined });
+    const way = new LostApiServer({ server: () => server, ownNode: { observe }, clock, log, heardAt: () => undefined });
     const [api, web] = [{ file: 'a', component: 'kube-apiserver' }, { file: 'w' }];
     const view = { inPlace: [web], ended: [], parked: [api], live: undefined } as unknown as StaticPodView;
     const files = async (): Promise<readonly string[]> => (await way.carriers(view, SIGNAL)).map(({ file }) => file);
