@@ -17,14 +17,8 @@ function open(isOwn: boolean) {
   const server = new URL('https://127.0.0.1:6443');
   const heardAt = (): number => world.heardAt;
   const ownNode = { observe: () => Promise.resolve({ kind: 'unknown' as const }) };
-  const way = new LostApiServer({
-    server: () => server,
-    ownNode,
-    clock,
-    log,
-    heardAt,
-    isOwn: () => Promise.resolve(isOwn),
-  });
+  const asked = { server: () => server, ownNode, isOwn: () => Promise.resolve(isOwn) };
+  const way = new LostApiServer({ ...asked, clock, log, heardAt });
   const parked = [{ file: 'proxy.yaml', maintenance: 'm', parkedAt: clock.now(), graceSec: 30 }];
   const view = { inPlace: [], ended: [], parked, live: undefined } as unknown as StaticPodView;
   const given = async (phase: Phase = { kind: 'watching' }): Promise<readonly string[]> => [
