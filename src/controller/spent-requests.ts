@@ -4,7 +4,7 @@ import type { Pod } from '../api/pod.ts';
 import type { EvictionTarget } from '../decide/eviction/imperative.ts';
 import { otherRequesters } from '../decide/eviction/requester.ts';
 import { isSpent } from '../decide/eviction/spent-request.ts';
-import { drainTargeting } from '../decide/node/leaving.ts';
+import { drainsTargeting } from '../decide/node/leaving.ts';
 import { podTypeOf } from '../decide/pod.ts';
 import type { ControllerContext } from './context.ts';
 
@@ -14,7 +14,7 @@ import type { ControllerContext } from './context.ts';
  */
 export function drainOfPod({ maintenances, nodes }: ControllerContext, pod: Pod): NodeMaintenance | undefined {
   const { nodeName = '' } = pod.spec;
-  return drainTargeting(pod, nodes.get(nodeName), maintenances.on(nodeName));
+  return drainsTargeting(pod, nodes.get(nodeName), maintenances.on(nodeName))[0];
 }
 
 /** Whether nobody but a drain asked for the eviction, and none targets the pod now: the request is being taken back. */

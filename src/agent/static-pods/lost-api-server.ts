@@ -13,7 +13,7 @@ import type { StaticPodView } from './view.ts';
 const NODE_AGE_MS = 10 * 60_000;
 const UNKNOWN_AGE_MS = 15_000;
 
-interface LostWayParts extends Pick<ClusterDependencies, 'isOwn'> {
+interface LostApiServerParts extends Pick<ClusterDependencies, 'isOwn'> {
   /** Undefined where no credentials say it yet. */
   readonly server: () => URL | undefined;
   readonly clock: Pick<Clock, 'now'>;
@@ -25,14 +25,14 @@ interface LostWayParts extends Pick<ClusterDependencies, 'isOwn'> {
 
 /** Gives back what carries the way to the API server, until that answers: then its drains decide again what is parked. */
 export class LostApiServer {
-  readonly #parts: LostWayParts;
+  readonly #parts: LostApiServerParts;
   readonly #startedAt: number;
   /** Whether the server's address is this machine's, as was known last. */
   #isOwn: boolean | undefined;
   /** What is given back, and when the API server had answered last; undefined while it is heard, or waited for. */
   #given: { readonly files: ReadonlySet<string>; readonly heardAt: number | undefined } | undefined;
 
-  constructor(parts: LostWayParts) {
+  constructor(parts: LostApiServerParts) {
     this.#parts = parts;
     this.#startedAt = parts.clock.now();
   }

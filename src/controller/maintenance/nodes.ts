@@ -68,8 +68,9 @@ function createNodeReconciler(context: ControllerContext, refusals: Refusals): R
       // Of a status of very many nodes, they have what concerns this one.
       const known = context.maintenances.on(name);
       const drains = known.filter((each) => stageOf(each) === 'Drain');
-      const isEmpty = context.pods.on(name).every((pod) => isKeptByAll(drains, drainPodOf(pod)));
-      const isLeft = context.options.maxVolumeTime > 0 && areVolumesLeft(node, known);
+      // Nodes without a drain change often, and their pods say nothing.
+      const isEmpty = drains.length > 0 && context.pods.on(name).every((pod) => isKeptByAll(drains, drainPodOf(pod)));
+      const isLeft = isEmpty && context.options.maxVolumeTime > 0 && areVolumesLeft(node, known);
       const state = nodeStateOf(known, node, isEmpty && !isLeft);
       const wanting = state.maintenances.flatMap((each) => known.find(({ metadata }) => metadata.name === each) ?? []);
       const annotations = { [NODE_NOTE_ANNOTATION]: nodeNote(wanting, identityOf(node.metadata)) };

@@ -42,13 +42,13 @@ function targets(maintenance: NodeMaintenance, node: Node, pod: Pod): boolean {
   return covers(drainsOfNode([maintenance], node.metadata.name), drainPodOf(pod)) && !carries(pod, node);
 }
 
-/** The first drain whose recorded targets cover the pod; none where its Node does not exist. */
-export function drainTargeting(
+/** The drains whose recorded targets cover the pod; none where its Node does not exist. */
+export function drainsTargeting(
   pod: Pod,
   node: Node | undefined,
   all: readonly NodeMaintenance[],
-): NodeMaintenance | undefined {
-  return node === undefined ? undefined : drainingOn(all, node).find((each) => targets(each, node, pod));
+): readonly NodeMaintenance[] {
+  return node === undefined ? [] : drainingOn(all, node).filter((each) => targets(each, node, pod));
 }
 
 /** Whether a targeted pod stays for others that need it, or for volumes. */
@@ -68,7 +68,7 @@ function stays(pod: Pod, drain: NodeMaintenance, seen: DrainedNode, now: number)
 /** What the drains of the node want of the pod `now`. */
 export function decideLeaving(pod: Pod, seen: DrainedNode, now: number): Leaving {
   const { node, maintenances } = seen;
-  const drains = drainingOn(maintenances, node).filter((each) => targets(each, node, pod));
+  const drains = drainsTargeting(pod, node, maintenances);
   if (drains.length === 0) return { kind: 'untargeted' };
   let at = Infinity;
   for (const by of drains) {
